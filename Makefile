@@ -1,0 +1,56 @@
+# Bare `make` explains every target.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# `make test DATABASE_URL=postgresql://…` runs the suite against that server instead of the embedded one.
+DATABASE_URL ?=
+TESTS ?= tests
+
+.PHONY: help
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*?## "} {printf "  \033[1mmake %-8s\033[0m %s\n", $$1, $$2}'
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("voucherd needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing (the first time takes a minute) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.installed  ## Create .venv with everything in it, locked and hashed
+
+.PHONY: demo
+demo: setup  ## Start the whole service with a demo shop and print a first order to try
+	@$(BIN)/voucherd demo $(ARGS)
+
+.PHONY: test
+test: setup check  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
+	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" $(TESTS)
+
+.PHONY: check
+check: setup  ## Only the static checks: ruff, mypy strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+
+.PHONY: bench
+bench: setup  ## Measure against pgbench on the same server, and write bench/RESULTS.md
+	@$(BIN)/python -m bench
+
+.PHONY: soak
+soak: setup  ## The long runs: kill -9 storms, a hundred thousand carts, races
+	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m soak --timeout 3600 $(TESTS)
+
+.PHONY: lock
+lock: setup  ## Resolve the dependencies anew into requirements.lock
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --no-annotate --no-header --upgrade pyproject.toml --output-file requirements.lock
+
+.PHONY: clean
+clean:  ## Remove the environment and caches (the demo's data in .voucherd stays)
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

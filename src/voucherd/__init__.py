@@ -1,0 +1,1 @@
+"""voucherd: the order service for prepaid codes."""
