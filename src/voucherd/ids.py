@@ -1,0 +1,137 @@
+"""Identifiers: order ids and what is computed from them. Nothing here can be counted, guessed or forged.
+
+An order id is a number whose lowest bit is the order's state. What clients see are sealed forms of it: one block
+of AES over the number and a constant. A made-up trx or token does not decrypt to the constant and is refused
+without a look-up; a real one says nothing about its neighbours.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+ORDER_BLOCK_SIZE: Final = 1024
+LINES_MAX: Final = 10_000
+"""Lines of one order; a line's own number is order id × this + its place (OP-14)."""
+
+_RFC4648: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_CROCKFORD: Final = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_TO_CROCKFORD: Final = bytes.maketrans(_RFC4648, _CROCKFORD)
+_FROM_CROCKFORD: Final = bytes.maketrans(_CROCKFORD, _RFC4648)
+_SEALED_CHARACTERS: Final = 26  # 128 bits in base 32.
+
+
+class State(IntEnum):
+    """Live or sandbox: picked by the API key, kept in the lowest bit of every id."""
+
+    LIVE = 0
+    SANDBOX = 1
+
+    @property
+    def word(self) -> str:
+        """The word on the wire."""
+        return "sandbox" if self else "live"
+
+
+def state_of(number: int) -> State:
+    """The state that an order, wallet or lot id carries."""
+    return State(number & 1)
+
+
+def derive(master: bytes, purpose: str, length: int = 32) -> bytes:
+    """A key of its own for each purpose, so that none opens what another sealed."""
+    return HKDF(algorithm=SHA256(), length=length, salt=None, info=b"voucherd/" + purpose.encode()).derive(master)
+
+
+class _Sealer:
+    """One AES block, both ways. ECB is right here: each block is unique and stands alone."""
+
+    def __init__(self, key: bytes) -> None:
+        cipher = Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305 - Single blocks only, see above.
+        self.seal = cipher.encryptor().update
+        self.open = cipher.decryptor().update
+
+
+_ORDER: Final = struct.Struct(">Q8s")
+_LINE: Final = struct.Struct(">QI4s")
+_ORDER_MARK: Final = b"voucherd"
+_LINE_MARK: Final = b"line"
+
+
+class Identifiers:
+    """Seals and opens every identifier that clients see."""
+
+    def __init__(self, master: bytes) -> None:
+        self._trx = _Sealer(derive(master, "trx"))
+        self._tag = _Sealer(derive(master, "tag"))
+        self._token = _Sealer(derive(master, "token"))
+
+    def trx(self, order_id: int) -> str:
+        """`TRX` and 26 characters of Crockford base 32 (OP-09)."""
+        return "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
+
+    def order_id(self, trx: str) -> int | None:
+        """The order behind a trx of ours, or None for anything else."""
+        if len(trx) != 3 + _SEALED_CHARACTERS or not trx.startswith("TRX"):
+            return None
+        block = _from_text(trx[3:])
+        if block is None:
+            return None
+        number, mark = _ORDER.unpack(self._trx.open(block))
+        return int(number) if mark == _ORDER_MARK and number < 1 << 63 else None
+
+    def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
+        """`TAG-` and a uuid for each of these lines."""
+        return ["TAG-" + _uuid(block) for block in self._blocks(self._tag, order_id, lines)]
+
+    def tokens(self, order_id: int, lines: Sequence[int]) -> list[str]:
+        """The redemption token of each of these lines (OP-57)."""
+        return [_to_text(block) for block in self._blocks(self._token, order_id, lines)]
+
+    def line_of_token(self, token: str) -> tuple[int, int] | None:
+        """The (order id, line) behind a redemption token of ours, or None."""
+        block = _from_text(token)
+        if block is None:
+            return None
+        number, line, mark = _LINE.unpack(self._token.open(block))
+        return (int(number), int(line)) if mark == _LINE_MARK and number < 1 << 63 else None
+
+    @staticmethod
+    def _blocks(sealer: _Sealer, order_id: int, lines: Sequence[int]) -> list[bytes]:
+        pack = _LINE.pack
+        sealed = sealer.seal(b"".join([pack(order_id, line, _LINE_MARK) for line in lines]))
+        return [sealed[at : at + 16] for at in range(0, len(sealed), 16)]
+
+
+def line_id(order_id: int, line: int) -> int:
+    """The integer id of a line (the extended shape's `id`)."""
+    return order_id * LINES_MAX + line
+
+
+def _to_text(block: bytes) -> str:
+    return base64.b32encode(block).translate(_TO_CROCKFORD)[:_SEALED_CHARACTERS].decode("ascii")
+
+
+def _from_text(text: str) -> bytes | None:
+    """The 16 bytes behind 26 characters; one spelling each, so a trx can't be altered and still work."""
+    if len(text) != _SEALED_CHARACTERS or not text.isascii():
+        return None
+    try:
+        block = base64.b32decode(text.encode("ascii").translate(_FROM_CROCKFORD) + b"======")
+    except ValueError:
+        return None
+    return block if _to_text(block) == text else None
+
+
+def _uuid(block: bytes) -> str:
+    """The block as a version 8 uuid (RFC 9562: free form)."""
+    digits = block.hex()
+    variant = "89ab"[block[8] >> 6]
+    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
