@@ -175,6 +175,13 @@ CREATE TABLE code (
 );
 CREATE UNIQUE INDEX code_blind ON code (blind);
 
+-- Which master key sealed what is here: a wrong key file is noticed at the start, not at the first sale.
+CREATE TABLE vault_key (
+    version     smallint PRIMARY KEY CHECK (version > 0),
+    fingerprint bytea NOT NULL CHECK (length(fingerprint) = 32),
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
 -- ── wallet ──────────────────────────────────────────────────────────────────────────────────────────────
 
 CREATE SEQUENCE wallet_number AS bigint;
