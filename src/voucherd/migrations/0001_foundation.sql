@@ -406,6 +406,7 @@ CREATE TRIGGER outcome_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON outcom
 -- Lines that were paid (or held) and wait for a code. The key's order is the order of service: within a product
 -- companies take turns by a loose index scan, and within a company the oldest order comes first.
 CREATE TABLE waiting (
+    state       smallint NOT NULL CHECK (state IN (0, 1)),
     product_id  integer NOT NULL,
     face_minor  bigint NOT NULL,
     company_id  integer NOT NULL,
@@ -413,10 +414,13 @@ CREATE TABLE waiting (
     line_from   integer NOT NULL,
     line_to     integer NOT NULL,
     not_before  timestamptz NOT NULL,  -- Sandbox orders may ask to be slow (OP-49).
-    PRIMARY KEY (product_id, face_minor, company_id, order_id, line_from),
-    CHECK (line_from < line_to)
+    deadline_at timestamptz NOT NULL,  -- When the wait ends: the delivery window's end, or Resolve's limit.
+    PRIMARY KEY (state, product_id, face_minor, company_id, order_id, line_from),
+    CHECK (line_from < line_to),
+    CONSTRAINT waiting_same_state CHECK ((order_id & 1) = state)
 );
 CREATE INDEX waiting_order ON waiting (order_id);
+CREATE INDEX waiting_deadline ON waiting (deadline_at);
 
 -- ── events ──────────────────────────────────────────────────────────────────────────────────────────────
 
