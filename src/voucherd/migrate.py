@@ -1,0 +1,161 @@
+"""Migrations: plain SQL files, forward only, each run once and in order, however many processes start."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+import asyncpg
+
+from voucherd.db import CONNECT_S_MAX, Connection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+SERVER_VERSION_MIN: Final = 150_000
+"""PostgreSQL 15, as the server counts."""
+
+LOCK_WAIT_S_MAX: Final = 120
+"""How long a process waits while another one migrates."""
+
+_FILE_NAME: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+
+class MigrationRefused(Exception):
+    """The database can't be brought to this program's schema; the message is one line for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file of migrations/."""
+
+    version: int
+    name: str
+    sql: str
+    checksum: str
+
+    @property
+    def label(self) -> str:
+        """The file's name without its ending, such as 0001_foundation."""
+        return f"{self.version:04d}_{self.name}"
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Every migration this program knows, in order."""
+    found = []
+    for file in (files("voucherd") / "migrations").iterdir():
+        if match := _FILE_NAME.fullmatch(file.name):
+            # Text mode folds line ends, so a checkout on another system has the same checksum.
+            sql = file.read_text(encoding="utf-8")
+            found.append(Migration(int(match[1]), match[2], sql, hashlib.sha256(sql.encode()).hexdigest()))
+    found.sort(key=lambda migration: migration.version)
+    versions = [migration.version for migration in found]
+    assert versions == list(range(1, len(found) + 1)), f"migrations are not numbered 1, 2, 3 …: {versions}"
+    return tuple(found)
+
+
+async def migrate(url: str) -> list[str]:
+    """Run what has not run yet; the labels of the migrations that ran."""
+    async with connected(url) as connection, _alone(connection):
+        await connection.execute(
+            "CREATE TABLE IF NOT EXISTS schema_migration ("
+            " version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,"
+            " applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        missing = _missing(await _applied(connection))
+        for migration in missing:
+            async with connection.transaction():
+                await connection.execute(migration.sql)
+                await connection.execute(
+                    "INSERT INTO schema_migration (version, name, checksum) VALUES ($1, $2, $3)",
+                    migration.version,
+                    migration.name,
+                    migration.checksum,
+                )
+        return [migration.label for migration in missing]
+
+
+async def pending(connection: Connection) -> list[str]:
+    """The labels of the migrations that have not run yet; a server is not ready while there are any."""
+    if await connection.fetchval("SELECT to_regclass('schema_migration') IS NULL"):
+        return [migration.label for migration in migrations()]
+    versions = set(await _applied(connection))
+    return [migration.label for migration in migrations() if migration.version not in versions]
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """One connection to a server that is new enough and has a schema to work in."""
+    # Notices such as "already exists, skipping" are no news. A migration may take as long as it needs.
+    connection = await asyncpg.connect(
+        url,
+        timeout=CONNECT_S_MAX,
+        server_settings={
+            "application_name": "voucherd migrate",
+            "timezone": "UTC",
+            "client_min_messages": "warning",
+            "lock_timeout": f"{LOCK_WAIT_S_MAX}s",
+        },
+    )
+    try:
+        await _check_server(connection)
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _check_server(connection: Connection) -> None:
+    row = await connection.fetchrow(
+        "SELECT current_setting('server_version_num')::int AS number, current_schema() AS schema,"
+        " current_setting('server_version') AS version, current_setting('search_path') AS path"
+    )
+    assert row is not None, "a SELECT without FROM gives one row"
+    if row["number"] < SERVER_VERSION_MIN:
+        raise MigrationRefused(f"voucherd needs PostgreSQL 15 or newer, this server is {row['version']}")
+    if row["schema"] is None:
+        raise MigrationRefused(f"no schema of the search_path exists: {row['path']}")
+
+
+@asynccontextmanager
+async def _alone(connection: Connection) -> AsyncIterator[None]:
+    """Hold the advisory lock of this schema: the others wait, then find everything done."""
+    # The key holds the schema's name, so that services that share a database don't wait for each other.
+    key = "hashtextextended('voucherd/migrate/' || current_schema(), 0)"
+    try:
+        await connection.execute(f"SELECT pg_advisory_lock({key})")
+    except asyncpg.LockNotAvailableError:
+        raise MigrationRefused(f"another process has been migrating for {LOCK_WAIT_S_MAX} s") from None
+    try:
+        yield
+    finally:
+        # A connection that broke has given its lock back already.
+        if not connection.is_closed():
+            await connection.execute(f"SELECT pg_advisory_unlock({key})")
+
+
+async def _applied(connection: Connection) -> dict[int, tuple[str, str]]:
+    """What has run: version → (name, checksum)."""
+    rows = await connection.fetch("SELECT version, name, checksum FROM schema_migration ORDER BY version")
+    return {row["version"]: (row["name"], row["checksum"]) for row in rows}
+
+
+def _missing(applied: dict[int, tuple[str, str]]) -> list[Migration]:
+    """What is left to run, refused if the database's history is not this program's."""
+    known = {migration.version: migration for migration in migrations()}
+    for version, (name, checksum) in applied.items():
+        migration = known.get(version)
+        if migration is None:
+            raise MigrationRefused(
+                f"the database is newer than this program: it has {version:04d}_{name}, which is unknown here"
+            )
+        if (migration.name, migration.checksum) != (name, checksum):
+            raise MigrationRefused(
+                f"{migration.label}.sql was changed: it is not the {version:04d}_{name} that ran here"
+            )
+    return [migration for migration in known.values() if migration.version not in applied]

@@ -1,0 +1,251 @@
+"""Settings: one frozen object, the only reader of the environment. Flags > environment > file > default."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias, get_type_hints
+from urllib.parse import urlsplit
+
+PREFIX: Final = "VOUCHERD_"
+DAY_S: Final = 86_400
+Network: TypeAlias = IPv4Network | IPv6Network
+
+# Not settings of the service: where the file is, and what the test suite reads.
+_OTHER_VARIABLES: Final = (PREFIX + "CONFIG", PREFIX + "TEST_")
+_URL_PASSWORD: Final = re.compile(r"(\b[a-z][a-z0-9+]*://[^:/?#@\s]*:)[^\s]*(?=@)")
+_QUERY_PASSWORD: Final = re.compile(r"(\b(?:ssl)?password=)[^&\s'\"]+")
+
+
+class SettingsError(ValueError):
+    """A setting is wrong; the message is one line that names it."""
+
+
+def without_passwords(text: str) -> str:
+    """The text with the passwords of database URLs in it taken out."""
+    return _QUERY_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1***", text))
+
+
+# ── readers: from what a flag, a variable or the file says to a value; a ValueError completes "must be …" ──
+
+Reader: TypeAlias = Callable[[Any], Any]
+
+
+def _whole(least: int, most: int) -> Reader:
+    def read(raw: Any) -> int:
+        rule = f"a whole number between {least} and {most}"
+        if isinstance(raw, bool | float):
+            raise ValueError(rule)
+        try:
+            value = int(raw)
+        except (TypeError, ValueError):
+            raise ValueError(rule) from None
+        if not least <= value <= most:
+            raise ValueError(rule)
+        return value
+
+    return read
+
+
+def _seconds(least: float, most: float) -> Reader:
+    def read(raw: Any) -> float:
+        rule = f"a number of seconds between {least:g} and {most:.12g}"
+        if isinstance(raw, bool):
+            raise ValueError(rule)
+        try:
+            value = float(raw)
+        except (TypeError, ValueError):
+            raise ValueError(rule) from None
+        if not (math.isfinite(value) and least <= value <= most):
+            raise ValueError(rule)
+        return value
+
+    return read
+
+
+def _one_of(*words: str) -> Reader:
+    def read(raw: Any) -> str:
+        value = str(raw).lower()
+        if value not in words:
+            raise ValueError("one of " + ", ".join(words))
+        return value
+
+    return read
+
+
+def _text(raw: Any) -> str:
+    if not isinstance(raw, str) or not raw.strip():
+        raise ValueError("a text")
+    return raw.strip()
+
+
+def _path(raw: Any) -> Path:
+    if not isinstance(raw, str | Path):
+        raise ValueError("a path")
+    return Path(raw).expanduser()
+
+
+def _country(raw: Any) -> str:
+    value = str(raw).upper()
+    if not re.fullmatch("[A-Z]{2}", value):
+        raise ValueError("a country of two letters, such as NL")
+    return value
+
+
+def _database_url(raw: Any) -> str:
+    value = str(raw)
+    if not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError("a URL that starts with postgresql://")
+    return value
+
+
+def _public_url(raw: Any) -> str:
+    rule = "an address such as https://shop.example.com, without a query"
+    try:
+        parts = urlsplit(str(raw))
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError(rule) from None
+    if not sound or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(rule)
+    return str(raw).rstrip("/")
+
+
+def _networks(raw: Any) -> tuple[Network, ...]:
+    words = raw.split(",") if isinstance(raw, str) else raw
+    try:
+        return tuple(ip_network(str(word).strip()) for word in words if str(word).strip())
+    except (TypeError, ValueError):
+        raise ValueError("addresses or networks such as 10.0.0.0/8, with commas between") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Settings:
+    """Everything about this process that an operator may choose."""
+
+    database_url: Annotated[str | None, _database_url] = None  # None: the embedded server in `data`.
+    data: Annotated[Path, _path] = Path(".voucherd")
+    master_key_file: Annotated[Path, _path] = Path()  # Default: master.key in `data`.
+    host: Annotated[str, _text] = "127.0.0.1"
+    port: Annotated[int, _whole(0, 65_535)] = 8080  # 0: any free one.
+    public_url: Annotated[str, _public_url] = ""  # Default: http:// and the host and port.
+    operator_country: Annotated[str, _country] = "NL"
+    confirm_wait_s: Annotated[float, _seconds(0, 3600)] = 25.0
+    resolve_limit_s: Annotated[float, _seconds(0.001, 3600)] = 30.0
+    confirmation_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 86_400.0
+    delivery_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 259_200.0
+    pool_size: Annotated[int, _whole(2, 1000)] = 10
+    log_level: Annotated[str, _one_of("debug", "info", "warning", "error", "critical")] = "info"
+    log_format: Annotated[str, _one_of("auto", "json", "plain")] = "auto"
+    trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
+    waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
+    body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
+    processes: Annotated[int, _whole(1, 256)] = 1
+    warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
+
+    def __post_init__(self) -> None:
+        # Two defaults depend on other settings; a frozen object can only be completed this way.
+        if self.master_key_file == Path():
+            object.__setattr__(self, "master_key_file", self.data / "master.key")
+        if not self.public_url:
+            object.__setattr__(self, "public_url", _address(self.host, self.port))
+
+    @classmethod
+    def load(
+        cls, flags: Mapping[str, object] | None = None, env: Mapping[str, str] | None = None
+    ) -> Settings:
+        """The settings of this start; refuses the first wrong one by name. A flag of None was not given."""
+        env = os.environ if env is None else env
+        given = {name: value for name, value in (flags or {}).items() if value is not None}
+        unknown_flags = given.keys() - _READERS.keys()
+        assert not unknown_flags, f"flags that are no settings: {unknown_flags}"
+        values = _read_all({f"--{name.replace('_', '-')}": (name, value) for name, value in given.items()})
+        # An empty variable is one that was not given, as compose files write it.
+        said = {variable: (name, env[variable]) for variable, name in _VARIABLES.items() if env.get(variable)}
+        values = _read_all(said) | values
+        path, named = _file_path(env, values)
+        content = _file_content(path, named=named)
+        known = {f"{path.name}: {name}": (name, content[name]) for name in content if name in _READERS}
+        values = _read_all(known) | values
+        return cls(**values, warnings=(*_unknown_variables(env), *_unknown_names(path.name, content)))
+
+    def listening_on(self, port: int) -> Settings:
+        """The same settings for the port that was really taken (of a start with port 0)."""
+        derived = self.public_url == _address(self.host, self.port)
+        public_url = _address(self.host, port) if derived else self.public_url
+        return replace(self, port=port, public_url=public_url)
+
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in fields(self))
+        return without_passwords(f"Settings({pairs})")
+
+
+_READERS: Final[dict[str, Reader]] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+    if hasattr(hint, "__metadata__")
+}
+_VARIABLES: Final[dict[str, str]] = {PREFIX + name.upper(): name for name in _READERS}
+
+
+def _read_all(sources: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
+    """From {where it was said: (name, raw value)} to {name: value}."""
+    values = {}
+    for source, (name, raw) in sources.items():
+        try:
+            values[name] = _READERS[name](raw)
+        except ValueError as wrong:
+            shown = without_passwords(repr(raw))
+            raise SettingsError(f"{source}: must be {wrong}, not {shown}") from None
+    return values
+
+
+def _file_path(env: Mapping[str, str], values: Mapping[str, Any]) -> tuple[Path, bool]:
+    """Where the file is, and whether someone said so (then it must be there)."""
+    if named := env.get(PREFIX + "CONFIG"):
+        return Path(named).expanduser(), True
+    return Path(values.get("data", Path(".voucherd"))) / "voucherd.toml", False
+
+
+def _file_content(path: Path, *, named: bool) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        if named:
+            raise SettingsError(f"{PREFIX}CONFIG: no such file: {path}") from None
+        return {}
+    except OSError as error:
+        raise SettingsError(f"{path}: can't be read: {error.strerror}") from None
+    except ValueError as error:
+        raise SettingsError(f"{path}: not TOML: {' '.join(str(error).split())}") from None
+
+
+def _unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """A warning for each variable that looks like ours and is not, with the nearest one that is."""
+    names = [name for name in sorted(env) if name.startswith(PREFIX) and name not in _VARIABLES]
+    return [
+        f"{name}: no such setting{_nearest(name, _VARIABLES)}"
+        for name in names
+        if not name.startswith(_OTHER_VARIABLES)
+    ]
+
+
+def _unknown_names(file_name: str, content: Mapping[str, object]) -> list[str]:
+    unknown = [name for name in content if name not in _READERS]
+    return [f"{file_name}: {name}: no such setting{_nearest(name, _READERS)}" for name in unknown]
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,68 @@
+"""What every test may ask for: a real PostgreSQL, with a fresh schema of its own for each test."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+
+from voucherd.db import Pool, open_pool
+from voucherd.migrate import migrate
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty database: the one of VOUCHERD_TEST_DATABASE_URL, else an embedded server for this run."""
+    url = os.environ.get("VOUCHERD_TEST_DATABASE_URL", "")
+    if url:
+        yield url
+        return
+    from voucherd.embedded import running
+
+    # These tests kill processes, never the power, so nothing needs to reach the disk.
+    with running(tmp_path_factory.mktemp("pg"), exclusive=True, settings={"fsync": "off"}) as embedded_url:
+        yield embedded_url
+
+
+@pytest.fixture
+async def empty_schema_url(server_url: str) -> AsyncIterator[str]:
+    """A schema with nothing in it, dropped afterwards; the URL carries it into subprocesses too."""
+    # A schema and not a database: any empty database will do, whatever rights its user has beyond it.
+    schema = f"t_{secrets.token_hex(6)}"
+    await _execute(server_url, f"CREATE SCHEMA {schema}")
+    yield f"{server_url}{'&' if '?' in server_url else '?'}search_path={schema}"
+    # A test that left a transaction open is told so, instead of hanging here.
+    await _execute(server_url, f"SET lock_timeout = '10s'; DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+async def database_url(empty_schema_url: str) -> str:
+    """A migrated schema of this test's own."""
+    await migrate(empty_schema_url)
+    return empty_schema_url
+
+
+@pytest.fixture
+async def pool(database_url: str) -> AsyncIterator[Pool]:
+    """Connections to this test's schema."""
+    opened = await open_pool(database_url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def master() -> bytes:
+    """The master key; the same in every test, so that sealed forms can be written down in them."""
+    return bytes(range(32))
+
+
+async def _execute(url: str, sql: str) -> None:
+    # The drop's "drop cascades to …" notice is no news.
+    connection = await asyncpg.connect(url, server_settings={"client_min_messages": "warning"})
+    try:
+        await connection.execute(sql)
+    finally:
+        await connection.close()
