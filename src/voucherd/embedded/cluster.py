@@ -1,0 +1,103 @@
+"""A new database: made under another name and renamed, so that it is whole or not there."""
+
+import os
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from voucherd.embedded import account, durable, serverlog
+from voucherd.embedded.account import Account
+from voucherd.embedded.errors import EmbeddedError
+from voucherd.embedded.place import Place
+
+INITDB_S_MAX: Final = 120.0
+HALF_MADE: Final = ".new-"
+
+# The service is no superuser: it owns its database, may make others and may look at the server's state.
+# The superuser has no password, and without one nobody can log in as it.
+SETUP: Final = """\
+CREATE ROLE voucherd LOGIN CREATEDB PASSWORD '{password}'
+GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO voucherd
+CREATE DATABASE voucherd OWNER voucherd
+ALTER ROLE postgres PASSWORD NULL
+"""
+
+
+def create(place: Place, programs: Path) -> None:
+    """Makes the cluster; the caller holds the gate."""
+    password = place.password()
+    _remove_half_made(place)
+    maker = place.account.for_initdb()
+    half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=place.home))
+    try:
+        if place.account.switches:
+            # Root keeps the folder; the maker passes through by the private group.
+            os.chown(half, 0, place.account.gid)
+            half.chmod(0o710)
+        _initialise(half, programs, maker, password)
+        owner = (place.account.uid, place.account.gid) if place.account.switches else None
+        durable.sync_tree(half / "cluster", owner)
+        (half / "cluster").rename(place.cluster)
+        durable.sync(place.home)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+
+
+def take_back(place: Place) -> None:
+    """Gives a cluster that root has copied in, and so owns, to the server's account."""
+    if account.is_root() and place.cluster.stat().st_uid == 0:
+        durable.sync_tree(place.cluster, (place.account.uid, place.account.gid))
+
+
+def _initialise(half: Path, programs: Path, maker: Account, password: str) -> None:
+    cluster, secret = half / "cluster", half / "secret"
+    cluster.mkdir(mode=0o700)
+    # The superuser's first password is never kept; initdb only insists on one.
+    secret.touch(mode=0o600)
+    if maker.switches:
+        for path in (cluster, secret):
+            os.chown(path, maker.uid, maker.gid)
+    secret.write_text(secrets.token_hex(32))
+    _run(
+        maker,
+        [
+            programs / "initdb",
+            f"--pgdata={cluster}",
+            "--username=postgres",
+            f"--pwfile={secret}",
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--data-checksums",
+            # Everything is synced once, after its owner has been set.
+            "--no-sync",
+            "--no-instructions",
+        ],
+    )
+    # Single-user mode, too, wants a passwd entry, and needs neither a socket nor a password.
+    alone: list[str | Path] = [
+        programs / "postgres",
+        "--single",
+        "-D",
+        cluster,
+        "-c",
+        "exit_on_error=true",
+        "postgres",
+    ]
+    _run(maker, alone, SETUP.format(password=password))
+
+
+def _run(maker: Account, arguments: list[str | Path], text: str = "") -> None:
+    done = maker.run(arguments, wait_s_max=INITDB_S_MAX, text=text)
+    if done.returncode != 0:
+        raise EmbeddedError(f"cannot create the database: {serverlog.reason(done.stderr)}")
+
+
+def _remove_half_made(place: Place) -> None:
+    # An initdb whose voucherd was killed may still be writing there; what is left goes the next time.
+    for left in place.home.glob(f"{HALF_MADE}*"):
+        shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,89 @@
+"""Locks between processes. The kernel drops them with their holder, so none is ever stale."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from voucherd.embedded.errors import AlreadyRunning, EmbeddedError
+from voucherd.embedded.place import Place
+
+# Whoever decides about the server may be creating it, or replaying a long log after a power cut.
+GATE_S_MAX: Final = 600.0
+GATE_POLL_S: Final = 0.02
+
+
+@contextmanager
+def gate(place: Place) -> Iterator[None]:
+    """Only one process at a time decides about starting and stopping."""
+    with _opened(place, "gate.lock") as handle:
+        deadline_s = time.monotonic() + GATE_S_MAX
+        while not _try(handle, fcntl.LOCK_EX):
+            if time.monotonic() > deadline_s:
+                raise EmbeddedError(
+                    f"another voucherd has been starting or stopping {place.data} for too long"
+                )
+            time.sleep(GATE_POLL_S)
+        yield
+
+
+@contextmanager
+def ownership(place: Place) -> Iterator[None]:
+    """This process is the only owner; raises AlreadyRunning while there is another."""
+    with _opened(place, "owner.lock") as handle:
+        if not _try(handle, fcntl.LOCK_EX):
+            pid = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise AlreadyRunning(f"another voucherd is already running on {place.data} (pid {pid})")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+
+
+class Use:
+    """That this process uses the server; taken and given up only inside the gate."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def begin(self) -> None:
+        """Counts this process among the users."""
+        # Within the gate nobody holds it exclusively, so this never waits.
+        if not _try(self._handle, fcntl.LOCK_SH):
+            raise EmbeddedError("the lock of the database's users is held by a stranger")
+
+    def is_alone(self) -> bool:
+        """Whether there is no other user; the use goes on."""
+        alone = _try(self._handle, fcntl.LOCK_EX)
+        self.begin()
+        return alone
+
+
+@contextmanager
+def use(place: Place) -> Iterator[Use]:
+    """A use that has not begun; it ends with the block or with the process."""
+    with _opened(place, "users.lock") as handle:
+        yield Use(handle)
+
+
+@contextmanager
+def _opened(place: Place, name: str) -> Iterator[int]:
+    path: Path = place.home / name
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    handle = os.open(path, flags, 0o600)
+    try:
+        if place.keeper is not None:
+            os.fchown(handle, *place.keeper)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _try(handle: int, kind: int) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

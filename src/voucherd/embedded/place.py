@@ -1,0 +1,156 @@
+"""Where one embedded database lives on the disk, and which account may touch it."""
+
+import hashlib
+import logging
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from voucherd.embedded import account, durable, programs
+from voucherd.embedded.account import Account
+from voucherd.embedded.errors import EmbeddedError
+
+HOME: Final = "postgres"
+# Names the folder under SYSTEM_ROOT that stands in where the server cannot reach the data folder.
+POINTER: Final = "postgres.location"
+SYSTEM_ROOT: Path = Path("/var/lib/voucherd")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The operator's data folder, our folder for the database, and the account the server runs as."""
+
+    data: Path
+    home: Path
+    account: Account
+
+    @property
+    def cluster(self) -> Path:
+        """PostgreSQL's own data directory."""
+        return self.home / "cluster"
+
+    @property
+    def log(self) -> Path:
+        """What the server has to say."""
+        return self.home / "server.log"
+
+    @property
+    def name(self) -> str:
+        """What the server's processes are called, so that they can be told from others."""
+        return f"voucherd-{_digest(self.cluster)}"
+
+    @property
+    def keeper(self) -> tuple[int, int] | None:
+        """Who shall own our files when root works in another user's folder; None for ourselves."""
+        home = self.home.stat()
+        return (home.st_uid, home.st_gid) if account.is_root() and home.st_uid != 0 else None
+
+    def password(self) -> str:
+        """The password of this database, made at its first start."""
+        path = self.home / "password"
+        if path.exists():
+            return path.read_text()
+        if self.cluster.exists():
+            raise EmbeddedError(
+                f"{path} is missing: put it back from a backup, the database opens with it only"
+            )
+        # mkstemp makes it 0600 from its first moment.
+        return durable.write_once(path, secrets.token_hex(32), self.keeper)
+
+    def check(self) -> None:
+        """Refuses a database of another major version or another user; nothing has been touched then."""
+        if not self.cluster.exists():
+            return
+        try:
+            major = (self.cluster / "PG_VERSION").read_text().strip()
+        except FileNotFoundError:
+            raise EmbeddedError(
+                f"{self.cluster} is not a PostgreSQL database (it has no PG_VERSION)"
+            ) from None
+        if major != programs.MAJOR:
+            raise EmbeddedError(
+                f"{self.cluster} was made by PostgreSQL {major} and this is PostgreSQL {programs.MAJOR}: "
+                "dump it with the version that made it, and restore into a new data folder"
+            )
+        owner = self.cluster.stat().st_uid
+        if not self.account.switches and owner != self.account.uid:
+            raise EmbeddedError(f"{self.cluster} belongs to user {owner}: run voucherd as that user")
+
+
+def find(data: Path) -> Place | None:
+    """The place of a database that was started here before; makes nothing."""
+    data = data.resolve()
+    pointer = data / POINTER
+    if pointer.exists():
+        home = SYSTEM_ROOT / Path(pointer.read_text().strip()).name
+        if not home.is_dir():
+            raise EmbeddedError(f"the database of {data} was in {home}, which is not there any more")
+    else:
+        home = data / HOME
+        if not home.is_dir():
+            return None
+    place = Place(data, home, _account_of(home))
+    if not place.account.can_enter(home):
+        # A new database elsewhere would hide this one, so the operator has to decide.
+        raise EmbeddedError(f"the server's account (user {place.account.uid}) cannot reach {home}")
+    return place
+
+
+def settle(data: Path) -> Place:
+    """The place of the database of this data folder, made if it is new."""
+    found = find(data)
+    if found is not None:
+        return found
+    data = data.resolve()
+    server = account.private() if account.is_root() else account.ourselves()
+    data.parent.mkdir(parents=True, exist_ok=True)
+    _make_ours(data, server)
+    if server.can_enter(data):
+        _make_ours(data / HOME, server)
+    else:
+        _settle_elsewhere(data, server)
+    place = find(data)
+    assert place is not None
+    return place
+
+
+def _settle_elsewhere(data: Path, server: Account) -> None:
+    # The random part makes a data folder that was removed and made anew start afresh, as it would at home.
+    home = SYSTEM_ROOT / f"{_digest(data)}-{secrets.token_hex(4)}"
+    SYSTEM_ROOT.parent.mkdir(parents=True, exist_ok=True)
+    durable.make_folder(SYSTEM_ROOT, 0o711)
+    _make_ours(home, server)
+    if durable.write_once(data / POINTER, home.name) != home.name:
+        home.rmdir()
+    else:
+        logger.warning(
+            "the server runs as user %d, which cannot reach %s: its database is in %s", server.uid, data, home
+        )
+
+
+def _make_ours(folder: Path, server: Account) -> None:
+    # Root keeps the folder, and the private group lets the server and nobody else pass through.
+    if server.switches:
+        durable.make_folder(folder, 0o710, (0, server.gid))
+    else:
+        durable.make_folder(folder, 0o700)
+
+
+def _account_of(home: Path) -> Account:
+    """The account that the files there belong to: a server must run as the same one every time."""
+    if not account.is_root():
+        return account.ourselves()
+    for folder in (home / "cluster", home):
+        if folder.exists() and folder.stat().st_uid != 0:
+            status = folder.stat()
+            return Account(status.st_uid, status.st_gid, switches=True)
+    gid = home.stat().st_gid
+    return Account(gid, gid, switches=True) if gid in account.PRIVATE_IDS else account.private()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]

@@ -1,0 +1,67 @@
+"""The folder of the server's socket: at home, or a short private one where the path grows too long."""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from voucherd.embedded import durable
+from voucherd.embedded.errors import EmbeddedError
+from voucherd.embedded.place import Place
+
+CONNECT_S_MAX: Final = 2.0
+# The kernel allows 108 bytes on Linux and 104 on macOS, the closing zero included.
+PATH_BYTES_MAX: Final = 100
+NAME: Final = ".s.PGSQL.5432"
+SHORT_PREFIX: Final = "voucherd-"
+
+
+def make_folder(place: Place) -> Path:
+    """A folder that only the server's account may enter."""
+    owner = (place.account.uid, place.account.gid) if place.account.switches else None
+    folder = place.home / "run"
+    if _fits(folder):
+        durable.make_folder(folder, 0o700, owner)
+        return folder
+    for temporary in dict.fromkeys((tempfile.gettempdir(), "/tmp")):  # noqa: S108 - mkdtemp makes it private.
+        if not _fits(Path(temporary) / f"{SHORT_PREFIX}12345678") or not place.account.can_enter(
+            Path(temporary)
+        ):
+            continue
+        folder = Path(tempfile.mkdtemp(prefix=SHORT_PREFIX, dir=temporary))
+        if owner is not None:
+            os.chown(folder, *owner)
+        return folder
+    raise EmbeddedError(f"{place.home} is too long a path for a socket, and so is the temporary folder")
+
+
+def remove_folder(place: Place, folder: Path) -> None:
+    """Removes a short folder again; the one at home stays."""
+    if not folder.name.startswith(SHORT_PREFIX) or folder.is_relative_to(place.home):
+        return
+    try:
+        if folder.lstat().st_uid != place.account.uid:
+            return
+        for name in (NAME, f"{NAME}.lock"):
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+    except OSError:
+        return  # A leftover in the temporary folder harms nobody.
+
+
+def answers(folder: Path) -> bool:
+    """Whether some server listens there."""
+    if not folder.is_absolute():
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(CONNECT_S_MAX)
+        try:
+            line.connect(str(folder / NAME))
+        except OSError:
+            return False
+    return True
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder / NAME)) <= PATH_BYTES_MAX
