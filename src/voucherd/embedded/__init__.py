@@ -3,7 +3,7 @@
 from voucherd.embedded.errors import AlreadyRunning, EmbeddedError
 from voucherd.embedded.programs import binaries
 from voucherd.embedded.server import EmbeddedPostgres
-from voucherd.embedded.session import running, shutdown_signals, stop_now
+from voucherd.embedded.session import running, shutdown_signals, stop_now, throwaway
 
 __all__ = [
     "AlreadyRunning",
@@ -13,4 +13,5 @@ __all__ = [
     "running",
     "shutdown_signals",
     "stop_now",
+    "throwaway",
 ]

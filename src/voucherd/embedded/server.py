@@ -28,9 +28,11 @@ ORPHANS_STOPS: Final = ((signal.SIGQUIT, 2.0), (signal.SIGKILL, 5.0))
 class EmbeddedPostgres:
     """The server of one data folder. Whoever starts or stops it holds the gate."""
 
-    def __init__(self, data: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, data: Path, settings: Mapping[str, str] = {}, *, throwaway: bool = False) -> None:
+        tuning.check(settings)
         self.place = place.settle(data)
-        self._settings = dict(settings or {})
+        self._settings = dict(settings)
+        self._throwaway = throwaway
 
     @property
     def dsn(self) -> str:
@@ -158,7 +160,7 @@ class EmbeddedPostgres:
         Path(half).rename(path)
 
     def _arguments(self, programs: Path, folder: Path) -> list[str]:
-        flags = tuning.flags(self._settings, name=self.place.name, sockets=folder)
+        flags = tuning.flags(self._settings, self._throwaway, name=self.place.name, sockets=folder)
         return [str(programs / "postgres"), "-D", str(self.place.cluster), *flags]
 
     def _is_set_otherwise(self, found: PidFile, programs: Path) -> bool:

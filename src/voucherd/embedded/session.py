@@ -3,6 +3,7 @@
 import logging
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,9 +26,28 @@ logger = logging.getLogger(__name__)
 @contextmanager
 def running(data: Path, *, exclusive: bool, settings: Mapping[str, str] = {}) -> Iterator[str]:
     """The address of a server that runs for as long as the block does; `exclusive` for its one owner."""
+    with _running(data, exclusive, settings, throwaway=False) as address:
+        yield address
+
+
+@contextmanager
+def throwaway(*, settings: Mapping[str, str] = {}) -> Iterator[str]:
+    """The address of a server for tests and trials, in a new folder that goes with the block.
+
+    Nothing in it outlives the block, so nothing is forced to the disk either.
+    """
+    with tempfile.TemporaryDirectory(prefix="voucherd-", ignore_cleanup_errors=True) as folder:
+        # It is ours, and the server may run as another account; what lies in it is private by itself.
+        Path(folder).chmod(0o711)
+        with _running(Path(folder) / "data", True, settings, throwaway=True) as address:
+            yield address
+
+
+@contextmanager
+def _running(data: Path, exclusive: bool, settings: Mapping[str, str], *, throwaway: bool) -> Iterator[str]:
     with ExitStack() as held:
         with _plainly(data):
-            server = EmbeddedPostgres(data, settings)
+            server = EmbeddedPostgres(data, settings, throwaway=throwaway)
             if exclusive:
                 held.enter_context(locks.ownership(server.place))
             use = held.enter_context(locks.use(server.place))

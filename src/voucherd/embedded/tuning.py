@@ -35,8 +35,8 @@ SIZED: Final = {
     "random_page_cost": "1.1",
     "jit": "off",
     "timezone": "UTC",
-    # The log must not repeat what a statement carried: there are voucher codes in them.
     "log_timezone": "UTC",
+    # The log must not repeat what a statement carried: there are voucher codes in them.
     "log_line_prefix": "%m [%p] ",
     "log_min_messages": "warning",
     "log_min_error_statement": "panic",
@@ -64,17 +64,24 @@ PLACED: Final = frozenset(
 )
 
 
-def flags(settings: Mapping[str, str], *, name: str, sockets: Path) -> list[str]:
-    """The server's -c flags, which beat every file; refuses settings that are not the caller's."""
+def check(settings: Mapping[str, str]) -> None:
+    """Refuses settings that are not the caller's to choose."""
     guarded = sorted(key for key in settings if key.lower() in DURABLE.keys() | PRIVATE.keys() | PLACED)
     if guarded:
-        raise EmbeddedError(f"the embedded database does not allow to set {', '.join(guarded)}")
+        raise EmbeddedError(
+            f"the embedded database does not allow to set {', '.join(guarded)} (for tests there is throwaway())"
+        )
+
+
+def flags(settings: Mapping[str, str], throwaway: bool, *, name: str, sockets: Path) -> list[str]:
+    """The server's -c flags, which beat every file and every ALTER SYSTEM."""
     chosen = {
         **SIZED,
         **memory(),
         **settings,
         **PRIVATE,
         **DURABLE,
+        **({"fsync": "off"} if throwaway else {}),
         "cluster_name": name,
         # The setting is a list of quoted names.
         "unix_socket_directories": '"' + str(sockets).replace('"', '""') + '"',
