@@ -1,0 +1,173 @@
+"""What one code costs: price, VAT and conversion, each rounded once per unit. Pure, integers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from voucherd.catalogue.products import ProductVersion, price_with_fee
+from voucherd.catalogue.rules import UNIT_MINOR_MAX
+from voucherd.catalogue.vat import EU_COUNTRIES
+from voucherd.money import DIGITS, divide_half_up
+
+VAT_BP_ONE: Final = 10_000
+"""A VAT rate of 100%, in basis points."""
+
+_MINOR_PER_UNIT: Final = {currency: 10**places for currency, places in DIGITS.items()}
+
+
+class NoRate(LookupError):
+    """There is no exchange rate for the currency, so nothing can be priced in it."""
+
+    def __init__(self, currency: str) -> None:
+        self.currency = currency
+        super().__init__(f"no exchange rate for {currency}")
+
+
+class NoVatRate(LookupError):
+    """There is no VAT rate on the day for a country that has VAT."""
+
+    def __init__(self, country: str) -> None:
+        self.country = country
+        super().__init__(f"no VAT rate for {country}")
+
+
+class PriceTooLarge(ValueError):
+    """One unit would cost more than any amount that the service handles."""
+
+    def __init__(self, slug: str, currency: str) -> None:
+        self.slug = slug
+        self.currency = currency
+        super().__init__(f"a unit of {slug} costs too much in {currency}")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPrice:
+    """One code's price: in its own currency, and (`pay_…`) in the currency that it is paid in."""
+
+    face_minor: int
+    face_fx_e8: int
+    price_currency: str
+    price_fx_e8: int
+    price_minor: int
+    vat_minor: int
+    turnover_minor: int
+    pay_fx_e8: int
+    pay_price_minor: int
+    pay_vat_minor: int
+    pay_turnover_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What a number of units cost together, in the payment currency."""
+
+    price_minor: int
+    vat_minor: int
+
+    @property
+    def incl_minor(self) -> int:
+        """The price including VAT: what is paid."""
+        return self.price_minor + self.vat_minor
+
+
+def price_unit(
+    product: ProductVersion, face_minor: int, *, payment_currency: str, rates: Mapping[str, int], vat_bp: int
+) -> UnitPrice:
+    """The price of one code, by the exchange rates and the VAT rate of the moment (OP-50, OP-51, OP-52)."""
+    price_minor = _price(product, face_minor)
+    price_currency = product.price_currency or product.face_currency
+    try:
+        face_fx_e8 = rates[product.face_currency]
+        price_fx_e8 = rates[price_currency]
+        pay_fx_e8 = rates[payment_currency]
+    except KeyError as missing:
+        raise NoRate(missing.args[0]) from None
+
+    turnover_minor = _turnover(product, price_minor, face_minor)
+    vat_minor = divide_half_up(turnover_minor * vat_bp, VAT_BP_ONE)
+    if payment_currency == price_currency:
+        pay_price_minor, pay_vat_minor, pay_turnover_minor = price_minor, vat_minor, turnover_minor
+    else:
+        up = price_fx_e8 * _MINOR_PER_UNIT[payment_currency]
+        down = pay_fx_e8 * _MINOR_PER_UNIT[price_currency]
+        pay_price_minor = divide_half_up(price_minor * up, down)
+        pay_vat_minor = divide_half_up(vat_minor * up, down)
+        pay_turnover_minor = divide_half_up(turnover_minor * up, down)
+
+    if price_minor + vat_minor > UNIT_MINOR_MAX:
+        raise PriceTooLarge(product.slug, price_currency)
+    if pay_price_minor + pay_vat_minor > UNIT_MINOR_MAX:
+        raise PriceTooLarge(product.slug, payment_currency)
+    return UnitPrice(
+        face_minor,
+        face_fx_e8,
+        price_currency,
+        price_fx_e8,
+        price_minor,
+        vat_minor,
+        turnover_minor,
+        pay_fx_e8,
+        pay_price_minor,
+        pay_vat_minor,
+        pay_turnover_minor,
+    )
+
+
+def total(items: Iterable[tuple[UnitPrice, int]]) -> Total:
+    """What the items (a unit's price and how many of it) cost together: always units × amount (OP-50)."""
+    price_minor = vat_minor = 0
+    for unit, amount in items:
+        price_minor += unit.pay_price_minor * amount
+        vat_minor += unit.pay_vat_minor * amount
+    return Total(price_minor, vat_minor)
+
+
+def convert(amount_minor: int, currency: str, to_currency: str, rates: Mapping[str, int]) -> int:
+    """The amount in the other currency, rounded once: amount × fx(from) ÷ fx(to) (OP-50)."""
+    if currency == to_currency:
+        return amount_minor
+    try:
+        up = rates[currency] * _MINOR_PER_UNIT[to_currency]
+        down = rates[to_currency] * _MINOR_PER_UNIT[currency]
+    except KeyError as missing:
+        raise NoRate(missing.args[0]) from None
+    return divide_half_up(amount_minor * up, down)
+
+
+def vat_bp(
+    company_country: str, vat_number: str | None, operator_country: str, rates_on_day: Mapping[str, int]
+) -> int:
+    """The VAT rate that a company pays, in basis points (OP-52).
+
+    It is the rate of the company's own country. A company with a VAT number in another EU country than the
+    operator's accounts for the VAT itself (reverse charge): 0. A company outside the EU is outside the scope
+    of the EU's VAT, and the service has no data for any other: 0.
+    """
+    if company_country not in EU_COUNTRIES:
+        return 0
+    if vat_number and company_country != operator_country:
+        return 0
+    try:
+        return rates_on_day[company_country]
+    except KeyError:
+        # A member state without a rate is a hole in the data. Selling without VAT would hide it.
+        raise NoVatRate(company_country) from None
+
+
+def _price(product: ProductVersion, face_minor: int) -> int:
+    if product.price_minor is not None:
+        return product.price_minor
+    assert product.fee_variable_e8 is not None, "The schema allows no version without a price or a fee."
+    assert product.fee_fixed_minor is not None, "The schema keeps both parts of a fee together."
+    return price_with_fee(face_minor, product.fee_variable_e8, product.fee_fixed_minor)
+
+
+def _turnover(product: ProductVersion, price_minor: int, face_minor: int) -> int:
+    """The amount that VAT is due on (OP-52)."""
+    if product.vat_category == "single_purpose":
+        return price_minor
+    if product.vat_category == "multi_purpose" and product.price_minor is None:
+        return max(price_minor - face_minor, 0)  # A discount is no negative fee.
+    return 0

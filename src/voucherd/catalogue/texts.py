@@ -1,0 +1,84 @@
+"""Reads the texts in which an operator writes face values, prices and fees on the command line. Pure."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final
+
+from voucherd.catalogue.products import Face, FaceRange, Fee, Selling
+from voucherd.catalogue.rules import BadProduct
+from voucherd.money import RATE_DIGITS, BadAmount, Money, UnknownCurrency
+
+# Plain digits only: what Python takes for a number ("1_0", "1e3", "NaN", digits of other scripts) is no
+# amount to an operator. The bound on digits keeps hostile texts from costing anything.
+_NUMBER: Final = r"[0-9]{1,15}(?:\.[0-9]{1,8})?"
+_AMOUNT: Final = re.compile(rf"({_NUMBER})\s+([A-Za-z]{{3}})")
+_RANGE: Final = re.compile(rf"({_NUMBER})\s*-\s*({_NUMBER})\s+([A-Za-z]{{3}})")
+_FEE: Final = re.compile(rf"({_NUMBER})(?:\+({_NUMBER}))?")
+
+
+def read_face(face_value: str | None, face_value_range: str | None) -> Face:
+    """The face value from "50 EUR", or the range from "5-500 EUR"; exactly one must be given."""
+    if face_value is not None and face_value_range is not None:
+        raise BadProduct("face-value", "give a face value or a range of them, not both")
+    if face_value is not None:
+        return read_amount("face-value", face_value)
+    if face_value_range is not None:
+        return _read_range(face_value_range)
+    raise BadProduct("face-value", "is needed, or face-value-range for a variable product")
+
+
+def read_selling(price: str | None, fee: str | None) -> Selling:
+    """The price from "48.10 EUR", or the fee from "1.02" or "1.02+0.10"; exactly one must be given."""
+    if price is not None and fee is not None:
+        raise BadProduct("price", "give a price or a fee, not both")
+    if price is not None:
+        return read_amount("price", price)
+    if fee is not None:
+        return _read_fee(fee)
+    raise BadProduct("price", "is needed, or fee")
+
+
+def read_amount(field: str, text: str) -> Money:
+    """The amount in a text such as "48.10 EUR"; a refusal names the field."""
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise BadProduct(field, f"must be an amount and a currency, such as '48.10 EUR', not {_short(text)}")
+    return _money(field, match[1], match[2])
+
+
+def _read_range(text: str) -> FaceRange:
+    field = "face-value-range"
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        raise BadProduct(
+            field, f"must be two amounts and a currency, such as '5-500 EUR', not {_short(text)}"
+        )
+    lowest = _money(field, match[1], match[3])
+    highest = _money(field, match[2], match[3])
+    return FaceRange(lowest.minor, highest.minor, lowest.currency)
+
+
+def _read_fee(text: str) -> Fee:
+    match = _FEE.fullmatch(text.strip())
+    if match is None:
+        raise BadProduct(
+            "fee", f"must be a multiplier and perhaps an amount, such as '1.02+0.10', not {_short(text)}"
+        )
+    variable_e8 = int(Decimal(match[1]).scaleb(RATE_DIGITS))
+    return Fee(variable_e8, Decimal(match[2] or "0"))
+
+
+def _money(field: str, amount: str, currency: str) -> Money:
+    try:
+        return Money.parse(amount, currency)
+    except UnknownCurrency:
+        raise BadProduct(field, f"{currency.upper()!r} is not a currency code of ISO 4217") from None
+    except BadAmount as refused:
+        raise BadProduct(field, str(refused)) from None
+
+
+def _short(text: str) -> str:
+    """The text for an error message: quoted, on one line, cut off."""
+    return ascii(text[:40])
