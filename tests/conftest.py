@@ -10,20 +10,18 @@ import asyncpg
 import pytest
 
 from voucherd.db import Pool, open_pool
+from voucherd.embedded import throwaway
 from voucherd.migrate import migrate
 
 
 @pytest.fixture(scope="session")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server_url() -> Iterator[str]:
     """An empty database: the one of VOUCHERD_TEST_DATABASE_URL, else an embedded server for this run."""
     url = os.environ.get("VOUCHERD_TEST_DATABASE_URL", "")
     if url:
         yield url
         return
-    from voucherd.embedded import running
-
-    # These tests kill processes, never the power, so nothing needs to reach the disk.
-    with running(tmp_path_factory.mktemp("pg"), exclusive=True, settings={"fsync": "off"}) as embedded_url:
+    with throwaway() as embedded_url:
         yield embedded_url
 
 
