@@ -1,0 +1,48 @@
+"""Callers: who is behind a request, once its key was recognised; and why one is turned away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+from voucherd.access.companies import Company
+from voucherd.access.keys import Network, Scope
+from voucherd.access.limits import Window
+from voucherd.ids import State
+
+
+class Unauthorized(Exception):
+    """No key, or none that is valid (OP-24)."""
+
+    def __init__(self, *, token_sent: bool) -> None:
+        super().__init__("unauthorized")
+        self.token_sent = token_sent
+
+
+class Forbidden(Exception):
+    """The key is valid but not for this: from this address, or without this scope (OP-24)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Caller:
+    """A recognised key and its company. One object for each key, shared by all its requests."""
+
+    key_id: int
+    company_id: int
+    state: State
+    scopes: frozenset[Scope]
+    company: Company
+    rate_limit: int
+    window: Window = field(repr=False)
+    allow_ips: tuple[Network, ...] = ()
+    expires_at_s: float = inf  # Seconds since 1970, for a cheap comparison on every request.
+
+    @property
+    def expose_costs(self) -> bool:
+        """Whether cost fields are filled for this company (OP-58)."""
+        return self.company.expose_costs
+
+    def require(self, scope: Scope) -> None:
+        """Refuse a key that lacks this scope."""
+        if scope not in self.scopes:
+            raise Forbidden(scope.value)

@@ -1,0 +1,54 @@
+"""Companies: who buys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class CompanyExists(ValueError):
+    """There is a company of that name already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a company named {name!r} already")
+        self.name = name
+
+
+class CompanyNotFound(LookupError):
+    """There is no such company."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no company named {name!r}")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A customer, as every order, key and wallet of it sees it."""
+
+    id: int
+    name: str
+    country: str
+    vat_number: str | None
+    active: bool
+    verified: bool
+    expose_costs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyDraft:
+    """A company before it is stored; refuses what the database would refuse, in words."""
+
+    name: str
+    country: str
+    vat_number: str | None = None
+    active: bool = True
+    verified: bool = False
+    expose_costs: bool = True
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.name) <= 200:
+            raise ValueError("a company's name has 1 to 200 characters")
+        if not (len(self.country) == 2 and self.country.isascii() and self.country.isupper()):
+            raise ValueError(f"{self.country!r} is not a country of two capital letters, such as NL")
+        if self.vat_number is not None and not 4 <= len(self.vat_number) <= 20:
+            raise ValueError("a VAT number has 4 to 20 characters")

@@ -1,0 +1,165 @@
+"""API keys: how they look, what they may do, how they are remembered (OP-29). Pure.
+
+A key is `vk_live_` or `vk_test_`, 32 random characters and a checksum of 6. The checksum proves nothing about
+the key's owner: it lets a typo, or a key that someone made up, be refused without asking the database.
+
+What is stored is a plain SHA-256. A slow hash protects what people choose; 190 random bits can't be guessed
+at any speed, and a slow hash would cost milliseconds on every first call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Final, TypeAlias
+
+from voucherd.ids import State
+
+Network: TypeAlias = IPv4Network | IPv6Network
+
+RANDOM_CHARACTERS: Final = 32  # 190 bits.
+CHECK_CHARACTERS: Final = 6
+SHOWN_CHARACTERS: Final = 6
+RATE_LIMIT_DEFAULT: Final = 600
+"""Requests a minute (OP-27)."""
+
+ALLOW_IPS_MAX: Final = 100
+DESCRIPTION_CHARACTERS_MAX: Final = 200
+
+_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_HEADS: Final = {State.LIVE: "vk_live_", State.SANDBOX: "vk_test_"}
+_SHAPE: Final = re.compile(
+    rf"vk_(?:live|test)_[0-9A-Za-z]{{{RANDOM_CHARACTERS + CHECK_CHARACTERS}}}", re.ASCII
+)
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
+
+
+class Scope(StrEnum):
+    """One thing a key may do."""
+
+    ORDERS_READ = "orders:read"
+    ORDERS_WRITE = "orders:write"
+    CODES_READ = "codes:read"
+    CATALOGUE_READ = "catalogue:read"
+    WALLET_READ = "wallet:read"
+    EVENTS_READ = "events:read"
+    WEBHOOKS_WRITE = "webhooks:write"
+    KEYS_WRITE = "keys:write"
+
+
+SCOPES_DEFAULT: Final = frozenset(Scope) - {Scope.KEYS_WRITE}
+"""Everything but making more keys: a leaked key must not be able to outlive its revocation."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that was just made: the only moment its text is known."""
+
+    text: str = field(repr=False)
+    prefix: str
+    hash: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDraft:
+    """What a key will be allowed to do; refuses what the database would refuse, in words."""
+
+    description: str = ""
+    scopes: frozenset[Scope] = SCOPES_DEFAULT
+    allow_ips: tuple[Network, ...] = ()
+    rate_limit: int = RATE_LIMIT_DEFAULT
+    expires_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.description) > DESCRIPTION_CHARACTERS_MAX:
+            raise ValueError(f"a description has at most {DESCRIPTION_CHARACTERS_MAX} characters")
+        if not self.scopes:
+            raise ValueError("a key needs at least one scope")
+        if len(self.allow_ips) > ALLOW_IPS_MAX:
+            raise ValueError(f"a key has at most {ALLOW_IPS_MAX} allowed networks")
+        if not 1 <= self.rate_limit <= 1_000_000:
+            raise ValueError("a rate limit is between 1 and 1000000 requests a minute")
+        if self.expires_at is not None and self.expires_at.tzinfo is None:
+            raise ValueError("an expiry needs a time zone")
+
+
+def new_key(state: State) -> NewKey:
+    """A key that nobody has seen yet."""
+    body = _HEADS[state] + "".join(secrets.choice(_ALPHABET) for _ in range(RANDOM_CHARACTERS))
+    text = body + _checksum(body)
+    return NewKey(text, body[: len(_HEADS[state]) + SHOWN_CHARACTERS], key_hash(text))
+
+
+def well_formed(text: str) -> bool:
+    """Whether the text could be a key of ours: its shape and checksum are right."""
+    return (
+        _SHAPE.fullmatch(text) is not None and _checksum(text[:-CHECK_CHARACTERS]) == text[-CHECK_CHARACTERS:]
+    )
+
+
+def key_hash(text: str) -> bytes:
+    """What is stored of a key."""
+    return hashlib.sha256(text.encode("ascii")).digest()
+
+
+def bearer_key(authorization: bytes) -> str | None:
+    """The well-formed key in an Authorization header, or None for anything else."""
+    scheme, _, token = authorization.partition(b" ")
+    if scheme.lower() != b"bearer":
+        return None
+    try:
+        text = token.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    return text if well_formed(text) else None
+
+
+def read_scopes(words: Iterable[str]) -> frozenset[Scope]:
+    """The scopes of these names; refuses one that does not exist."""
+    try:
+        return frozenset(Scope(word) for word in words)
+    except ValueError as unknown:
+        raise ValueError(f"{unknown}; the scopes are {', '.join(Scope)}") from None
+
+
+def read_networks(words: Iterable[str]) -> tuple[Network, ...]:
+    """The networks of these texts (an address is a network of one); refuses what is neither."""
+    return tuple(plain_network(ip_network(word.strip())) for word in words)
+
+
+def plain_network(network: Network) -> Network:
+    """The network, as IPv4 where it is IPv4 written in IPv6."""
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        mapped = network.network_address.ipv4_mapped
+        assert mapped is not None, "every address of ::ffff:0:0/96 is mapped"
+        return IPv4Network((mapped, network.prefixlen - 96))
+    return network
+
+
+def permits(networks: tuple[Network, ...], client_ip: str) -> bool:
+    """Whether the address is on the list; what is no address is on none."""
+    try:
+        address = ip_address(client_ip)
+    except ValueError:
+        return False
+    if not isinstance(address, IPv4Address) and address.ipv4_mapped is not None:
+        # A socket that listens on both families shows IPv4 clients this way.
+        address = address.ipv4_mapped
+    return any(address in network for network in networks)
+
+
+def _checksum(body: str) -> str:
+    """The CRC-32 of everything before it in base 62; the head is part of it, so test never passes as live."""
+    number = zlib.crc32(body.encode("ascii"))
+    digits = []
+    for _ in range(CHECK_CHARACTERS):
+        number, digit = divmod(number, 62)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))
