@@ -1,0 +1,1 @@
+"""Events: one append-only log of everything that happened."""

@@ -1,0 +1,43 @@
+"""The event log: every change appends to it in the same transaction. Never a voucher code in it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from voucherd.db import Tx
+
+ORDER_CREATED: Final = "order.created"
+ORDER_PENDING: Final = "order.pending"
+ORDER_LINE_FINISHED: Final = "order.line_finished"
+ORDER_FINISHED: Final = "order.finished"
+ORDER_CANCELLED: Final = "order.cancelled"
+ORDER_DELETED: Final = "order.deleted"
+ORDER_EXPIRED: Final = "order.expired"
+PRODUCT_UPDATED: Final = "product.updated"
+WALLET_TOPPED_UP: Final = "wallet.topped_up"
+KEY_ROTATED: Final = "key.rotated"
+
+
+class OrderEvent(Struct, frozen=True):
+    """What happened to one order; `seq` is the order's version after it."""
+
+    order_id: int
+    company_id: int
+    type: str
+    seq: int
+
+
+async def append(
+    tx: Tx, type_: str, *, company_id: int | None = None, state: int | None = None, data: dict[str, Any]
+) -> None:
+    """Append an event that is not about an order."""
+    await tx.execute(
+        "INSERT INTO event (at, company_id, state, type, data) VALUES (now(), $1, $2, $3, $4::jsonb)",
+        company_id,
+        state,
+        type_,
+        msgspec.json.encode(data).decode(),
+    )

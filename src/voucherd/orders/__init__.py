@@ -1,0 +1,1 @@
+"""Orders: create, confirm, resolve, cancel, find. Load, decide, store."""

@@ -1,0 +1,113 @@
+"""Create: a price and availability check. Nothing is charged, nothing delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from voucherd.access import store as access
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.cache import VersionCache
+from voucherd.db import Connection
+from voucherd.ids import ORDER_BLOCK_SIZE, State
+from voucherd.money import RATE_ONE, Money
+from voucherd.orders import place, store
+from voucherd.orders.model import Order
+from voucherd.orders.place import Buyer, Create, Shop
+from voucherd.orders.refusals import BadInput, Refusal
+from voucherd.vault import shelf
+from voucherd.vault import store as vault
+from voucherd.vault.shelf import Shelf
+
+
+class OrderNumbers:
+    """Hands out order ids from blocks that this process took; the lowest bit is the state."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._end = 0
+
+    async def reserve(self, conn: Connection, count: int) -> None:
+        """Make sure that `count` ids can be taken without asking again."""
+        assert count <= ORDER_BLOCK_SIZE
+        if self._end - self._next < count:
+            block = await conn.fetchval("SELECT nextval('order_block')")
+            self._next = block * ORDER_BLOCK_SIZE
+            self._end = self._next + ORDER_BLOCK_SIZE
+
+    def take(self, state: State) -> int:
+        """The next id; `reserve` came first."""
+        assert self._next < self._end
+        number = self._next
+        self._next += 1
+        return number * 2 + state
+
+
+async def create(
+    conn: Connection,
+    commands: Sequence[Create],
+    numbers: OrderNumbers,
+    cache: VersionCache,
+    *,
+    window: timedelta,
+    operator_country: str,
+) -> list[Order | Refusal]:
+    """Price every cart and keep the orders that can be sold."""
+    shop = await load(conn, commands, cache, window=window, operator_country=operator_country)
+    await numbers.reserve(conn, len(commands))
+    answers = place.place(shop, commands, numbers.take)
+    orders = [answer for answer in answers if isinstance(answer, Order)]
+    if orders:
+        await store.insert(conn, orders)
+    return answers
+
+
+async def load(
+    conn: Connection,
+    commands: Sequence[Create],
+    cache: VersionCache,
+    *,
+    window: timedelta,
+    operator_country: str,
+) -> Shop:
+    """What these carts' prices depend on."""
+    companies = await access.companies(conn, {command.company_id for command in commands})
+    listings = await catalogue.current(
+        conn, list({line.slug for command in commands for line in command.cart}), cache
+    )
+    currencies = {command.payment_currency for command in commands}
+    for listing in listings.values():
+        currencies.add(listing.version.face_currency)
+        currencies.add(listing.version.price_currency or listing.version.face_currency)
+    shop = Shop(
+        now=await conn.fetchval("SELECT now()"),
+        window=window,
+        operator_country=operator_country,
+        buyers={c.id: Buyer(c.active, c.country, c.vat_number) for c in companies.values()},
+        listings=listings,
+        rates=await catalogue.rates(conn, currencies),
+        vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
+    )
+    shop.shelves = await _shelves(conn, shop, commands)
+    return shop
+
+
+async def _shelves(conn: Connection, shop: Shop, commands: Sequence[Create]) -> dict[Shelf, list[shelf.Lot]]:
+    """The lots that could serve the carts; a sandbox shelf is stocked when it is first looked at (OP-49)."""
+    wanted: set[Shelf] = set()
+    for command in commands:
+        for at, line in enumerate(command.cart):
+            listing = shop.listings.get(line.slug)
+            if listing is not None:
+                try:
+                    face_minor = place.face_of(listing.version, line, at)
+                except BadInput:
+                    continue  # The decision will say so.
+                wanted.add((listing.version.product_id, face_minor, int(command.state)))
+    shelves = await shelf.look(conn, wanted)
+    bare = [key for key, lots in shelves.items() if not lots and key[2] == State.SANDBOX]
+    if bare:
+        async with conn.transaction():
+            for product_id, face_minor, _ in bare:
+                await vault.ensure_generated_lot(conn, product_id, face_minor, Money(0, "EUR"), RATE_ONE)
+    return shelves if not bare else await shelf.look(conn, wanted)

@@ -1,0 +1,226 @@
+"""The desk: where a call becomes a batch, a batch a transaction, and a transaction an answer.
+
+Confirm, Create, Cancel and Find go through gates; Resolve is a batch of one that waits behind nobody. No network
+call and no wait happens inside a transaction, and no connection is held while a call waits for a slow order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from msgspec import Struct
+
+from voucherd.catalogue.cache import VersionCache
+from voucherd.db import Connection, Pool
+from voucherd.orders import decide, store
+from voucherd.orders.create import OrderNumbers, create
+from voucherd.orders.decide import Cancel, Chance, Facts, Finalise, Ruling, Windows
+from voucherd.orders.gate import Gate
+from voucherd.orders.model import Order
+from voucherd.orders.place import Create
+from voucherd.orders.refusals import OrderNotFound, Refusal, WrongStatus
+from voucherd.orders.states import Status
+from voucherd.orders.watch import Watch
+from voucherd.settings import Settings
+from voucherd.vault import store as vault
+from voucherd.vault.seal import Sealer
+from voucherd.vault.store import LotInfo
+
+INLINE_LINES_MAX: Final = 500
+"""Orders up to this many lines get their codes with the batch; larger ones are streamed in pieces of it."""
+
+RESOLVE_MARGIN_S_MAX: Final = 1.0
+"""Resolve cancels this long before its limit, so that the answer is there in time."""
+
+Codes = list[list[tuple[str, str]]]
+
+
+class Answer(Struct, frozen=True):
+    """An order and, unless it is to be streamed, its codes: one list for each delivered outcome, in order."""
+
+    order: Order
+    codes: Codes | None
+    lots: dict[int, LotInfo]
+    """The facts of every lot that the order was offered or delivered from."""
+
+
+class _Find(Struct, frozen=True):
+    order_id: int | None
+    company_id: int
+    state: int
+
+
+class Desk:
+    """Everything that can be done with orders."""
+
+    def __init__(self, pool: Pool, sealer: Sealer, settings: Settings) -> None:
+        self._pool = pool
+        self._sealer = sealer
+        self._settings = settings
+        self._numbers = OrderNumbers()
+        self._versions = VersionCache()
+        self._lots = vault.LotBook()
+        self._window = timedelta(seconds=float(settings.confirmation_window_s))
+        self._windows = Windows(
+            timedelta(seconds=float(settings.delivery_window_s)),
+            timedelta(seconds=float(settings.resolve_limit_s)),
+        )
+        self.watch = Watch(pool)
+        limit = settings.waiting_calls_max
+        self.creates: Gate[Create, Answer | Refusal] = Gate(self._create, waiting_max=limit)
+        self.confirms: Gate[Finalise, Answer | Refusal] = Gate(self._finalise, waiting_max=limit)
+        self.cancels: Gate[Cancel, Answer | Refusal] = Gate(self._cancel, waiting_max=limit)
+        self.finds: Gate[_Find, Answer | Refusal] = Gate(self._find, waiting_max=limit)
+
+    @property
+    def gates(self) -> dict[str, Gate[Any, Any]]:
+        """The gates by name, for metrics and for a clean stop."""
+        return {"create": self.creates, "confirm": self.confirms, "cancel": self.cancels, "find": self.finds}
+
+    async def stop(self) -> None:
+        """Finish what is in flight."""
+        for gate in self.gates.values():
+            await gate.drain()
+        await self.watch.stop()
+
+    async def create(self, command: Create) -> Answer:
+        """A price, fixed for the confirmation window."""
+        return _granted(await self.creates.submit(command.company_id, command))
+
+    async def find(self, order_id: int | None, company_id: int, state: int) -> Answer:
+        """The order as it stands."""
+        return _granted(await self.finds.submit(company_id, _Find(order_id, company_id, state)))
+
+    async def confirm(self, command: Finalise) -> Answer:
+        """Pay and deliver; an order that takes longer than the wait comes back pending."""
+        answer = _granted(await self.confirms.submit(command.company_id, command))
+        if answer.order.status is not Status.PENDING or command.chance is Chance.PENDING:
+            return answer
+        await self.watch.until_done(answer.order.id, float(self._settings.confirm_wait_s))
+        return await self.find(command.order_id, command.company_id, command.state)
+
+    async def resolve(self, command: Finalise) -> Answer:
+        """Pay and deliver all of it within the limit, or cancel without a charge."""
+        answer = _granted((await self._finalise([command]))[0])
+        if answer.order.status is not Status.PENDING:
+            return answer
+        limit_s = float(self._settings.resolve_limit_s)
+        patience_s = limit_s - min(RESOLVE_MARGIN_S_MAX, limit_s / 10)
+        if not await self.watch.until_done(answer.order.id, patience_s):
+            ended = (await self._cancel([Cancel(command.order_id, command.company_id, command.state)]))[0]
+            if isinstance(ended, Answer):
+                return ended
+            assert isinstance(ended, WrongStatus)  # It ended by itself in the last moment.
+        return await self.find(command.order_id, command.company_id, command.state)
+
+    async def cancel(self, command: Cancel) -> Answer:
+        """Delete an order that is not confirmed, or cancel and refund what is undelivered."""
+        return _granted(await self.cancels.submit(command.company_id, command))
+
+    async def _create(self, commands: Sequence[Create]) -> list[Answer | Refusal]:
+        async with self._pool.acquire() as conn:
+            answers = await create(
+                conn,
+                commands,
+                self._numbers,
+                self._versions,
+                window=self._window,
+                operator_country=self._settings.operator_country,
+            )
+            return await self._with_codes(conn, answers)
+
+    async def _finalise(self, commands: Sequence[Finalise]) -> list[Answer | Refusal]:
+        return await self._rule(
+            [command.order_id for command in commands],
+            lambda facts: decide.finalise(facts, commands),
+            with_outcomes=False,
+        )
+
+    async def _cancel(self, commands: Sequence[Cancel]) -> list[Answer | Refusal]:
+        answers = await self._rule(
+            [command.order_id for command in commands],
+            lambda facts: decide.cancel(facts, commands),
+            with_outcomes=True,
+        )
+        for answer in answers:
+            if isinstance(answer, Answer):
+                self.watch.wake(answer.order.id)
+        return answers
+
+    async def _rule(
+        self, order_ids: Sequence[int | None], decision: Callable[[Facts], Ruling], *, with_outcomes: bool
+    ) -> list[Answer | Refusal]:
+        """Load, decide, store: one transaction. The codes are read after it, for the orders that got any."""
+        known = {order_id for order_id in order_ids if order_id is not None}
+        async with self._pool.acquire() as conn:
+            async with conn.transaction():
+                facts = await store.load(
+                    conn, known, self._windows, self._versions, with_outcomes=with_outcomes
+                )
+                ruling = decision(facts)
+                await store.save(conn, ruling)
+            return await self._with_codes(conn, ruling.answers)
+
+    async def _find(self, wanted: Sequence[_Find]) -> list[Answer | Refusal]:
+        known = list({find.order_id for find in wanted if find.order_id is not None})
+        async with self._pool.acquire() as conn:
+            orders = await store.read(conn, known, self._versions)
+            found: list[Order | Refusal] = []
+            for find in wanted:
+                order = None if find.order_id is None else orders.get(find.order_id)
+                if (
+                    order is None
+                    or order.company_id != find.company_id
+                    or order.state != find.state
+                    or order.status is Status.DELETED
+                ):
+                    found.append(OrderNotFound())
+                else:
+                    found.append(order)
+            return await self._with_codes(conn, found)
+
+    async def _with_codes(
+        self, conn: Connection, answers: Sequence[Order | Refusal]
+    ) -> list[Answer | Refusal]:
+        """The orders with their codes and the facts of their lots: two reads for all of them."""
+        orders = [answer for answer in answers if isinstance(answer, Order)]
+        ranges = [r for order in orders if order.lines <= INLINE_LINES_MAX for r in delivered_ranges(order)]
+        codes = iter(await vault.read_codes(conn, self._sealer, ranges) if ranges else [])
+        lots = await self._lots.lots(conn, {lot_id for order in orders for lot_id in lots_of(order)})
+        opened: list[Answer | Refusal] = []
+        for answer in answers:
+            if isinstance(answer, Refusal):
+                opened.append(answer)
+            elif answer.lines > INLINE_LINES_MAX:
+                opened.append(Answer(answer, None, lots))
+            else:
+                opened.append(Answer(answer, [next(codes) for _ in delivered_ranges(answer)], lots))
+        return opened
+
+    async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
+        """The codes of these (lot, from, to) ranges, for an answer that is streamed."""
+        async with self._pool.acquire() as conn:
+            return await vault.read_codes(conn, self._sealer, ranges)
+
+
+def delivered_ranges(order: Order) -> list[tuple[int, int, int]]:
+    """The (lot, from, to) ranges that the order's delivered lines were served from, in order."""
+    return [
+        (outcome.lot_id, outcome.seq_from, outcome.seq_from + outcome.count)
+        for outcome in order.outcomes
+        if outcome.lot_id is not None and outcome.seq_from is not None
+    ]
+
+
+def lots_of(order: Order) -> list[int]:
+    """The lots that the order was offered or delivered from."""
+    offered = [lot_id for item in order.items for lot_id in item.offers[::2]]
+    return offered + [outcome.lot_id for outcome in order.outcomes if outcome.lot_id is not None]
+
+
+def _granted(answer: Answer | Refusal) -> Answer:
+    if isinstance(answer, Refusal):
+        raise answer
+    return answer

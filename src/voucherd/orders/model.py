@@ -1,0 +1,120 @@
+"""What an order is, and what it takes to decide about one. Pure data.
+
+An order of 10,000 codes is a handful of these: lines are ranges, not rows. `Struct` rather than `dataclass`
+because a batch makes thousands of them and these are made in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.catalogue.pricing import UnitPrice
+from voucherd.catalogue.products import ProductVersion
+from voucherd.ids import State, state_of
+from voucherd.orders.states import Payment, Status
+
+ITEMS_MAX: Final = 100
+AMOUNT_MAX: Final = 10_000
+REFERENCE_CHARS_MAX: Final = 1_000
+OFFERS_SHOWN_MAX: Final = 5
+
+TYPES: Final = ("api", "portal")
+
+
+class Item(Struct, frozen=True):
+    """One product in an order, with the prices that were fixed at Create (OP-42)."""
+
+    item_no: int
+    version: ProductVersion
+    amount: int
+    first_line: int
+    unit: UnitPrice
+    offers: tuple[int, ...]
+    """Lot, stock, lot, stock …: the offers that Create saw, best first."""
+
+    @property
+    def end_line(self) -> int:
+        """The line after the item's last."""
+        return self.first_line + self.amount
+
+    @property
+    def unit_charge_minor(self) -> int:
+        """What one line costs, VAT included, in the payment currency."""
+        return self.unit.pay_price_minor + self.unit.pay_vat_minor
+
+    @property
+    def shelf(self) -> tuple[int, int]:
+        """Where its codes come from: the product and the face value."""
+        return self.version.product_id, self.unit.face_minor
+
+
+class Outcome(Struct, frozen=True):
+    """What became of a range of lines: delivered from a range of a lot, or (no lot) cancelled."""
+
+    line_from: int
+    line_to: int
+    lot_id: int | None
+    seq_from: int | None
+
+    @property
+    def count(self) -> int:
+        """How many lines."""
+        return self.line_to - self.line_from
+
+
+class Order(Struct, frozen=True):
+    """An order as it stands."""
+
+    id: int
+    company_id: int
+    type: int
+    status: Status
+    payment_status: Payment
+    payment_currency: str
+    payment_fx_e8: int
+    price_minor: int
+    vat_minor: int
+    charged_minor: int
+    refunded_minor: int
+    held_minor: int
+    lines: int
+    lines_finished: int
+    lines_cancelled: int
+    resolving: bool
+    downloaded: bool
+    version: int
+    created_at: datetime
+    expires_at: datetime
+    updated_at: datetime
+    deadline_at: datetime | None
+    reference: str | None
+    items: tuple[Item, ...]
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """Live or sandbox."""
+        return state_of(self.id)
+
+    @property
+    def total_minor(self) -> int:
+        """What the whole order costs, VAT included, in the payment currency."""
+        return self.price_minor + self.vat_minor
+
+    def open_ranges(self) -> Iterator[tuple[Item, int, int]]:
+        """The ranges of lines that have no outcome yet, item by item, in order."""
+        settled = sorted((outcome.line_from, outcome.line_to) for outcome in self.outcomes)
+        for item in self.items:
+            at = item.first_line
+            for start, end in settled:
+                if end <= at or start >= item.end_line:
+                    continue
+                if start > at:
+                    yield item, at, start
+                at = max(at, end)
+            if at < item.end_line:
+                yield item, at, item.end_line

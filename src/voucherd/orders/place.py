@@ -1,0 +1,197 @@
+"""The decision behind Create: what a cart costs and whether it can be sold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from msgspec import Struct, field
+
+from voucherd.catalogue.pricing import NoRate, PriceTooLarge, UnitPrice, price_unit, vat_bp
+from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.store import Listing
+from voucherd.ids import State
+from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor
+from voucherd.orders.model import OFFERS_SHOWN_MAX, Item, Order
+from voucherd.orders.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
+from voucherd.orders.states import Payment, Status
+from voucherd.vault.shelf import Lot, Shelf
+
+
+class CartLine(Struct, frozen=True):
+    """One product of a cart."""
+
+    slug: str
+    amount: int
+    face_value: Decimal | None = None
+
+
+class Create(Struct, frozen=True):
+    """Ask for a price and keep it."""
+
+    company_id: int
+    state: State
+    type: int
+    cart: tuple[CartLine, ...]
+    payment_currency: str
+    reference: str | None = None
+
+
+class Buyer(Struct, frozen=True):
+    """What a price depends on in a company."""
+
+    active: bool
+    country: str
+    vat_number: str | None
+
+
+class Shop(Struct):
+    """What was for sale when the cart was looked at."""
+
+    now: datetime
+    window: timedelta
+    operator_country: str
+    buyers: dict[int, Buyer]
+    listings: dict[str, Listing]
+    rates: dict[str, int]
+    vat_rates: dict[str, int]
+    shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
+
+
+def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
+    """The face value that is asked for, in minor units (OP-10)."""
+    name = f"items[{at}].faceValue"
+    if not product.is_variable:
+        if line.face_value is not None:
+            raise BadInput(name, "is not allowed for a product with a fixed face value")
+        assert product.face_minor is not None
+        return product.face_minor
+    if line.face_value is None:
+        raise BadInput(name, "is required for a product with a variable face value")
+    try:
+        minor = to_minor(line.face_value, product.face_currency)
+    except BadAmount as bad:
+        raise BadInput(name, str(bad)) from None
+    if not product.accepts_face(minor):
+        low, high = (
+            Money(edge or 0, product.face_currency)
+            for edge in (product.face_min_minor, product.face_max_minor)
+        )
+        raise BadInput(name, f"must be between {low} and {high}")
+    return minor
+
+
+def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int]) -> list[Order | Refusal]:
+    """An order for every cart that can be sold, a refusal for the rest."""
+    answers: list[Order | Refusal] = []
+    for command in commands:
+        try:
+            answers.append(_place(shop, command, next_id))
+        except Refusal as refusal:
+            answers.append(refusal)
+    return answers
+
+
+def _place(shop: Shop, command: Create, next_id: Callable[[State], int]) -> Order:
+    buyer = shop.buyers[command.company_id]
+    if not buyer.active:
+        raise CompanyNotActive
+    units = _price_cart(shop, command, buyer)
+    _refuse_unavailable(shop, command, units)
+    price_minor = sum(
+        unit.pay_price_minor * line.amount for (_, unit), line in zip(units, command.cart, strict=True)
+    )
+    vat_minor = sum(
+        unit.pay_vat_minor * line.amount for (_, unit), line in zip(units, command.cart, strict=True)
+    )
+    if price_minor + vat_minor > MINOR_MAX:
+        raise BadInput("items", f"the total must be at most {Money(MINOR_MAX, command.payment_currency)}")
+    items: list[Item] = []
+    first_line = 0
+    for (product, unit), line in zip(units, command.cart, strict=True):
+        lots = shop.shelves[product.product_id, unit.face_minor, command.state][:OFFERS_SHOWN_MAX]
+        offers = tuple(number for lot in lots for number in (lot.id, lot.left))
+        items.append(Item(len(items), product, line.amount, first_line, unit, offers))
+        first_line += line.amount
+    return Order(
+        id=next_id(command.state),
+        company_id=command.company_id,
+        type=command.type,
+        status=Status.CREATED,
+        payment_status=Payment.UNPAID,
+        payment_currency=command.payment_currency,
+        payment_fx_e8=shop.rates[command.payment_currency],
+        price_minor=price_minor,
+        vat_minor=vat_minor,
+        charged_minor=0,
+        refunded_minor=0,
+        held_minor=0,
+        lines=first_line,
+        lines_finished=0,
+        lines_cancelled=0,
+        resolving=False,
+        downloaded=False,
+        version=1,
+        created_at=shop.now,
+        expires_at=shop.now + shop.window,
+        updated_at=shop.now,
+        deadline_at=None,
+        reference=command.reference,
+        items=tuple(items),
+    )
+
+
+def _price_cart(shop: Shop, command: Create, buyer: Buyer) -> list[tuple[ProductVersion, UnitPrice]]:
+    """The price of one unit of each line; input is refused before anything is said about offers."""
+    unknown = [line.slug for line in command.cart if line.slug not in shop.listings]
+    faces = [
+        face_of(shop.listings[line.slug].version, line, at) if line.slug in shop.listings else 0
+        for at, line in enumerate(command.cart)
+    ]
+    if unknown:
+        _refuse_offers(shop, command, set(unknown))
+    rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
+    units = []
+    for line, face_minor in zip(command.cart, faces, strict=True):
+        product = shop.listings[line.slug].version
+        try:
+            unit = price_unit(
+                product,
+                face_minor,
+                payment_currency=command.payment_currency,
+                rates=shop.rates,
+                vat_bp=rate_bp,
+            )
+        except NoRate as missing:
+            raise BadInput("paymentCurrency", f"there is no exchange rate for {missing.currency}") from None
+        except PriceTooLarge as large:
+            raise BadInput("items", str(large)) from None
+        units.append((product, unit))
+    return units
+
+
+def _refuse_unavailable(
+    shop: Shop, command: Create, units: Sequence[tuple[ProductVersion, UnitPrice]]
+) -> None:
+    """Refuse what is withdrawn, or has less stock than asked and can't be delivered later (OP-21)."""
+    wanted: dict[Shelf, int] = {}
+    missing: set[str] = set()
+    for (product, unit), line in zip(units, command.cart, strict=True):
+        shelf = (product.product_id, unit.face_minor, command.state)
+        wanted[shelf] = wanted.get(shelf, 0) + line.amount
+        if not shop.listings[line.slug].active or (
+            not product.async_delivery and wanted[shelf] > sum(lot.left for lot in shop.shelves[shelf])
+        ):
+            missing.add(line.slug)
+    if missing:
+        _refuse_offers(shop, command, missing)
+
+
+def _refuse_offers(shop: Shop, command: Create, slugs: set[str]) -> None:
+    """Refuse with names (or slugs where there is none) in the order of the request."""
+    listings = shop.listings
+    gone = slugs | {slug for slug, listing in listings.items() if not listing.active}
+    wanted = [line.slug for line in command.cart if line.slug in gone]
+    names = [listings[slug].version.name if slug in listings else slug for slug in wanted]
+    raise OffersNotAvailable(tuple(dict.fromkeys(names)))

@@ -1,0 +1,60 @@
+"""Every way in which an order can be refused. A refusal carries facts; the wire owns the words."""
+
+from __future__ import annotations
+
+
+class Refusal(Exception):
+    """The call was refused and changed nothing."""
+
+
+class OrderNotFound(Refusal):
+    """No such order for this company and state."""
+
+
+class CompanyNotActive(Refusal):
+    """The company may not order."""
+
+
+class CompanyNotVerified(Refusal):
+    """The company may not finalise orders yet."""
+
+
+class WrongStatus(Refusal):
+    """The order's status does not allow this."""
+
+
+class OrderExpired(Refusal):
+    """The confirmation window has passed."""
+
+
+class SeveralItems(Refusal):
+    """Resolve takes an order with exactly one item."""
+
+
+class OffersNotAvailable(Refusal):
+    """These products (names, or slugs where there is none) can't be sold now."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(names)
+        self.names = names
+
+
+class OutOfStock(Refusal):
+    """This product has too few codes, and may not be delivered later."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class InsufficientBalance(Refusal):
+    """The wallet does not cover the order."""
+
+
+class BadInput(Refusal):
+    """A field of the request breaks a rule."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"{field}: {rule}")
+        self.field = field
+        self.rule = rule

@@ -1,0 +1,286 @@
+"""The orders' tables. A fixed number of statements, however many orders: arrays in, rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+import asyncpg
+from msgspec.structs import replace
+
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.cache import VersionCache
+from voucherd.catalogue.pricing import UnitPrice
+from voucherd.catalogue.products import ProductVersion
+from voucherd.db import Connection, Tx
+from voucherd.orders.decide import Facts, Ruling, Standing, Windows
+from voucherd.orders.model import Item, Order, Outcome
+from voucherd.orders.states import Payment, Status
+from voucherd.vault import shelf
+from voucherd.wallet import store as wallet_store
+
+STATUSES: Final = tuple(Status)
+PAYMENTS: Final = tuple(Payment)
+
+_ORDER_COLUMNS = """
+    o.id, o.company_id, o.type, o.status, o.payment_status, o.payment_currency, o.payment_fx_e8, o.price_minor,
+    o.vat_minor, o.charged_minor, o.refunded_minor, o.held_minor, o.lines, o.lines_finished, o.lines_cancelled,
+    o.resolving, o.downloaded, o.version, o.created_at, o.expires_at, o.updated_at, o.deadline_at, o.reference
+"""
+_ORDER_WIDTH: Final = 23
+_ITEM_COLUMNS = """
+    i.item_no, i.version_id, i.amount, i.first_line, i.offers, i.face_minor, i.face_fx_e8, i.price_currency,
+    i.price_fx_e8, i.price_minor, i.vat_minor, i.turnover_minor, o.payment_fx_e8, i.pay_price_minor, i.pay_vat_minor,
+    i.pay_turnover_minor
+"""
+_ITEM_WIDTH: Final = 16
+
+# The joins name what the decision needs of other nouns (may the company buy, is the product for sale, which wallet
+# pays), so that one round trip locks the orders and tells it all.
+_LOCK = f"""
+    SELECT {_ORDER_COLUMNS}, {_ITEM_COLUMNS}, now(), c.active, c.verified, p.id, p.active, w.id
+    FROM orders o
+    JOIN company c ON c.id = o.company_id
+    JOIN order_item i ON i.order_id = o.id
+    JOIN product_version v ON v.id = i.version_id
+    JOIN product p ON p.id = v.product_id
+    LEFT JOIN wallet w ON w.company_id = o.company_id AND w.currency = o.payment_currency AND w.state = (o.id & 1)
+    WHERE o.id = ANY($1::bigint[])
+    ORDER BY o.id, i.item_no
+    FOR UPDATE OF o
+"""  # noqa: S608 - Constants only.
+
+_READ = f"""
+    SELECT {_ORDER_COLUMNS}, {_ITEM_COLUMNS}
+    FROM orders o JOIN order_item i ON i.order_id = o.id
+    WHERE o.id = ANY($1::bigint[])
+    ORDER BY o.id, i.item_no
+"""  # noqa: S608 - Constants only.
+
+
+async def load(
+    tx: Tx, order_ids: Collection[int], windows: Windows, cache: VersionCache, *, with_outcomes: bool
+) -> Facts:
+    """Lock the orders, then their wallets, then the shelves they sell from, each in id order."""
+    rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
+    if not rows:
+        return Facts(await tx.fetchval("SELECT now()"), windows, {})
+    orders = await _assemble(tx, rows, cache)
+    if with_outcomes:
+        orders = await _with_outcomes(tx, orders)
+    tail = _ORDER_WIDTH + _ITEM_WIDTH
+    facts = Facts(rows[0][tail], windows, orders)
+    for row in rows:
+        facts.standing[row[1]] = Standing(row[tail + 1], row[tail + 2])
+        if not row[tail + 4]:
+            facts.withdrawn.add(row[tail + 3])
+        if row[tail + 5] is not None:
+            facts.purses[row[0]] = row[tail + 5]
+    if facts.purses:
+        facts.wallets = await wallet_store.lock(tx, list(set(facts.purses.values())))
+    facts.shelves = await shelf.lock(
+        tx, {(*item.shelf, o.id & 1) for o in orders.values() for item in o.items}
+    )
+    return facts
+
+
+async def read(conn: Connection, order_ids: Sequence[int], cache: VersionCache) -> dict[int, Order]:
+    """The orders as they stand, with all that became of their lines."""
+    if not order_ids:
+        return {}
+    orders = await _assemble(conn, await conn.fetch(_READ, order_ids), cache)
+    return await _with_outcomes(conn, orders)
+
+
+async def _assemble(
+    conn: Connection, rows: Sequence[asyncpg.Record], cache: VersionCache
+) -> dict[int, Order]:
+    versions = await catalogue.versions(conn, {row[_ORDER_WIDTH + 1] for row in rows}, cache)
+    orders: dict[int, Order] = {}
+    items: list[Item] = []
+    for at, row in enumerate(rows):
+        values = tuple(row)
+        items.append(_item(values[_ORDER_WIDTH : _ORDER_WIDTH + _ITEM_WIDTH], versions))
+        if at + 1 == len(rows) or rows[at + 1][0] != values[0]:
+            words = (*values[:3], STATUSES[values[3]], PAYMENTS[values[4]], *values[5:_ORDER_WIDTH])
+            orders[values[0]] = Order(*words, items=tuple(items))  # type: ignore[misc]
+            items = []
+    return orders
+
+
+def _item(values: tuple[Any, ...], versions: dict[int, ProductVersion]) -> Item:
+    item_no, version_id, amount, first_line, offers, *unit = values
+    return Item(item_no, versions[version_id], amount, first_line, UnitPrice(*unit), tuple(offers))
+
+
+async def _with_outcomes(conn: Connection, orders: dict[int, Order]) -> dict[int, Order]:
+    touched = [order.id for order in orders.values() if order.lines_finished or order.lines_cancelled]
+    if not touched:
+        return orders
+    rows = await conn.fetch(
+        """
+        SELECT order_id, line_from, line_to, lot_id, seq_from FROM outcome
+        WHERE order_id = ANY($1::bigint[]) ORDER BY order_id, line_from
+        """,
+        touched,
+    )
+    grouped: dict[int, list[Outcome]] = {}
+    for row in rows:
+        grouped.setdefault(row[0], []).append(Outcome(*row[1:]))
+    return orders | {
+        number: replace(orders[number], outcomes=tuple(made)) for number, made in grouped.items()
+    }
+
+
+_SAVE = """
+    WITH moved AS (
+        UPDATE orders o
+        SET status = n.status, payment_status = n.payment_status, charged_minor = n.charged_minor,
+            refunded_minor = n.refunded_minor, held_minor = n.held_minor, lines_finished = n.lines_finished,
+            lines_cancelled = n.lines_cancelled, resolving = n.resolving, version = n.version,
+            deadline_at = n.deadline_at, updated_at = now()
+        FROM unnest($1::bigint[], $2::smallint[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                    $7::int[], $8::int[], $9::bool[], $10::int[], $11::timestamptz[])
+             AS n (id, status, payment_status, charged_minor, refunded_minor, held_minor, lines_finished,
+                   lines_cancelled, resolving, version, deadline_at)
+        WHERE o.id = n.id
+    ), settled AS (
+        INSERT INTO outcome (order_id, line_from, line_to, lot_id, seq_from, at)
+        SELECT *, now() FROM unnest($12::bigint[], $13::int[], $14::int[], $15::bigint[], $16::int[])
+    )
+    INSERT INTO event (at, company_id, state, type, order_id, seq)
+    SELECT now(), e.company_id, (e.order_id & 1)::smallint, e.type, e.order_id, e.seq
+    FROM unnest($17::bigint[], $18::int[], $19::text[], $20::int[]) AS e (order_id, company_id, type, seq)
+"""
+
+
+async def save(tx: Tx, ruling: Ruling) -> None:
+    """Store a ruling: lots first (an outcome must lie behind its lot's cursor), then money, then orders."""
+    if not ruling.orders:
+        return
+    await shelf.move(tx, ruling.cursors)
+    await wallet_store.append(tx, ruling.entries)
+    orders = list(ruling.orders.values())
+    await tx.execute(
+        _SAVE,
+        [o.id for o in orders],
+        [o.status for o in orders],
+        [o.payment_status for o in orders],
+        [o.charged_minor for o in orders],
+        [o.refunded_minor for o in orders],
+        [o.held_minor for o in orders],
+        [o.lines_finished for o in orders],
+        [o.lines_cancelled for o in orders],
+        [o.resolving for o in orders],
+        [o.version for o in orders],
+        [o.deadline_at for o in orders],
+        [order_id for order_id, _ in ruling.outcomes],
+        [outcome.line_from for _, outcome in ruling.outcomes],
+        [outcome.line_to for _, outcome in ruling.outcomes],
+        [outcome.lot_id for _, outcome in ruling.outcomes],
+        [outcome.seq_from for _, outcome in ruling.outcomes],
+        [e.order_id for e in ruling.events],
+        [e.company_id for e in ruling.events],
+        [e.type for e in ruling.events],
+        [e.seq for e in ruling.events],
+    )
+    await _save_waits(tx, ruling)
+
+
+async def _save_waits(tx: Tx, ruling: Ruling) -> None:
+    if ruling.waits_over:
+        await tx.execute(
+            """
+            DELETE FROM waiting w USING unnest($1::bigint[], $2::int[]) AS over (order_id, line_from)
+            WHERE w.order_id = over.order_id AND w.line_from = over.line_from
+            """,
+            [order_id for order_id, _ in ruling.waits_over],
+            [line_from for _, line_from in ruling.waits_over],
+        )
+    if ruling.waits:
+        await tx.executemany(
+            "INSERT INTO waiting VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            [
+                (
+                    w.state,
+                    w.product_id,
+                    w.face_minor,
+                    w.company_id,
+                    w.order_id,
+                    w.line_from,
+                    w.line_to,
+                    w.not_before,
+                    w.deadline_at,
+                )
+                for w in ruling.waits
+            ],
+        )
+
+
+_INSERT = """
+    WITH placed AS (
+        INSERT INTO orders (id, company_id, type, status, payment_currency, payment_fx_e8, price_minor, vat_minor,
+                            lines, created_at, expires_at, updated_at, reference)
+        SELECT n.id, n.company_id, n.type, 0, n.currency, n.fx, n.price, n.vat, n.lines,
+               n.at, n.expires_at, n.at, n.reference
+        FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+                    $8::int[], $9::timestamptz[], $10::timestamptz[], $11::text[])
+             AS n (id, company_id, type, currency, fx, price, vat, lines, at, expires_at, reference)
+    ), listed AS (
+        INSERT INTO order_item (order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8,
+                                price_currency, price_fx_e8, price_minor, vat_minor, turnover_minor,
+                                pay_price_minor, pay_vat_minor, pay_turnover_minor, offers)
+        SELECT order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8, price_currency, price_fx_e8,
+               price_minor, vat_minor, turnover_minor, pay_price_minor, pay_vat_minor, pay_turnover_minor,
+               offers::bigint[]
+        FROM unnest($12::bigint[], $13::smallint[], $14::int[], $15::int[], $16::int[], $17::bigint[],
+                    $18::bigint[], $19::text[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[],
+                    $24::bigint[], $25::bigint[], $26::bigint[], $27::text[])
+             AS n (order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8, price_currency,
+                   price_fx_e8, price_minor, vat_minor, turnover_minor, pay_price_minor, pay_vat_minor,
+                   pay_turnover_minor, offers)
+    )
+    INSERT INTO event (at, company_id, state, type, order_id, seq)
+    SELECT n.at, n.company_id, (n.id & 1)::smallint, 'order.created', n.id, 1
+    FROM unnest($1::bigint[], $2::int[], $9::timestamptz[]) AS n (id, company_id, at)
+"""
+
+
+async def insert(conn: Connection, orders: Sequence[Order]) -> None:
+    """Write new orders, their items and events: one statement, so one transaction."""
+    items = [(order.id, item) for order in orders for item in order.items]
+    await conn.execute(
+        _INSERT,
+        [o.id for o in orders],
+        [o.company_id for o in orders],
+        [o.type for o in orders],
+        [o.payment_currency for o in orders],
+        [o.payment_fx_e8 for o in orders],
+        [o.price_minor for o in orders],
+        [o.vat_minor for o in orders],
+        [o.lines for o in orders],
+        [o.created_at for o in orders],
+        [o.expires_at for o in orders],
+        [o.reference for o in orders],
+        [number for number, _ in items],
+        [item.item_no for _, item in items],
+        [item.version.version_id for _, item in items],
+        [item.amount for _, item in items],
+        [item.first_line for _, item in items],
+        [item.unit.face_minor for _, item in items],
+        [item.unit.face_fx_e8 for _, item in items],
+        [item.unit.price_currency for _, item in items],
+        [item.unit.price_fx_e8 for _, item in items],
+        [item.unit.price_minor for _, item in items],
+        [item.unit.vat_minor for _, item in items],
+        [item.unit.turnover_minor for _, item in items],
+        [item.unit.pay_price_minor for _, item in items],
+        [item.unit.pay_vat_minor for _, item in items],
+        [item.unit.pay_turnover_minor for _, item in items],
+        [_array(item.offers) for _, item in items],
+    )
+
+
+def _array(numbers: Iterable[int]) -> str:
+    """A bigint[] as text: an array of arrays of different lengths has no other form in a parameter."""
+    return "{" + ",".join(map(str, numbers)) + "}"

@@ -1,0 +1,93 @@
+"""The shelf: which lots can sell a product now. Selling moves a lot's cursor; no code row is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
+from voucherd.money import digits
+
+Shelf: TypeAlias = tuple[int, int, int]
+"""Product, face value in minor units, state."""
+
+
+class Lot(Struct, frozen=True):
+    """A run of codes that can be sold from `cursor` on."""
+
+    id: int
+    product_id: int
+    face_minor: int
+    state: int
+    cursor: int
+    size: int
+    expires_at: datetime | None
+    purchase_minor: int
+    purchase_currency: str
+    purchase_fx_e8: int
+
+    @property
+    def left(self) -> int:
+        """How many codes are still for sale."""
+        return self.size - self.cursor
+
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def selling_order(lot: Lot) -> tuple[datetime, int, int]:
+    """First expiring first, then cheapest in EUR, then oldest."""
+    cost = lot.purchase_minor * lot.purchase_fx_e8 * 10 ** (3 - digits(lot.purchase_currency))
+    return lot.expires_at or _NEVER, cost, lot.id
+
+
+_COLUMNS = """
+    l.id, l.product_id, l.face_minor, l.state, l.cursor, l.size, l.expires_at,
+    l.purchase_minor, l.purchase_currency, l.purchase_fx_e8
+"""
+_ON_SHELF = f"""
+    SELECT {_COLUMNS}
+    FROM unnest($1::int[], $2::bigint[], $3::smallint[]) AS wanted (product_id, face_minor, state)
+    JOIN lot l ON l.product_id = wanted.product_id AND l.face_minor = wanted.face_minor AND l.state = wanted.state
+    WHERE NOT l.exhausted AND (l.expires_at IS NULL OR l.expires_at > now())
+"""  # noqa: S608 - Constants only.
+_LOOK = _ON_SHELF
+_LOCK = _ON_SHELF + " ORDER BY l.id FOR UPDATE OF l"
+
+
+async def look(conn: Connection, shelves: Collection[Shelf]) -> dict[Shelf, list[Lot]]:
+    """The lots on these shelves, in selling order, as a reader sees them."""
+    return await _fetch(conn, _LOOK, shelves)
+
+
+async def lock(tx: Tx, shelves: Collection[Shelf]) -> dict[Shelf, list[Lot]]:
+    """The same lots, locked in the order of their ids until the transaction ends."""
+    return await _fetch(tx, _LOCK, shelves)
+
+
+async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> dict[Shelf, list[Lot]]:
+    found: dict[Shelf, list[Lot]] = {shelf: [] for shelf in shelves}
+    columns = list(zip(*shelves, strict=True)) if shelves else [(), (), ()]
+    for row in await conn.fetch(query, *columns):
+        lot = Lot(*row)
+        found[lot.product_id, lot.face_minor, lot.state].append(lot)
+    for lots in found.values():
+        if len(lots) > 1:
+            lots.sort(key=selling_order)
+    return found
+
+
+async def move(tx: Tx, cursors: Mapping[int, int]) -> None:
+    """Move lots' cursors forward; the caller holds their locks."""
+    if cursors:
+        await tx.execute(
+            """
+            UPDATE lot SET cursor = sold.cursor FROM unnest($1::bigint[], $2::int[]) AS sold (id, cursor)
+            WHERE lot.id = sold.id AND lot.cursor < sold.cursor
+            """,
+            list(cursors),
+            list(cursors.values()),
+        )

@@ -1,0 +1,1 @@
+"""Wallets: a double-entry, append-only ledger."""

@@ -1,0 +1,155 @@
+"""The wallet's tables. Nothing else reads or writes them, save the joins that name a wallet's id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
+from voucherd.ids import State
+from voucherd.money import Money
+from voucherd.wallet.ledger import Entry, Kind, Wallet, post
+
+
+class Balance(Struct, frozen=True):
+    """A wallet as people see it."""
+
+    wallet_id: int
+    company_id: int
+    currency: str
+    state: State
+    balance_minor: int
+    held_minor: int
+
+
+class StatementLine(Struct, frozen=True):
+    """One movement of a statement."""
+
+    seq: int
+    at: datetime
+    kind: Kind
+    amount_minor: int
+    hold_minor: int
+    balance_after_minor: int
+    held_after_minor: int
+    order_id: int | None
+    reference: str | None
+
+
+class ReferenceReused(ValueError):
+    """The same top-up reference came with another amount."""
+
+    def __init__(self, reference: str, first: Money) -> None:
+        super().__init__(f"reference {reference!r} was used before, for {first}")
+
+
+async def lock(tx: Tx, wallet_ids: Sequence[int]) -> dict[int, Wallet]:
+    """The wallets as they are now, locked in the order of their ids until the transaction ends."""
+    rows = await tx.fetch(
+        "SELECT id, balance_minor, held_minor, seq FROM wallet WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
+        wallet_ids,
+    )
+    return {row[0]: Wallet(*row) for row in rows}
+
+
+async def append(tx: Tx, entries: Sequence[Entry]) -> None:
+    """Write entries; the database carries the balances and refuses a break in the chain."""
+    if not entries:
+        return
+    await tx.execute(
+        """
+        INSERT INTO entry (wallet_id, seq, kind, amount_minor, vat_minor, hold_minor,
+                           balance_after_minor, held_after_minor, order_id, reference, at)
+        SELECT *, now() FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
+                                    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[])
+        """,
+        [e.wallet_id for e in entries],
+        [e.seq for e in entries],
+        [e.kind for e in entries],
+        [e.amount_minor for e in entries],
+        [e.vat_minor for e in entries],
+        [e.hold_minor for e in entries],
+        [e.balance_after_minor for e in entries],
+        [e.held_after_minor for e in entries],
+        [e.order_id for e in entries],
+        [e.reference for e in entries],
+    )
+
+
+async def ensure(tx: Tx, company_id: int, currency: str, state: State) -> int:
+    """The id of the company's wallet in that currency and state, made if there is none."""
+    await tx.execute(
+        """
+        INSERT INTO wallet (id, company_id, currency, state)
+        SELECT nextval('wallet_number') * 2 + $3, $1, $2, $3
+        WHERE NOT EXISTS (SELECT FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3)
+        ON CONFLICT (company_id, currency, state) DO NOTHING
+        """,
+        company_id,
+        currency,
+        int(state),
+    )
+    wallet_id = await tx.fetchval(
+        "SELECT id FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3",
+        company_id,
+        currency,
+        int(state),
+    )
+    return int(wallet_id)
+
+
+async def top_up(tx: Tx, company_id: int, state: State, money: Money, reference: str) -> bool:
+    """Add money to a wallet. False if this reference was booked before: a repeated reference tops up once."""
+    wallet_id = await ensure(tx, company_id, money.currency, state)
+    wallet = (await lock(tx, [wallet_id]))[wallet_id]
+    first = await tx.fetchval(
+        "SELECT amount_minor FROM entry WHERE wallet_id = $1 AND reference = $2 AND kind = 1",
+        wallet_id,
+        reference,
+    )
+    if first is not None:
+        if first != money.minor:
+            raise ReferenceReused(reference, Money(first, money.currency))
+        return False
+    _, entry = post(wallet, Kind.TOP_UP, amount_minor=money.minor, reference=reference)
+    await append(tx, [entry])
+    return True
+
+
+async def correct(tx: Tx, company_id: int, state: State, money: Money, reference: str) -> None:
+    """Move a wallet up or down by hand; refused if that would overdraw it."""
+    wallet_id = await ensure(tx, company_id, money.currency, state)
+    wallet = (await lock(tx, [wallet_id]))[wallet_id]
+    _, entry = post(wallet, Kind.CORRECTION, amount_minor=money.minor, reference=reference)
+    await append(tx, [entry])
+
+
+async def balances(conn: Connection, company_id: int, state: State | None = None) -> list[Balance]:
+    """The company's wallets."""
+    rows = await conn.fetch(
+        """
+        SELECT id, company_id, currency, state, balance_minor, held_minor FROM wallet
+        WHERE company_id = $1 AND ($2::smallint IS NULL OR state = $2) ORDER BY state, currency
+        """,
+        company_id,
+        None if state is None else int(state),
+    )
+    return [Balance(r[0], r[1], r[2], State(r[3]), r[4], r[5]) for r in rows]
+
+
+async def statement(
+    conn: Connection, wallet_id: int, *, before: int | None, limit: int
+) -> list[StatementLine]:
+    """A wallet's newest movements first; `before` is the sequence number to go on from."""
+    rows = await conn.fetch(
+        """
+        SELECT seq, at, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor, order_id, reference
+        FROM entry WHERE wallet_id = $1 AND seq < coalesce($2, 9223372036854775807) ORDER BY seq DESC LIMIT $3
+        """,
+        wallet_id,
+        before,
+        limit,
+    )
+    return [StatementLine(r[0], r[1], Kind(r[2]), *r[3:]) for r in rows]
