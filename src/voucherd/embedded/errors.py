@@ -5,5 +5,5 @@ class EmbeddedError(Exception):
     """One clear line about the embedded database, ready to be shown to the operator."""
 
 
-class AlreadyRunning(EmbeddedError):  # noqa: N818 - It is named for what the operator sees.
+class AlreadyRunning(EmbeddedError):
     """Another process owns the data folder."""

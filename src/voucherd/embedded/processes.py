@@ -27,8 +27,13 @@ class PidFile:
     """What a postmaster has written about itself."""
 
     pid: int
+    cluster: Path
     sockets: Path
     status: str
+
+    def is_about(self, cluster: Path) -> bool:
+        """Whether it was written here; a copied folder brings along the file of another one."""
+        return self.cluster == cluster or not self.cluster.exists()
 
 
 def read_pid_file(cluster: Path) -> PidFile | None:
@@ -41,8 +46,8 @@ def read_pid_file(cluster: Path) -> PidFile | None:
         return None
     # A standalone backend writes its number negated.
     pid = abs(int(lines[0]))
-    sockets = Path(lines[4]) if len(lines) > 4 else Path()
-    return PidFile(pid, sockets, lines[7].strip() if len(lines) > 7 else "starting")
+    lines += [""] * (8 - len(lines))
+    return PidFile(pid, Path(lines[1]), Path(lines[4]), lines[7].strip() or "starting")
 
 
 def keep(child: subprocess.Popen[bytes]) -> None:

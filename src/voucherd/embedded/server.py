@@ -21,8 +21,8 @@ START_POLL_S: Final = 0.01
 # A clean stop writes a last checkpoint; then come a stop without one, and the end of all patience.
 STOPS: Final = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 5.0))
 # Processes without their postmaster leave by themselves at once, unless they are stuck.
-ORPHANS_LEAVE_S_MAX: Final = 2.0
-ORPHANS_STOPS: Final = ((signal.SIGQUIT, 2.0), (signal.SIGKILL, 5.0))
+ORPHANS_LEAVE_S_MAX: Final = 1.0
+ORPHANS_STOPS: Final = ((signal.SIGQUIT, 1.0), (signal.SIGKILL, 5.0))
 
 
 class EmbeddedPostgres:
@@ -80,7 +80,7 @@ class EmbeddedPostgres:
         for number, wait_s_max in STOPS:
             processes.send(found.pid, number, self._is_ours)
             if processes.wait_until(lambda: not self._is_ours(found.pid), wait_s_max=wait_s_max):
-                sockets.remove_folder(self.place, found.sockets)
+                sockets.clear(self.place, found.sockets)
                 return True
         raise EmbeddedError(f"the database on {self.place.data} (pid {found.pid}) does not stop")
 
@@ -123,16 +123,24 @@ class EmbeddedPostgres:
 
     def _clear_the_way(self) -> None:
         """Removes what a killed server has left behind, and nothing that is not ours."""
-        written = processes.read_pid_file(self.place.cluster)
-        if written is None:
-            return
-        self._dismiss_orphans()
-        if sockets.answers(written.sockets):
+        path = self.place.cluster / "postmaster.pid"
+        folders = {self.place.home / "run"}
+        if path.exists():
+            self._dismiss_orphans()
+            written = processes.read_pid_file(self.place.cluster)
+            if written is None:
+                # PostgreSQL refuses half a file, and there is nothing in it to protect.
+                path.unlink()
+            else:
+                if written.is_about(self.place.cluster):
+                    folders.add(written.sockets)
+                self._disown_pid_file(path)
+        if any(sockets.answers(folder) for folder in folders):
             raise EmbeddedError(
                 f"a server that cannot be seen from here (in a container?) uses {self.place.data}"
             )
-        self._disown_pid_file()
-        sockets.remove_folder(self.place, written.sockets)
+        for folder in folders:
+            sockets.clear(self.place, folder)
 
     def _dismiss_orphans(self) -> None:
         def are_gone() -> bool:
@@ -146,11 +154,10 @@ class EmbeddedPostgres:
             if processes.wait_until(are_gone, wait_s_max=wait_s_max):
                 return
 
-    def _disown_pid_file(self) -> None:
+    def _disown_pid_file(self, path: Path) -> None:
         # PostgreSQL believes a file that names any live process of its user. A server ignores its own
         # parent there, so our number makes the file stale, while the rest of it still lets the server
         # find memory that is in use. Removing the file would remove that protection, too.
-        path = self.place.cluster / "postmaster.pid"
         _, _, rest = path.read_bytes().partition(b"\n")
         handle, half = tempfile.mkstemp(prefix=".pid-", dir=self.place.home)
         with os.fdopen(handle, "wb") as file:

@@ -36,18 +36,19 @@ def make_folder(place: Place) -> Path:
     raise EmbeddedError(f"{place.home} is too long a path for a socket, and so is the temporary folder")
 
 
-def remove_folder(place: Place, folder: Path) -> None:
-    """Removes a short folder again; the one at home stays."""
-    if not folder.name.startswith(SHORT_PREFIX) or folder.is_relative_to(place.home):
-        return
+def clear(place: Place, folder: Path) -> None:
+    """Removes the socket of a server that is gone, and a short folder with it."""
+    short = folder.name.startswith(SHORT_PREFIX) and not folder.is_relative_to(place.home)
     try:
-        if folder.lstat().st_uid != place.account.uid:
+        if not folder.is_absolute() or folder.lstat().st_uid != place.account.uid:
             return
+        # The lock beside it names a process, too, and PostgreSQL believes it as long as any such lives.
         for name in (NAME, f"{NAME}.lock"):
             (folder / name).unlink(missing_ok=True)
-        folder.rmdir()
-    except OSError:
-        return  # A leftover in the temporary folder harms nobody.
+        if short:
+            folder.rmdir()
+    except FileNotFoundError:
+        return
 
 
 def answers(folder: Path) -> bool:

@@ -69,7 +69,7 @@ def check(settings: Mapping[str, str]) -> None:
     guarded = sorted(key for key in settings if key.lower() in DURABLE.keys() | PRIVATE.keys() | PLACED)
     if guarded:
         raise EmbeddedError(
-            f"the embedded database does not allow to set {', '.join(guarded)} (for tests there is throwaway())"
+            f"the embedded database does not allow to set {', '.join(guarded)}; tests have throwaway()"
         )
 
 

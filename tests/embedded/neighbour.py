@@ -1,0 +1,30 @@
+"""Another voucherd, for the tests: uses a data folder until its input ends or a signal comes."""
+
+import os
+import sys
+from pathlib import Path
+
+from voucherd.embedded import EmbeddedError, place, running, shutdown_signals
+
+
+def main(data: str, system_root: str, kind: str, uid: str = "") -> int:
+    """Prints the address when the server is ready, and leaves at the next line."""
+    place.SYSTEM_ROOT = Path(system_root)
+    if uid:
+        # Everything is imported by now: an ordinary user may be unable to read the interpreter's folder.
+        os.setgroups([])
+        os.setgid(int(uid))
+        os.setuid(int(uid))
+    try:
+        with shutdown_signals(), running(Path(data), exclusive=kind == "owner") as address:
+            sys.stdout.write(address + "\n")
+            sys.stdout.flush()
+            sys.stdin.readline()
+    except EmbeddedError as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
