@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import asyncpg
 import pytest
@@ -27,13 +28,16 @@ def server_url() -> Iterator[str]:
 
 @pytest.fixture
 async def empty_schema_url(server_url: str) -> AsyncIterator[str]:
-    """A schema with nothing in it, dropped afterwards; the URL carries it into subprocesses too."""
-    # A schema and not a database: any empty database will do, whatever rights its user has beyond it.
-    schema = f"t_{secrets.token_hex(6)}"
-    await _execute(server_url, f"CREATE SCHEMA {schema}")
-    yield f"{server_url}{'&' if '?' in server_url else '?'}search_path={schema}"
-    # A test that left a transaction open is told so, instead of hanging here.
-    await _execute(server_url, f"SET lock_timeout = '10s'; DROP SCHEMA {schema} CASCADE")
+    """A schema with nothing in it."""
+    async with _schema(server_url) as url:
+        yield url
+
+
+@pytest.fixture
+async def another_schema_url(server_url: str) -> AsyncIterator[str]:
+    """A second schema with nothing in it, for tests that compare two."""
+    async with _schema(server_url) as url:
+        yield url
 
 
 @pytest.fixture
@@ -55,6 +59,17 @@ async def pool(database_url: str) -> AsyncIterator[Pool]:
 def master() -> bytes:
     """The master key; the same in every test, so that sealed forms can be written down in them."""
     return bytes(range(32))
+
+
+@asynccontextmanager
+async def _schema(server_url: str) -> AsyncIterator[str]:
+    """The URL of a new schema, dropped afterwards; it carries the schema into subprocesses too."""
+    # A schema and not a database: any empty database will do, whatever rights its user has beyond it.
+    schema = f"t_{secrets.token_hex(6)}"
+    await _execute(server_url, f"CREATE SCHEMA {schema}")
+    yield f"{server_url}{'&' if '?' in server_url else '?'}search_path={schema}"
+    # A test that left a transaction open is told so, instead of hanging here.
+    await _execute(server_url, f"SET lock_timeout = '10s'; DROP SCHEMA {schema} CASCADE")
 
 
 async def _execute(url: str, sql: str) -> None:

@@ -62,7 +62,7 @@ def migrations() -> tuple[Migration, ...]:
 
 async def migrate(url: str) -> list[str]:
     """Run what has not run yet; the labels of the migrations that ran."""
-    async with connected(url) as connection, _alone(connection):
+    async with connected(url) as connection, alone(connection):
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS schema_migration ("
             " version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,"
@@ -123,7 +123,7 @@ async def _check_server(connection: Connection) -> None:
 
 
 @asynccontextmanager
-async def _alone(connection: Connection) -> AsyncIterator[None]:
+async def alone(connection: Connection) -> AsyncIterator[None]:
     """Hold the advisory lock of this schema: the others wait, then find everything done."""
     # The key holds the schema's name, so that services that share a database don't wait for each other.
     key = "hashtextextended('voucherd/migrate/' || current_schema(), 0)"
