@@ -1,0 +1,187 @@
+"""Sealing, blinding and the sandbox's computed codes; and the key file they all hang on."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voucherd.vault.keys import VaultKeyError, load_or_create_master
+from voucherd.vault.seal import SealBroken, Sealer
+
+SEALER = Sealer(bytes(range(32)))
+CODES = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=200)
+LOTS = st.integers(0, 2**63 - 1)
+SEQS = st.integers(0, 2**31 - 1)
+
+
+@given(LOTS, SEQS, CODES, CODES | st.just(""))
+def test_what_was_sealed_opens_to_the_same_code_and_serial(
+    lot: int, seq: int, code: str, serial: str
+) -> None:
+    """Design, lots and codes: codes are sealed, immutable rows."""
+    assert SEALER.open(lot, seq, SEALER.seal(lot, seq, code, serial)) == (code, serial)
+
+
+@given(st.data())
+def test_a_single_flipped_bit_breaks_the_seal(data: st.DataObject) -> None:
+    """Design, lots and codes: nobody can alter a code without the key."""
+    sealed = bytearray(SEALER.seal(2, 7, "ABCD-1234", "S1"))
+    bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
+    sealed[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(SealBroken):
+        SEALER.open(2, 7, bytes(sealed))
+
+
+@pytest.mark.parametrize(("lot", "seq"), [(2, 8), (4, 7), (7, 2)])
+def test_a_code_moved_to_another_place_does_not_open(lot: int, seq: int) -> None:
+    """Invariant 3: no code is on two lines, not even by copying rows in the database."""
+    with pytest.raises(SealBroken):
+        SEALER.open(lot, seq, SEALER.seal(2, 7, "ABCD-1234", "S1"))
+
+
+@pytest.mark.parametrize("sealed", [b"", b"short", bytes(16), bytes(40)])
+def test_bytes_that_were_never_sealed_do_not_open(sealed: bytes) -> None:
+    """Design, lots and codes: whatever is in the column, the answer is a refusal and no crash."""
+    with pytest.raises(SealBroken):
+        SEALER.open(2, 7, sealed)
+
+
+def test_another_master_key_opens_nothing_and_blinds_differently() -> None:
+    """Design, crypto: every key comes from the one master key."""
+    other = Sealer(bytes(32))
+    with pytest.raises(SealBroken) as refusal:
+        other.open(2, 7, SEALER.seal(2, 7, "ABCD-1234", "S1"))
+    assert "ABCD" not in str(refusal.value)
+    assert other.blind(1, "ABCD-1234") != SEALER.blind(1, "ABCD-1234")
+
+
+def test_equal_codes_at_two_places_look_unrelated() -> None:
+    """Design, lots and codes: the sealed column says nothing, not even which codes are equal."""
+    first, second = (SEALER.seal(2, seq, "ABCD-1234", "S1") for seq in (0, 1))
+    assert not {first[at : at + 4] for at in range(25)} & {second[at : at + 4] for at in range(25)}
+
+
+def test_the_border_between_code_and_serial_can_not_be_moved() -> None:
+    """Design, lots and codes: ("A", "BC") and ("AB", "C") stay what they are; a NUL can't fake the border."""
+    assert SEALER.open(2, 0, SEALER.seal(2, 0, "A", "B\0C")) == ("A", "B\0C")
+    with pytest.raises(ValueError, match="NUL") as refusal:
+        SEALER.seal(2, 0, "SECRET\0B", "C")
+    assert "SECRET" not in str(refusal.value)
+
+
+def test_a_blind_keeps_case_ignores_outer_space_and_belongs_to_its_brand() -> None:
+    """Design, lots and codes: the same code can't enter twice for one brand; case may matter."""
+    blind = SEALER.blind(1, "AbCd-1")
+    assert len(blind) == 16
+    assert SEALER.blind(1, "  AbCd-1\t") == blind
+    assert SEALER.blind(1, "ABCD-1") != blind
+    assert SEALER.blind(2, "AbCd-1") != blind
+
+
+def test_the_stored_forms_never_change() -> None:
+    """Design, lots and codes: what was sealed by one release is opened by all later ones."""
+    assert (
+        SEALER.seal(2, 7, "ABCD-1234", "S1").hex()
+        == "f76c82266c5c27211275569e3c0beb3bbaff5fd1108626b96fd0b180"
+    )
+    assert SEALER.blind(1, "ABCD-1234").hex() == "112aacb1612dbb45eb1caf4d45682f19"
+    assert SEALER.generated(3, 0) == ("TEST-F4CT-AJQ3-83M5-T8G7", "TEST713678011435")
+
+
+def test_sandbox_codes_say_test_are_stable_and_all_differ() -> None:
+    """OP-49: the sandbox has codes of its own, generated, `TEST…`."""
+    codes = SEALER.generated_range(3, 0, 10_000)
+    assert all(re.fullmatch(r"TEST(-[0-9A-HJKMNP-TV-Z]{4}){4}", code) for code, _ in codes)
+    assert all(re.fullmatch(r"TEST\d{12}", serial) for _, serial in codes)
+    assert len({code for code, _ in codes}) == 10_000
+    assert codes[1234] == SEALER.generated(3, 1234) == Sealer(bytes(range(32))).generated(3, 1234)
+    assert SEALER.generated(5, 1234) != codes[1234] != Sealer(bytes(32)).generated(3, 1234)
+
+
+def test_ten_thousand_codes_open_in_a_blink() -> None:
+    """Design, measurements: an order has up to 10,000 lines (OP-14), and opening them is a small part of it."""
+    rows = [(2, seq, SEALER.seal(2, seq, f"CODE-{seq}", "")) for seq in range(10_000)]
+    began = time.process_time()
+    opened = SEALER.open_many(rows)
+    took_s = time.process_time() - began
+    assert opened[9_999] == ("CODE-9999", "")
+    # Measured at 0.02 s; the bound leaves room for a busy machine and still notices a slip of an order.
+    assert took_s < 0.2
+
+
+# ── the key file ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_key_is_created_once_and_only_for_its_owner(tmp_path: Path) -> None:
+    """Commands, demo: the first start makes a key, a second one keeps it."""
+    path = tmp_path / "keys" / "master.key"
+    master = load_or_create_master(path, create=True)
+    assert len(master) == 32
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert load_or_create_master(path, create=True) == load_or_create_master(path) == master
+    assert [entry.name for entry in path.parent.iterdir()] == ["master.key"]
+
+
+def test_processes_that_start_at_once_end_with_the_same_key(tmp_path: Path) -> None:
+    """Design, growing: as many processes as you like; they must not seal with different keys."""
+    program = (
+        "import sys, pathlib; from voucherd.vault.keys import load_or_create_master as load;"
+        "print(load(pathlib.Path(sys.argv[1]), create=True).hex())"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / "master.key")], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    keys = {process.communicate(timeout=60)[0].strip() for process in running}
+    assert len(keys) == 1
+    assert len(keys.pop()) == 64
+
+
+@pytest.mark.parametrize("text", [bytes(range(32)).hex(), base64.b64encode(bytes(range(32))).decode() + "\n"])
+def test_a_key_may_be_written_in_hex_or_base64(tmp_path: Path, text: str) -> None:
+    """Design, settings: an operator's own key comes from `openssl rand`, in either form."""
+    assert load_or_create_master(_key_file(tmp_path, text)) == bytes(range(32))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abc", "00" * 31, "00" * 33, "zz" * 32, base64.b64encode(bytes(16)).decode()]
+)
+def test_a_key_of_the_wrong_size_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    """Commands: refused with one clear line, which never holds the key."""
+    with pytest.raises(VaultKeyError, match="is not 32 bytes in hex or base64") as refusal:
+        load_or_create_master(_key_file(tmp_path, text))
+    assert "\n" not in str(refusal.value)
+    assert not text or text not in str(refusal.value)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666])
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    """Design, crypto: who reads the key reads every code."""
+    path = _key_file(tmp_path, "00" * 32)
+    path.chmod(mode)
+    with pytest.raises(VaultKeyError, match="open to others"):
+        load_or_create_master(path)
+
+
+def test_a_missing_key_is_refused_unless_it_may_be_created(tmp_path: Path) -> None:
+    """Design, crypto: a production server never makes up a key because a mount is missing."""
+    with pytest.raises(VaultKeyError, match="there is no master key"):
+        load_or_create_master(tmp_path / "master.key")
+
+
+def _key_file(folder: Path, text: str) -> Path:
+    path = folder / "master.key"
+    path.write_text(text)
+    os.chmod(path, 0o600)
+    return path
