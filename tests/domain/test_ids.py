@@ -1,0 +1,95 @@
+"""Identifiers: sealed forms that open for us only (OP-09, OP-57)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voucherd.ids import LINES_MAX, Identifiers, State, derive, line_id, state_of
+
+ORDER_IDS = st.integers(0, 2**63 - 1)
+LINES = st.integers(0, LINES_MAX - 1)
+IDS = Identifiers(bytes(range(32)))
+OTHER = Identifiers(bytes(32))
+
+
+@given(ORDER_IDS)
+def test_a_trx_opens_to_its_order_and_no_other_key_opens_it(order_id: int) -> None:
+    """OP-09: `TRX` and 16 to 26 characters of Crockford base 32; a sealed form of the id."""
+    trx = IDS.trx(order_id)
+
+    assert re.fullmatch("TRX[0-9A-HJKMNP-TV-Z]{26}", trx)
+    assert IDS.order_id(trx) == order_id
+    assert OTHER.order_id(trx) is None
+
+
+@given(ORDER_IDS, st.integers(0, 28), st.characters(codec="utf-8"))
+def test_a_trx_that_was_altered_anywhere_is_nobodys(order_id: int, at: int, character: str) -> None:
+    """OP-09: nothing to enumerate or guess; one spelling each."""
+    trx = IDS.trx(order_id)
+    altered = trx[:at] + character + trx[at + 1 :]
+
+    assert IDS.order_id(altered) == (order_id if altered == trx else None)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "TRX", "TRX" + "0" * 26, "TRX" + "Z" * 26, "trx" + "0" * 26, "TRX" + "é" * 26]
+)
+def test_a_made_up_trx_is_nobodys(text: str) -> None:
+    """A made-up trx is refused without a look-up."""
+    assert IDS.order_id(text) is None
+    assert IDS.order_id(IDS.trx(1).lower()) is None
+
+
+@given(ORDER_IDS, LINES)
+def test_a_redemption_token_opens_to_its_line(order_id: int, line: int) -> None:
+    """OP-57: the token is unguessable and says nothing of the order."""
+    [token] = IDS.tokens(order_id, [line])
+
+    assert IDS.line_of_token(token) == (order_id, line)
+    assert OTHER.line_of_token(token) is None
+    assert IDS.order_id("TRX" + token) is None
+
+
+@given(ORDER_IDS)
+def test_tags_are_uuids_and_differ_by_line(order_id: int) -> None:
+    """OP-09: `TAG-` and a uuid."""
+    tags = IDS.tags(order_id, range(100))
+
+    assert len(set(tags)) == 100
+    for tag in tags:
+        assert uuid.UUID(tag.removeprefix("TAG-")).version == 8
+        assert uuid.UUID(tag.removeprefix("TAG-")).variant == uuid.RFC_4122
+    assert IDS.tags(order_id, [7]) == [tags[7]]
+
+
+def test_neighbours_have_nothing_in_common() -> None:
+    """OP-09: nothing to enumerate."""
+    first, second = IDS.trx(1000), IDS.trx(1002)
+
+    assert sum(a == b for a, b in zip(first[3:], second[3:], strict=True)) < 10
+
+
+def test_the_lowest_bit_is_the_state() -> None:
+    """Live and sandbox never meet: the id alone tells them apart."""
+    assert [state_of(number) for number in (0, 1, 2, 3)] == [State.LIVE, State.SANDBOX] * 2
+    assert [state.word for state in State] == ["live", "sandbox"]
+
+
+@given(ORDER_IDS, LINES, ORDER_IDS, LINES)
+def test_line_ids_are_unique(order: int, line: int, other: int, other_line: int) -> None:
+    """The extended shape's `id` names one line of one order."""
+    assert (line_id(order, line) == line_id(other, other_line)) == ((order, line) == (other, other_line))
+
+
+def test_each_purpose_has_a_key_of_its_own(master: bytes) -> None:
+    """No key opens what another sealed."""
+    keys = {derive(master, purpose) for purpose in ("trx", "tag", "token")}
+
+    assert len(keys) == 3
+    assert master not in keys
+    assert len(derive(master, "trx", 64)) == 64

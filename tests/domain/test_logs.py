@@ -1,0 +1,139 @@
+"""Logs: canaries that were planted never come out."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import structlog
+
+from voucherd import logs
+from voucherd.access.keys import new_key
+from voucherd.ids import State
+
+KEY = new_key(State.LIVE).text
+TEST_KEY = new_key(State.SANDBOX).text
+CODE = "CANARY-7F3K-99QX"
+PASSWORD = "canary-hunter2"
+TOKEN = "CANARY0TQ5V8M3N1R7K2W9XYZA"
+CANARIES = [KEY[8:], TEST_KEY[8:], CODE, PASSWORD, TOKEN]
+
+
+@dataclass
+class Voucher:
+    """Something whose text holds a code."""
+
+    code: str
+
+
+@pytest.fixture
+def out() -> Iterator[io.StringIO]:
+    """Where the logs go; what was there before is put back."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield io.StringIO()
+    root.handlers = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+def plant() -> None:
+    """Log every secret there is, in every way that someone might."""
+    log = structlog.get_logger("test")
+    log.info("one", authorization=f"Bearer {KEY}", code=CODE, serial=CODE, token=TOKEN, password=PASSWORD)
+    log.info(f"two {KEY} and {TEST_KEY}", headers={"Authorization": f"Bearer {KEY}", "cookie": TOKEN})
+    log.info(
+        "three", url=f"postgresql://shop:{PASSWORD}@db/shop", dsn=f"host=db password={PASSWORD} user=shop"
+    )
+    log.info(
+        "four", lines=[{"voucherCode": CODE, "voucher_code": CODE, "pin": CODE}, ("x", {"codes": [CODE]})]
+    )
+    log.info("five", raw=f"Bearer {KEY}".encode(), voucher=Voucher(CODE), body=json.dumps({"code": CODE}))
+    log.info("six", path=f"/r/{TOKEN}", deep={"a": {"b": {"c": {"d": {"e": {"f": {"g": CODE}}}}}}})
+    try:
+        raise ValueError(
+            f"password={PASSWORD} for postgresql://shop:{PASSWORD}@db/shop, key {KEY}, code='{CODE}'"
+        )
+    except ValueError:
+        log.exception("seven")
+    logging.getLogger("uvicorn.access").info(
+        '%s - "%s %s HTTP/1.1" %d', "192.0.2.1", "GET", f"/r/{TOKEN}", 200
+    )
+    logging.getLogger("uvicorn.error").warning("refused %s", KEY, extra={"authorization": f"Bearer {KEY}"})
+    try:
+        raise OSError(f"Bearer {TEST_KEY}")
+    except OSError:
+        logging.getLogger("asyncio").exception("lost postgresql://shop:%s@db/shop", PASSWORD)
+
+
+@pytest.mark.parametrize("form", ["json", "plain"])
+def test_no_canary_comes_out(out: io.StringIO, form: str) -> None:
+    """Keys, codes, tokens and passwords never appear in logs."""
+    logs.configure("debug", form, out)
+
+    plant()
+
+    text = out.getvalue()
+    assert [canary for canary in CANARIES if canary in text] == []
+    for word in ("one", "two", "three", "four", "five", "six", "seven", "refused", "lost", "GET"):
+        assert word in text
+
+
+def test_every_line_is_json_and_says_who_when_and_which_request(out: io.StringIO) -> None:
+    """OP-26: every response carries X-Request-Id, and the logs find it."""
+    logs.configure("info", "auto", out)
+    logs.bind_request("req-1")
+
+    plant()
+
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert len(lines) == 10
+    assert {line["request_id"] for line in lines} == {"req-1"}
+    assert all(line["at"].endswith("Z") and line["level"] and line["event"] for line in lines)
+
+
+def test_what_is_harmless_stays_readable(out: io.StringIO) -> None:
+    """A log that hides everything helps nobody."""
+    logs.configure("info", "json", out)
+
+    structlog.get_logger().info(
+        "order confirmed",
+        trx="TRX0",
+        status_code=200,
+        lines=3,
+        path="/api/1.03/order",
+        encode="utf-8",
+        ok=True,
+    )
+
+    line = json.loads(out.getvalue())
+    del line["at"]
+    assert line == {
+        "event": "order confirmed",
+        "level": "info",
+        "trx": "TRX0",
+        "status_code": 200,
+        "lines": 3,
+        "path": "/api/1.03/order",
+        "encode": "utf-8",
+        "ok": True,
+    }
+
+
+def test_what_is_below_the_level_is_not_even_rendered(out: io.StringIO) -> None:
+    """Cheap when off: a debug line costs a call."""
+
+    class Untouchable:
+        def __str__(self) -> str:
+            raise AssertionError("rendered")
+
+    logs.configure("warning", "json", out)
+    structlog.get_logger().debug("nothing", value=Untouchable())
+    logging.getLogger("uvicorn.error").info("nothing")
+
+    assert out.getvalue() == ""
