@@ -1,0 +1,178 @@
+"""Prices: worked out by hand, on a page of the docs and case by case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from voucherd.catalogue.fx import parse_rate
+from voucherd.catalogue.pricing import (
+    NoRate,
+    NoVatRate,
+    PriceTooLarge,
+    Total,
+    convert,
+    price_unit,
+    total,
+    vat_bp,
+)
+from voucherd.catalogue.products import FaceRange, Fee, ProductDraft, ProductVersion
+from voucherd.catalogue.texts import read_selling
+from voucherd.money import RATE_ONE, Money
+
+PRICES_PAGE = Path(__file__).parents[2] / "docs" / "prices.md"
+RATES = {"EUR": RATE_ONE, "USD": 92319055, "JPY": 611808, "KWD": 301204819}
+
+
+def version(
+    face: Money | FaceRange, selling: Money | Fee, vat_category: str = "multi_purpose"
+) -> ProductVersion:
+    """A version with these terms and nothing else of note."""
+    draft = ProductDraft(
+        slug="gift",
+        name="Gift",
+        brand="Brand",
+        product_type="giftcard",
+        category="shopping",
+        redeem_type="currency",
+        region="ww",
+        face=face,
+        selling=selling,
+        vat_category=vat_category,
+    )
+    described = ("gift", "Gift", "brand", "Brand", "giftcard", "shopping", "currency", "ww", vat_category)
+    return ProductVersion(1, 1, *described, False, False, *draft.terms())  # type: ignore[arg-type]
+
+
+def read_table(first_column: str, second_column: str) -> dict[str, dict[str, str]]:
+    """The table on the page of prices that starts with these columns, by its first one."""
+    lines = PRICES_PAGE.read_text(encoding="utf-8").splitlines()
+    start = next(
+        at for at, line in enumerate(lines) if line.startswith(f"| {first_column} | {second_column} |")
+    )
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+
+
+def test_the_page_of_prices_is_right() -> None:
+    """OP-50, OP-51, OP-52: the order worked out by hand in docs/prices.md, to the cent."""
+    rates = {"EUR": RATE_ONE}
+    for currency, row in read_table("currency", "units for 1 EUR").items():
+        rates[currency] = parse_rate(row["fx: EUR for 1 unit"])
+    own = read_table("product", "price")
+    paid = read_table("product", "paid price")
+    totals = read_table("item", "total price")
+    items = []
+    for slug, row in read_table("product", "vatCategory").items():
+        face = Money.read(row["face value"])
+        text = row["sells at"]
+        selling = read_selling(None, text[4:]) if text.startswith("fee ") else read_selling(text, None)
+        product = version(face, selling, row["vatCategory"])
+
+        unit = price_unit(product, face.minor, payment_currency="USD", rates=rates, vat_bp=2100)
+
+        assert str(Money(unit.price_minor, unit.price_currency)) == own[slug]["price"]
+        assert str(Money(unit.turnover_minor, unit.price_currency)) == own[slug]["VAT turnover"]
+        assert str(Money(unit.vat_minor, unit.price_currency)) == own[slug]["VAT"]
+        assert str(Money(unit.pay_price_minor, "USD")) == paid[slug]["paid price"]
+        assert str(Money(unit.pay_turnover_minor, "USD")) == paid[slug]["paid VAT turnover"]
+        assert str(Money(unit.pay_vat_minor, "USD")) == paid[slug]["paid VAT"]
+        items.append((unit, int(row["amount"])))
+        assert_total(total([items[-1]]), totals[slug])
+    assert len(items) == 4
+    assert_total(total(items), totals["order"])
+
+
+def assert_total(got: Total, row: dict[str, str]) -> None:
+    """The total is the one that the page shows."""
+    assert str(Money(got.price_minor, "USD")) == row["total price"]
+    assert str(Money(got.vat_minor, "USD")) == row["total VAT"]
+    assert str(Money(got.incl_minor, "USD")) == row["total including VAT"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "to_currency", "converted"),
+    [
+        ("1.00 EUR", "JPY", "163 JPY"),
+        ("3000 JPY", "EUR", "18.35 EUR"),
+        ("1.000 KWD", "EUR", "3.01 EUR"),
+        ("3.01 EUR", "KWD", "0.999 KWD"),
+        ("1 JPY", "KWD", "0.002 KWD"),
+        ("9.999 KWD", "JPY", "4923 JPY"),
+        ("12.34 USD", "USD", "12.34 USD"),
+    ],
+)
+def test_conversion_minds_the_digits_of_both_currencies(
+    amount: str, to_currency: str, converted: str
+) -> None:
+    """OP-07 and OP-50: from cents to yen to fils, rounded once."""
+    money = Money.read(amount)
+
+    minor = convert(money.minor, money.currency, to_currency, RATES)
+
+    assert str(Money(minor, to_currency)) == converted
+
+
+def test_a_discount_on_a_multi_purpose_voucher_is_no_negative_turnover() -> None:
+    """OP-52: VAT on the fee only, and below face value there is none."""
+    product = version(Money(5000, "EUR"), Fee(95_000_000, Money(0, "EUR").decimal()))
+
+    unit = price_unit(product, 5000, payment_currency="EUR", rates=RATES, vat_bp=2100)
+
+    assert (unit.price_minor, unit.turnover_minor, unit.vat_minor) == (4750, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("face", "selling", "pay"), [("USD", "EUR", "EUR"), ("EUR", "USD", "EUR"), ("EUR", "EUR", "USD")]
+)
+def test_nothing_is_priced_without_a_rate(face: str, selling: str, pay: str) -> None:
+    """OP-50: face value, price and payment each need the fx of their currency."""
+    product = version(Money(100, face), Money(90, selling))
+
+    with pytest.raises(NoRate, match="no exchange rate for USD") as refused:
+        price_unit(product, 100, payment_currency=pay, rates={"EUR": RATE_ONE}, vat_bp=0)
+    assert refused.value.currency == "USD"
+
+
+def test_a_unit_that_costs_too_much_is_refused() -> None:
+    """OP-14: ten thousand lines of the dearest unit must stay inside a bigint."""
+    product = version(Money(10**11, "KWD"), Money(10**11, "KWD"), "single_purpose")
+
+    with pytest.raises(PriceTooLarge):
+        price_unit(product, 10**11, payment_currency="KWD", rates=RATES, vat_bp=2100)
+    with pytest.raises(PriceTooLarge):
+        price_unit(product, 10**11, payment_currency="JPY", rates=RATES | {"JPY": 1}, vat_bp=0)
+    assert (
+        price_unit(product, 10**11, payment_currency="KWD", rates=RATES, vat_bp=0).pay_price_minor == 10**11
+    )
+
+
+@pytest.mark.parametrize(
+    ("country", "vat_number", "operator", "rate_bp"),
+    [
+        ("NL", None, "NL", 2100),
+        ("NL", "NL123456789B01", "NL", 2100),
+        ("FI", None, "NL", 2550),
+        ("FI", "FI12345678", "NL", 0),
+        ("FI", "", "NL", 2550),
+        ("FI", "FI12345678", "US", 0),
+        ("US", None, "NL", 0),
+        ("GB", "GB123456789", "NL", 0),
+    ],
+)
+def test_vat_follows_the_company_s_country_and_vat_number(
+    country: str, vat_number: str | None, operator: str, rate_bp: int
+) -> None:
+    """OP-52: the company's country's rate; reverse charge with a VAT number in another EU country."""
+    assert vat_bp(country, vat_number, operator, {"NL": 2100, "FI": 2550, "GB": 2000}) == rate_bp
+
+
+def test_an_eu_country_without_a_rate_is_never_sold_to_without_vat() -> None:
+    """OP-52: a hole in the data is an error."""
+    with pytest.raises(NoVatRate, match="no VAT rate for FI"):
+        vat_bp("FI", None, "NL", {"NL": 2100})
