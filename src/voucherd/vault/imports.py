@@ -1,0 +1,252 @@
+"""Taking codes in: a file of them (`stock import`), or a few that a supplier sold us.
+
+The file is read once. Each chunk is parsed and blinded in a thread while the one before it is stored. Codes
+that the vault has already are left out; the others get the next positions of their lot, and are sealed for
+them. All is one transaction: nothing can be sold from a lot before the whole file is in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import BinaryIO, Final, TypeAlias
+
+import asyncpg
+from msgspec import Struct
+
+from voucherd.db import Pool, Tx, transaction
+from voucherd.money import Money
+from voucherd.vault import store
+from voucherd.vault.lines import BadLine, Chunk, CodeFile, FileRefused
+from voucherd.vault.seal import Sealer
+
+IMPORT_WAIT_S_MAX: Final = 30
+"""How long an import waits for another one of the same brand."""
+CHUNK_TRIES_MAX: Final = 3
+APPEND_CODES_MAX: Final = 10_000
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told now and then how many bytes were read and how many codes were taken."""
+_Lots: TypeAlias = dict[datetime | None, tuple[int, int]]
+"""For each expiry its lot, and how many codes that has."""
+
+
+class StockTarget(Struct, frozen=True):
+    """What the codes are codes of."""
+
+    product_id: int
+    brand_id: int
+    face_minor: int
+
+
+class ImportReport(Struct, frozen=True):
+    """What became of a file; of its bad lines the first ones are kept, all are counted."""
+
+    taken: int
+    already_there: int
+    bad: list[BadLine]
+    bad_count: int
+    lots: list[int]
+    codes_per_second: int
+
+
+class ImportRefused(Exception):
+    """Nothing was taken; the one line of text says why, and `bad` which lines were at fault."""
+
+    def __init__(self, text: str, bad: Sequence[BadLine] = (), bad_count: int = 0) -> None:
+        super().__init__(text)
+        self.bad = list(bad)
+        self.bad_count = bad_count
+
+
+class CodesAlreadyThere(Exception):
+    """Nothing was taken: the codes at these positions of the list are in the vault already, or twice here."""
+
+    def __init__(self, positions: list[int]) -> None:
+        super().__init__(f"{len(positions)} of the codes are in the vault already")
+        self.positions = positions
+
+
+async def import_codes(
+    pool: Pool,
+    sealer: Sealer,
+    stream: BinaryIO,
+    *,
+    target: StockTarget,
+    supplier: str,
+    purchase: Money,
+    purchase_fx_e8: int,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Take the codes of a CSV file (code, serial, expires) that the vault does not have yet."""
+    began = time.perf_counter()
+    terms = store.LotTerms(target.product_id, target.face_minor, supplier, purchase, purchase_fx_e8)
+    try:
+        async with transaction(pool) as tx:
+            now = await store.begin_import(tx, target.brand_id, IMPORT_WAIT_S_MAX)
+            file = CodeFile(stream, sealer.blinder(target.brand_id), now)
+            intake = _Intake(tx, sealer, terms)
+            await _take_all(file, intake, skip_bad, progress or (lambda _bytes, _codes: None))
+            await intake.finish()
+    except FileRefused as refusal:
+        raise ImportRefused(f"{refusal}; nothing was taken") from None
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        raise ImportRefused("another import of this brand is running; nothing was taken") from None
+    return ImportReport(
+        taken=intake.taken,
+        already_there=intake.already_there + file.repeated,
+        bad=file.bad,
+        bad_count=file.bad_count,
+        lots=intake.lot_ids(),
+        codes_per_second=round(intake.taken / (time.perf_counter() - began)),
+    )
+
+
+async def _take_all(file: CodeFile, intake: _Intake, skip_bad: bool, progress: Progress) -> None:
+    reader = _Reader(file)
+    try:
+        while (chunk := await reader.chunk()) is not None:
+            # A file that is refused is read to its end, so that all its bad lines are told at once.
+            if skip_bad or not file.bad_count:
+                await intake.take(chunk, reader.read_ahead)
+            progress(file.bytes_read, intake.taken)
+    finally:
+        await reader.settle()
+    if file.bad_count and not skip_bad:
+        lines = "1 line is" if file.bad_count == 1 else f"{file.bad_count} lines are"
+        raise ImportRefused(f"{lines} bad; nothing was taken", file.bad, file.bad_count)
+
+
+class _Reader:
+    """Reads in a thread: a slow stream stalls nobody, and the next chunk is ready when the database is."""
+
+    def __init__(self, file: CodeFile) -> None:
+        self._file = file
+        self._reading: asyncio.Task[Chunk | None] | None = None
+
+    def read_ahead(self) -> None:
+        """Begin with the next chunk, unless that was done."""
+        self._reading = self._reading or asyncio.create_task(asyncio.to_thread(self._file.chunk))
+
+    async def chunk(self) -> Chunk | None:
+        """The next chunk; None at the end of the file."""
+        self.read_ahead()
+        assert self._reading is not None
+        chunk = await self._reading
+        self._reading = None
+        return chunk
+
+    async def settle(self) -> None:
+        """Wait for a read that was begun: nobody may use the caller's stream when we are done with it."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading])
+
+
+class _Intake:
+    """Stores chunk after chunk inside one transaction."""
+
+    def __init__(self, tx: Tx, sealer: Sealer, terms: store.LotTerms) -> None:
+        self.taken = 0
+        self.already_there = 0
+        self._tx = tx
+        self._sealer = sealer
+        self._terms = terms
+        self._lots: _Lots = {}
+        self._look_first = False
+
+    def lot_ids(self) -> list[int]:
+        """The lots that were made."""
+        return sorted(lot_id for lot_id, _ in self._lots.values())
+
+    async def take(self, chunk: Chunk, meanwhile: Callable[[], None]) -> None:
+        """Store what the vault does not have yet; `meanwhile` is called when only the database has work left."""
+        for _ in range(CHUNK_TRIES_MAX):
+            if self._look_first:
+                await self._leave_out_known(chunk)
+            if not chunk:
+                return
+            try:
+                async with self._tx.transaction():
+                    lots, records = await self._seal(chunk)
+                    meanwhile()
+                    await store.add_codes(self._tx, records)
+            except asyncpg.UniqueViolationError:
+                # Most files are all new, and a look costs a fifth of an import: it waits for the first double.
+                self._look_first = True
+            else:
+                self._lots = lots
+                self.taken += len(chunk)
+                return
+        raise ImportRefused("the same codes keep coming in from elsewhere; nothing was taken")
+
+    async def _leave_out_known(self, chunk: Chunk) -> None:
+        for blind in await store.known_blinds(self._tx, chunk):
+            del chunk[blind]
+            self.already_there += 1
+
+    async def _seal(self, chunk: Chunk) -> tuple[_Lots, list[store.CodeRow]]:
+        """The lots as they are with this chunk in them, and its rows."""
+        lots, seal = dict(self._lots), self._sealer.seal
+        if fresh := {expires for _, _, expires in chunk.values()} - lots.keys():
+            opened = await store.open_lots(self._tx, self._terms, fresh, key_version=self._sealer.version)
+            lots |= {expires: (lot_id, 0) for expires, lot_id in opened.items()}
+        rows: list[store.CodeRow] = []
+        for blind, (code, serial, expires) in chunk.items():
+            lot_id, seq = lots[expires]
+            rows.append((lot_id, seq, seal(lot_id, seq, code, serial), blind))
+            lots[expires] = (lot_id, seq + 1)
+        return lots, rows
+
+    async def finish(self) -> None:
+        """Give the lots their sizes."""
+        await store.resize_lots(self._tx, dict(self._lots.values()))
+
+
+async def append_codes(
+    tx: Tx,
+    sealer: Sealer,
+    *,
+    target: StockTarget,
+    supplier: str,
+    purchase: Money,
+    purchase_fx_e8: int,
+    expires: datetime | None,
+    codes: Sequence[tuple[str, str]],
+) -> int:
+    """A new lot with these (code, serial), in this order; refused, and nothing changed, if one is known."""
+    if not 0 < len(codes) <= APPEND_CODES_MAX:
+        raise ValueError(f"between 1 and {APPEND_CODES_MAX} codes can be appended at once")
+    terms = store.LotTerms(target.product_id, target.face_minor, supplier, purchase, purchase_fx_e8)
+    blind = sealer.blinder(target.brand_id)
+    blinds = [blind(code) for code, _ in codes]
+    await _refuse_known(tx, blinds)
+    try:
+        async with tx.transaction():
+            opened = await store.open_lots(tx, terms, [expires], key_version=sealer.version)
+            lot_id = opened[expires]
+            await store.add_codes(
+                tx,
+                [
+                    (lot_id, seq, sealer.seal(lot_id, seq, code.strip(), serial.strip()), blinds[seq])
+                    for seq, (code, serial) in enumerate(codes)
+                ],
+            )
+            await store.resize_lots(tx, {lot_id: len(codes)})
+    except asyncpg.UniqueViolationError:
+        await _refuse_known(tx, blinds)
+        raise
+    return lot_id
+
+
+async def _refuse_known(tx: Tx, blinds: list[bytes]) -> None:
+    seen = set(await store.known_blinds(tx, blinds))
+    positions = []
+    for position, blind in enumerate(blinds):
+        if blind in seen:
+            positions.append(position)
+        seen.add(blind)
+    if positions:
+        raise CodesAlreadyThere(positions)

@@ -1,0 +1,284 @@
+"""The vault's tables: lots, and the sealed codes in them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
+from voucherd.ids import State
+from voucherd.money import Money
+from voucherd.vault.seal import Sealer
+
+READ_CODES_MAX: Final = 100_000
+"""Codes of one read; whoever needs more reads in pieces, or holds gigabytes of secrets."""
+LOTS_PAGE_MAX: Final = 1000
+LOTS_KEPT_MAX: Final = 50_000
+GENERATED_SIZE: Final = 2_000_000_000
+GENERATED_SUPPLIER: Final = "sandbox"
+
+# Advisory locks live in one room for the whole database: the first number is ours, the second what it guards.
+_IMPORT_LOCK: Final = 0x76_61_75_6C
+_GENERATED_LOCK: Final = 0x76_61_75_6D
+
+Range: TypeAlias = tuple[int, int, int]
+"""A lot, the first position in it, and the position after the last."""
+CodeRow: TypeAlias = tuple[int, int, bytes, bytes]
+"""Lot, position, sealed code, blinded code."""
+
+
+class VaultHole(Exception):
+    """A position that should hold a code holds none."""
+
+
+class LotInfo(Struct, frozen=True):
+    """What never changes about a lot."""
+
+    product_id: int
+    face_minor: int
+    supplier: str
+    purchase_minor: int
+    purchase_currency: str
+    purchase_fx_e8: int
+    expires_at: datetime | None
+    generated: bool
+
+
+class LotLine(Struct, frozen=True):
+    """A lot as the operator sees it."""
+
+    id: int
+    slug: str
+    face: Money
+    state: State
+    supplier: str
+    size: int
+    left: int
+    purchase: Money
+    value_left: Money
+    expires_at: datetime | None
+    imported_at: datetime
+
+
+class LotTerms(Struct, frozen=True):
+    """What the lots of one purchase share."""
+
+    product_id: int
+    face_minor: int
+    supplier: str
+    purchase: Money
+    purchase_fx_e8: int
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def read_codes(
+    conn: Connection, sealer: Sealer, ranges: Sequence[Range]
+) -> list[list[tuple[str, str]]]:
+    """The codes and serials of each range, in order; refused if a single one is missing."""
+    if sum(seq_to - seq_from for _, seq_from, seq_to in ranges) > READ_CODES_MAX:
+        raise ValueError(f"more than {READ_CODES_MAX} codes in one read")
+    stored = [at for at, (lot_id, _, _) in enumerate(ranges) if not lot_id & State.SANDBOX]
+    codes: list[list[tuple[str, str]]] = [
+        sealer.generated_range(*wanted) if wanted[0] & State.SANDBOX else [] for wanted in ranges
+    ]
+    if not stored:
+        return codes
+    lot_ids, firsts, ends = zip(*[ranges[at] for at in stored], strict=True)
+    # A subquery a range keeps the plan at one index scan each, however large the table and its statistics.
+    rows = await conn.fetch(
+        """
+        SELECT ARRAY(SELECT sealed FROM code c
+                     WHERE c.lot_id = r.lot_id AND c.seq >= r.seq_from AND c.seq < r.seq_to ORDER BY c.seq)
+        FROM unnest($1::bigint[], $2::int[], $3::int[]) WITH ORDINALITY AS r (lot_id, seq_from, seq_to, place)
+        ORDER BY place
+        """,
+        lot_ids,
+        firsts,
+        ends,
+    )
+    for at, (sealed,) in zip(stored, rows, strict=True):
+        codes[at] = _open_range(sealer, ranges[at], sealed)
+    return codes
+
+
+def _open_range(sealer: Sealer, wanted: Range, sealed: list[bytes]) -> list[tuple[str, str]]:
+    lot_id, seq_from, seq_to = wanted
+    # Positions are unique, so as many rows as positions means that none is missing.
+    if len(sealed) != seq_to - seq_from:
+        raise VaultHole(f"lot {lot_id} lacks codes between {seq_from} and {seq_to}")
+    return sealer.open_many([(lot_id, seq, blob) for seq, blob in enumerate(sealed, start=seq_from)])
+
+
+class LotBook:
+    """The facts of lots, remembered: they never change, and every delivered line asks for them."""
+
+    def __init__(self, kept_max: int = LOTS_KEPT_MAX) -> None:
+        self._kept: OrderedDict[int, LotInfo] = OrderedDict()
+        self._kept_max = kept_max
+
+    async def lots(self, conn: Connection, lot_ids: Iterable[int]) -> dict[int, LotInfo]:
+        """The facts of these lots; a KeyError for one that does not exist."""
+        wanted = set(lot_ids)
+        missing = wanted - self._kept.keys()
+        fetched = await _fetch_lots(conn, missing) if missing else {}
+        found = {lot_id: fetched[lot_id] if lot_id in missing else self._kept[lot_id] for lot_id in wanted}
+        self._kept.update(fetched)
+        while len(self._kept) > self._kept_max:
+            self._kept.popitem(last=False)
+        return found
+
+
+async def _fetch_lots(conn: Connection, lot_ids: Iterable[int]) -> dict[int, LotInfo]:
+    rows = await conn.fetch(
+        """
+        SELECT id, product_id, face_minor, supplier, purchase_minor, purchase_currency, purchase_fx_e8,
+               expires_at, generated
+        FROM lot WHERE id = ANY($1::bigint[])
+        """,
+        list(lot_ids),
+    )
+    return {row[0]: LotInfo(*row[1:]) for row in rows}
+
+
+async def list_lots(
+    conn: Connection,
+    *,
+    slug: str | None = None,
+    state: State | None = None,
+    sold_out: bool = False,
+    before: int | None = None,
+    limit: int = LOTS_PAGE_MAX,
+) -> list[LotLine]:
+    """Lots, newest first, `before` the last one of the page before; those sold out only if asked for."""
+    rows = await conn.fetch(
+        """
+        SELECT l.id, p.slug, l.face_minor, v.face_currency, l.state, l.supplier, l.size,
+               l.size - l.cursor AS left, l.purchase_minor, l.purchase_currency, l.expires_at, l.imported_at
+        FROM lot l JOIN product p ON p.id = l.product_id JOIN product_version v ON v.id = p.version_id
+        WHERE ($1::text IS NULL OR p.slug = $1) AND ($2::smallint IS NULL OR l.state = $2)
+          AND ($3 OR NOT l.exhausted) AND ($4::bigint IS NULL OR l.id < $4)
+        ORDER BY l.id DESC LIMIT $5
+        """,
+        slug,
+        state,
+        sold_out,
+        before,
+        min(limit, LOTS_PAGE_MAX),
+    )
+    return [
+        LotLine(
+            id=row["id"],
+            slug=row["slug"],
+            face=Money(row["face_minor"], row["face_currency"]),
+            state=State(row["state"]),
+            supplier=row["supplier"],
+            size=row["size"],
+            left=row["left"],
+            purchase=Money(row["purchase_minor"], row["purchase_currency"]),
+            # Play money buys nothing, so the sandbox's endless lots are worth nothing.
+            value_left=Money(
+                0 if row["state"] else row["purchase_minor"] * row["left"], row["purchase_currency"]
+            ),
+            expires_at=row["expires_at"],
+            imported_at=row["imported_at"],
+        )
+        for row in rows
+    ]
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def begin_import(tx: Tx, brand_id: int, wait_s_max: int) -> datetime:
+    """Be the brand's only import until the transaction ends, and get the time of the database."""
+    # Two imports that hold codes of each other's files would wait for one another for ever.
+    await tx.execute("SELECT set_config('lock_timeout', $1, true)", f"{wait_s_max}s")
+    await tx.execute("SELECT pg_advisory_xact_lock($1, $2)", _IMPORT_LOCK, brand_id)
+    now: datetime = await tx.fetchval("SELECT now()")
+    return now
+
+
+async def known_blinds(tx: Tx, blinds: Iterable[bytes]) -> list[bytes]:
+    """Those of these blinded codes that are in the vault already."""
+    rows = await tx.fetch("SELECT blind FROM code WHERE blind = ANY($1::bytea[])", list(blinds))
+    return [row[0] for row in rows]
+
+
+async def open_lots(
+    tx: Tx, terms: LotTerms, expiries: Iterable[datetime | None], *, key_version: int
+) -> dict[datetime | None, int]:
+    """A new live lot for each expiry, of size 1 until `resize_lots` says better."""
+    rows = await tx.fetch(
+        """
+        INSERT INTO lot (id, product_id, face_minor, state, supplier, purchase_minor, purchase_currency,
+                         purchase_fx_e8, expires_at, key_version, size)
+        SELECT nextval('lot_number') * 2, $1, $2, 0, $3, $4, $5, $6, e.expires_at, $7, 1
+        FROM unnest($8::timestamptz[]) AS e (expires_at)
+        RETURNING expires_at, id
+        """,
+        terms.product_id,
+        terms.face_minor,
+        terms.supplier,
+        terms.purchase.minor,
+        terms.purchase.currency,
+        terms.purchase_fx_e8,
+        key_version,
+        list(expiries),
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def add_codes(tx: Tx, rows: Iterable[CodeRow]) -> None:
+    """Store sealed codes; they never change afterwards."""
+    await tx.copy_records_to_table("code", records=rows, columns=("lot_id", "seq", "sealed", "blind"))
+
+
+async def resize_lots(tx: Tx, sizes: Mapping[int, int]) -> None:
+    """Give lots that nobody else can see yet their final sizes."""
+    await tx.execute(
+        """
+        UPDATE lot SET size = s.size FROM unnest($1::bigint[], $2::int[]) AS s (id, size) WHERE lot.id = s.id
+        """,
+        list(sizes),
+        list(sizes.values()),
+    )
+
+
+async def ensure_generated_lot(
+    tx: Tx, product_id: int, face_minor: int, purchase: Money, purchase_fx_e8: int
+) -> int:
+    """The sandbox's lot of a product and face value, made at the first call (OP-49)."""
+    find = """
+        SELECT id FROM lot WHERE product_id = $1 AND face_minor = $2 AND state = 1 AND NOT exhausted
+        ORDER BY id LIMIT 1
+    """
+    lot_id: int | None = await tx.fetchval(find, product_id, face_minor)
+    if lot_id is not None:
+        return lot_id
+    # One lock for all of them: callers that make several lots can't wait for one another in a circle.
+    await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _GENERATED_LOCK)
+    lot_id = await tx.fetchval(find, product_id, face_minor)
+    if lot_id is not None:
+        return lot_id
+    created: int = await tx.fetchval(
+        """
+        INSERT INTO lot (id, product_id, face_minor, state, generated, supplier, purchase_minor,
+                         purchase_currency, purchase_fx_e8, size)
+        VALUES (nextval('lot_number') * 2 + 1, $1, $2, 1, true, $3, $4, $5, $6, $7)
+        RETURNING id
+        """,
+        product_id,
+        face_minor,
+        GENERATED_SUPPLIER,
+        purchase.minor,
+        purchase.currency,
+        purchase_fx_e8,
+        GENERATED_SIZE,
+    )
+    return created
