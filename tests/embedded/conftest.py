@@ -9,39 +9,38 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.embedded.witness import Neighbour
+from tests.embedded.witness import Neighbour, roomy_folder
 
 from voucherd.embedded import place, processes, running, stop_now
 
 
 @pytest.fixture
 def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that everybody may pass through; the system folder is a subfolder of it."""
-    folder = Path(tempfile.mkdtemp(prefix="vt-", dir="/tmp")).resolve()
+    """A folder that everybody may pass through; at the end nothing that was started in it is left."""
+    folder = Path(tempfile.mkdtemp(prefix="vt-", dir=roomy_folder())).resolve()
     folder.chmod(0o755)
     monkeypatch.setattr(place, "SYSTEM_ROOT", folder / "system")
     yield folder
+    Neighbour.dismiss_all()
+    left = [pid for pid, _, command in processes.everything() if f" -D {folder}/" in command]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
+    assert left == []
 
 
 @pytest.fixture
 def data(base: Path) -> Iterator[Path]:
-    """A data folder that does not exist yet; at the end nothing of its server is left running."""
-    folder = base / "data"
-    yield folder
+    """A data folder that does not exist yet; a server that the test has orphaned is stopped."""
+    yield base / "data"
     Neighbour.dismiss_all()
-    stop_now(folder)
-    settled = place.find(folder)
-    left = processes.orphans(settled) if settled is not None else []
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    assert left == []
+    stop_now(base / "data")
 
 
 @pytest.fixture(scope="session")
 def template() -> Iterator[Path]:
     """A data folder with a stopped database in it, to be copied."""
-    with tempfile.TemporaryDirectory(prefix="vt-", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="vt-", dir=roomy_folder()) as folder:
         Path(folder).chmod(0o755)
         with running(Path(folder) / "data", exclusive=True):
             pass

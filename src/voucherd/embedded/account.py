@@ -83,7 +83,7 @@ class Account:
 
     def for_initdb(self) -> "Account":
         """The account that creates a cluster: initdb insists on a passwd entry, the server does not."""
-        if not self.switches or _has_entry(self.uid):
+        if not self.switches:
             return self
         try:
             nobody = pwd.getpwnam("nobody")

@@ -27,16 +27,14 @@ ALTER ROLE postgres PASSWORD NULL
 
 def create(place: Place, programs: Path) -> None:
     """Makes the cluster; the caller holds the gate."""
-    password = place.password()
     _remove_half_made(place)
-    maker = place.account.for_initdb()
     half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=place.home))
     try:
         if place.account.switches:
             # Root keeps the folder; the maker passes through by the private group.
             os.chown(half, 0, place.account.gid)
             half.chmod(0o710)
-        _initialise(half, programs, maker, password)
+        _initialise(place, half, programs)
         owner = (place.account.uid, place.account.gid) if place.account.switches else None
         durable.sync_tree(half / "cluster", owner)
         (half / "cluster").rename(place.cluster)
@@ -51,7 +49,8 @@ def take_back(place: Place) -> None:
         durable.sync_tree(place.cluster, (place.account.uid, place.account.gid))
 
 
-def _initialise(half: Path, programs: Path, maker: Account, password: str) -> None:
+def _initialise(place: Place, half: Path, programs: Path) -> None:
+    maker = place.account.for_initdb()
     cluster, secret = half / "cluster", half / "secret"
     cluster.mkdir(mode=0o700)
     # The superuser's first password is never kept; initdb only insists on one.
@@ -60,41 +59,31 @@ def _initialise(half: Path, programs: Path, maker: Account, password: str) -> No
         for path in (cluster, secret):
             os.chown(path, maker.uid, maker.gid)
     secret.write_text(secrets.token_hex(32))
-    _run(
-        maker,
-        [
-            programs / "initdb",
-            f"--pgdata={cluster}",
-            "--username=postgres",
-            f"--pwfile={secret}",
-            "--auth=scram-sha-256",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--locale-provider=builtin",
-            "--builtin-locale=C.UTF-8",
-            "--data-checksums",
-            # Everything is synced once, after its owner has been set.
-            "--no-sync",
-            "--no-instructions",
-        ],
+    options = (
+        f"--pgdata={cluster}",
+        "--username=postgres",
+        f"--pwfile={secret}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--data-checksums",
+        # Everything is synced once, after its owner has been set, and removed by us if it fails.
+        "--no-sync",
+        "--no-clean",
+        "--no-instructions",
     )
+    _run(place, maker, programs / "initdb", *options)
     # Single-user mode, too, wants a passwd entry, and needs neither a socket nor a password.
-    alone: list[str | Path] = [
-        programs / "postgres",
-        "--single",
-        "-D",
-        cluster,
-        "-c",
-        "exit_on_error=true",
-        "postgres",
-    ]
-    _run(maker, alone, SETUP.format(password=password))
+    alone = ("--single", "-D", str(cluster), "-c", "exit_on_error=true", "postgres")
+    _run(place, maker, programs / "postgres", *alone, text=SETUP.format(password=place.password()))
 
 
-def _run(maker: Account, arguments: list[str | Path], text: str = "") -> None:
+def _run(place: Place, maker: Account, *arguments: str | Path, text: str = "") -> None:
     done = maker.run(arguments, wait_s_max=INITDB_S_MAX, text=text)
     if done.returncode != 0:
-        raise EmbeddedError(f"cannot create the database: {serverlog.reason(done.stderr)}")
+        raise EmbeddedError(f"cannot create the database: {serverlog.reason(place, done.stderr)}")
 
 
 def _remove_half_made(place: Place) -> None:

@@ -16,15 +16,13 @@ def make_folder(folder: Path, mode: int, owner: tuple[int, int] | None = None) -
     folder.chmod(mode)
 
 
-def write_once(path: Path, text: str, owner: tuple[int, int] | None = None) -> str:
+def write_once(path: Path, text: str) -> str:
     """The file's text: what another process wrote first, else what was given; whole or not there."""
     handle, half = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(handle, "w") as file:
             file.write(text)
             file.flush()
-            if owner is not None:
-                os.fchown(handle, *owner)
             os.fsync(handle)
         try:
             # A link refuses to replace, so of two first writers one wins and both read the same.

@@ -74,8 +74,6 @@ def _opened(place: Place, name: str) -> Iterator[int]:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = os.open(path, flags, 0o600)
     try:
-        if place.keeper is not None:
-            os.fchown(handle, *place.keeper)
         yield handle
     finally:
         os.close(handle)

@@ -43,12 +43,6 @@ class Place:
         """What the server's processes are called, so that they can be told from others."""
         return f"voucherd-{_digest(self.cluster)}"
 
-    @property
-    def keeper(self) -> tuple[int, int] | None:
-        """Who shall own our files when root works in another user's folder; None for ourselves."""
-        home = self.home.stat()
-        return (home.st_uid, home.st_gid) if account.is_root() and home.st_uid != 0 else None
-
     def password(self) -> str:
         """The password of this database, made at its first start."""
         path = self.home / "password"
@@ -59,10 +53,10 @@ class Place:
                 f"{path} is missing: put it back from a backup, the database opens with it only"
             )
         # mkstemp makes it 0600 from its first moment.
-        return durable.write_once(path, secrets.token_hex(32), self.keeper)
+        return durable.write_once(path, secrets.token_hex(32))
 
     def check(self) -> None:
-        """Refuses a database of another major version or another user; nothing has been touched then."""
+        """Refuses a database of another major version; nothing has been touched then."""
         if not self.cluster.exists():
             return
         try:
@@ -76,9 +70,6 @@ class Place:
                 f"{self.cluster} was made by PostgreSQL {major} and this is PostgreSQL {programs.MAJOR}: "
                 "dump it with the version that made it, and restore into a new data folder"
             )
-        owner = self.cluster.stat().st_uid
-        if not self.account.switches and owner != self.account.uid:
-            raise EmbeddedError(f"{self.cluster} belongs to user {owner}: run voucherd as that user")
 
 
 def find(data: Path) -> Place | None:
@@ -142,14 +133,17 @@ def _make_ours(folder: Path, server: Account) -> None:
 
 def _account_of(home: Path) -> Account:
     """The account that the files there belong to: a server must run as the same one every time."""
+    owner = home.lstat()
+    if owner.st_uid != os.geteuid():
+        # Root, too, had better not write where another user can put links in its way.
+        raise EmbeddedError(f"{home} belongs to user {owner.st_uid}: run voucherd as that user")
     if not account.is_root():
         return account.ourselves()
-    for folder in (home / "cluster", home):
-        if folder.exists() and folder.stat().st_uid != 0:
-            status = folder.stat()
-            return Account(status.st_uid, status.st_gid, switches=True)
-    gid = home.stat().st_gid
-    return Account(gid, gid, switches=True) if gid in account.PRIVATE_IDS else account.private()
+    cluster = home / "cluster"
+    if cluster.exists() and cluster.lstat().st_uid != 0:
+        status = cluster.lstat()
+        return Account(status.st_uid, status.st_gid, switches=True)
+    return Account(owner.st_gid, owner.st_gid, switches=True) if owner.st_gid != 0 else account.private()
 
 
 def _digest(path: Path) -> str:

@@ -76,9 +76,21 @@ def orphans(place: Place) -> list[int]:
     title, launched = f"postgres: {place.name}: ", f" -D {place.cluster} -c "
     return [
         pid
-        for pid, uid, command in _all()
+        for pid, uid, command in everything()
         if uid == place.account.uid and (command.startswith(title) or launched in command)
     ]
+
+
+def everything() -> Iterator[tuple[int, int, str]]:
+    """The number, user and command line of every live process that we may see."""
+    if not PROC.is_dir():
+        yield from _ps("-ax")
+        return
+    for entry in PROC.iterdir():
+        if entry.name.isdecimal():
+            described = _describe(int(entry.name))
+            if described is not None:
+                yield int(entry.name), *described
 
 
 def send(pid: int, number: signal.Signals, is_meant: Callable[[int], bool]) -> bool:
@@ -135,17 +147,6 @@ def _describe(pid: int) -> tuple[int, str] | None:
         return None
     # A zombie has no command line any more.
     return (uid, command + " ") if command else None
-
-
-def _all() -> Iterator[tuple[int, int, str]]:
-    if not PROC.is_dir():
-        yield from _ps("-ax")
-        return
-    for entry in PROC.iterdir():
-        if entry.name.isdecimal():
-            described = _describe(int(entry.name))
-            if described is not None:
-                yield int(entry.name), *described
 
 
 def _ps(*which: str) -> Iterator[tuple[int, int, str]]:

@@ -106,8 +106,10 @@ class EmbeddedPostgres:
                 return
             gone = not self._is_ours(pid) if child is None else child.poll() is not None
             if gone:
-                why = serverlog.why(self.place, offset)
-                raise EmbeddedError(f"the database on {self.place.data} does not start: {why}")
+                why = serverlog.reason(self.place, serverlog.since(self.place, offset))
+                raise EmbeddedError(
+                    f"the database on {self.place.data} does not start: {why} (see {self.place.log})"
+                )
             if time.monotonic() > deadline_s:
                 raise EmbeddedError(
                     f"the database on {self.place.data} is not ready after {START_S_MAX:.0f} s"

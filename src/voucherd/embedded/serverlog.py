@@ -20,10 +20,7 @@ _COMPLAINT: Final = re.compile(r"(?:initdb: error|initdb: detail|PANIC|FATAL|ERR
 def opened(place: Place) -> IO[bytes]:
     """The log, to be appended to; each write goes to its end, also after it was trimmed."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    handle = os.open(place.log, flags, 0o600)
-    if place.keeper is not None:
-        os.fchown(handle, *place.keeper)
-    return os.fdopen(handle, "ab")
+    return os.fdopen(os.open(place.log, flags, 0o600), "ab")
 
 
 def size(place: Place) -> int:
@@ -42,22 +39,21 @@ def trim(place: Place) -> None:
     os.truncate(place.log, 0)
 
 
-def why(place: Place, offset: int) -> str:
-    """Why the server did not start, from what it logged after `offset`."""
+def since(place: Place, offset: int) -> str:
+    """What the server logged after `offset`."""
     with place.log.open("rb") as log:
         log.seek(offset)
-        text = log.read(TAIL_BYTES_MAX).decode(errors="replace")
-    free = shutil.disk_usage(place.home).free
-    if free < FREE_BYTES_MIN and _FULL not in text:
-        # On a full disk the server cannot even log that it is full.
-        return f"the disk is full ({free // 1024} KiB free at {place.home})"
-    return f"{reason(text)} (see {place.log})"
+        return log.read(TAIL_BYTES_MAX).decode(errors="replace")
 
 
-def reason(text: str) -> str:
-    """The last complaint in a program's output, or its last line."""
+def reason(place: Place, text: str) -> str:
+    """Why a program failed: the last complaint in its output, or its last line."""
     found = [match[1].strip() for match in _COMPLAINT.finditer(text)]
     # Wherever it is said, a full disk is the cause and the rest is its consequence.
     full = [line for line in found if _FULL in line]
+    free = shutil.disk_usage(place.home).free
+    if free < FREE_BYTES_MIN and not full:
+        # On a full disk a program may be unable even to say so.
+        return f"the disk is full ({free // 1024} KiB free at {place.home})"
     lines = full or found or [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it gave no reason"

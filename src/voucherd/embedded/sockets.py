@@ -33,7 +33,9 @@ def make_folder(place: Place) -> Path:
         if owner is not None:
             os.chown(folder, *owner)
         return folder
-    raise EmbeddedError(f"{place.home} is too long a path for a socket, and so is the temporary folder")
+    raise EmbeddedError(
+        f"{place.home} is no path for a socket (too long, or with a comma), nor is a temporary folder"
+    )
 
 
 def clear(place: Place, folder: Path) -> None:
@@ -65,4 +67,5 @@ def answers(folder: Path) -> bool:
 
 
 def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder / NAME)) <= PATH_BYTES_MAX
+    # In an address a comma separates two hosts, and there is no way to quote it.
+    return len(os.fsencode(folder / NAME)) <= PATH_BYTES_MAX and "," not in str(folder)
