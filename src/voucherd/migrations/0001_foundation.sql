@@ -331,7 +331,7 @@ CREATE TABLE orders (
         ELSE charged_minor = 0 AND held_minor = 0 AND lines_finished = 0 END)
 ) WITH (fillfactor = 60);
 -- No index holds a column that changes, so every move of an order is a heap-only update.
-CREATE INDEX orders_company ON orders (company_id, (id & 1), id);
+CREATE INDEX orders_company ON orders (company_id, (id & 1), created_at, id);
 CREATE INDEX orders_reference ON orders (company_id, hashtextextended(reference, 0)) WHERE reference IS NOT NULL;
 CREATE INDEX orders_created ON orders USING brin (created_at) WITH (autosummarize = on, pages_per_range = 32);
 

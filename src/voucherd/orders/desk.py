@@ -7,16 +7,18 @@ call and no wait happens inside a transaction, and no connection is held while a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 
 from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Connection, Pool
+from voucherd.ids import State
 from voucherd.orders import decide, store
 from voucherd.orders.create import OrderNumbers, create
 from voucherd.orders.decide import Cancel, Chance, Facts, Finalise, Ruling, Windows
+from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.model import Order
 from voucherd.orders.place import Create
@@ -49,7 +51,7 @@ class Answer(Struct, frozen=True):
 class _Find(Struct, frozen=True):
     order_id: int | None
     company_id: int
-    state: int
+    state: State
 
 
 class Desk:
@@ -89,9 +91,28 @@ class Desk:
         """A price, fixed for the confirmation window."""
         return _granted(await self.creates.submit(command.company_id, command))
 
-    async def find(self, order_id: int | None, company_id: int, state: int) -> Answer:
+    async def find(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The order as it stands."""
         return _granted(await self.finds.submit(company_id, _Find(order_id, company_id, state)))
+
+    async def find_all(
+        self,
+        company_id: int,
+        state: State,
+        filters: Filters,
+        *,
+        size: int,
+        page: int | None,
+        after: tuple[datetime, int] | None,
+    ) -> tuple[list[Answer], int | None]:
+        """One page of the company's orders and, where pages are counted, how many orders there are in all."""
+        async with self._pool.acquire() as conn:
+            skip = 0 if page is None else (page - 1) * size
+            found = await page_of_orders(conn, company_id, state, filters, size=size, skip=skip, after=after)
+            total = None if page is None else await count_orders(conn, company_id, state, filters)
+            orders = await store.read(conn, [one.id for one in found], self._versions)
+            answers = await self._with_codes(conn, [orders[one.id] for one in found if one.id in orders])
+        return [_granted(answer) for answer in answers], total
 
     async def confirm(self, command: Finalise) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""

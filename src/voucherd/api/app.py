@@ -1,0 +1,125 @@
+"""The way of a request: path, key, limit, scope, handler; and whatever goes wrong becomes a clear answer."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from typing import Final
+
+import asyncpg
+import structlog
+
+from voucherd.access import limits
+from voucherd.access.callers import Caller, Forbidden, Unauthorized
+from voucherd.access.gatekeeper import Gatekeeper
+from voucherd.api import errors, routes
+from voucherd.api.errors import HttpError
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import Request, Response
+from voucherd.api.pages import Pages
+from voucherd.api.routes import Route
+from voucherd.orders.gate import Busy
+from voucherd.orders.refusals import Refusal
+
+logger = structlog.get_logger(__name__)
+
+_RETRY_SOON: Final = [(b"retry-after", b"1")]
+_UNAVAILABLE: Final = (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)
+"""The database is away, or was lost in the middle: nothing a client did."""
+
+
+class RequestIds:
+    """Ids that no other process gives out: a random start and a count."""
+
+    def __init__(self) -> None:
+        self._prefix = secrets.token_hex(6)
+        self._count = itertools.count(1)
+
+    def next(self) -> str:
+        """The id of the next request."""
+        return f"req_{self._prefix}{next(self._count):08x}"
+
+
+class Api:
+    """Answers every request."""
+
+    def __init__(self, service: Service, gatekeeper: Gatekeeper, pages: Pages) -> None:
+        self._service = service
+        self._gatekeeper = gatekeeper
+        self._pages = pages
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a request; it never raises."""
+        if not request.path.startswith("/api/"):
+            return await self._guarded(request, None)
+        found = routes.match(request.path)
+        if found is None:
+            return errors.error(request, 404, "no_such_path", "not found")
+        methods, version, parameter = found
+        route = methods.get(request.method)
+        if route is None:
+            allow = ", ".join(sorted(methods)).encode()
+            return errors.error(
+                request, 405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)]
+            )
+        return await self._guarded(request, (route, version, parameter))
+
+    async def _guarded(  # noqa: PLR0911 - One line for each thing that can go wrong.
+        self, request: Request, target: tuple[Route, str, str] | None
+    ) -> Response:
+        try:
+            if target is None:
+                return await self._pages.answer(request)
+            return await self._serve(request, *target)
+        except HttpError as problem:
+            return errors.http_error(request, problem)
+        except (Unauthorized, Forbidden) as reason:
+            return errors.turned_away(request, reason)
+        except Busy:
+            return errors.error(
+                request, 503, "busy", "too many requests are waiting", headers=_RETRY_SOON, retryable=True
+            )
+        except _UNAVAILABLE as error:
+            logger.error("database_unavailable", request_id=request.id, error=repr(error))
+            return errors.error(
+                request, 503, "unavailable", "service unavailable", headers=_RETRY_SOON, retryable=True
+            )
+        except Exception:
+            logger.exception(
+                "request_failed", request_id=request.id, method=request.method, path=request.path
+            )
+            return errors.error(request, 500, "internal_error", "internal error", retryable=True)
+
+    async def _serve(self, request: Request, route: Route, version: str, parameter: str) -> Response:
+        caller = await self._admitted(request)
+        taken = self._gatekeeper.limiter.take(caller)
+        rate_headers = [
+            (b"ratelimit-policy", limits.policy(caller.rate_limit)),
+            (b"ratelimit", limits.standing(taken)),
+        ]
+        if not taken.allowed:
+            retry_after = (b"retry-after", str(taken.reset_s).encode())
+            raise HttpError(
+                429,
+                "rate_limit_exceeded",
+                "rate limit exceeded",
+                headers=[*rate_headers, retry_after],
+                retryable=True,
+            )
+        try:
+            caller.require(route.scope)
+            response = await route.handler(self._service, Call(request, caller, version, parameter))
+        except Refusal as refusal:
+            response = errors.refused(route.op, refusal, request)
+        except Forbidden as reason:
+            response = errors.turned_away(request, reason)
+        except HttpError as problem:
+            response = errors.http_error(request, problem)
+        response.headers += rate_headers
+        return response
+
+    async def _admitted(self, request: Request) -> Caller:
+        """Who calls. The usual key is recognised without waiting for anything."""
+        authorization = request.headers.get(b"authorization")
+        caller = None if authorization is None else self._gatekeeper.known(authorization)
+        return caller or await self._gatekeeper.admit(authorization, request.client_ip)

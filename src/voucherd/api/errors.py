@@ -1,0 +1,162 @@
+"""The words and codes of every refusal: one table, walked by a test against every row of section 7.
+
+A refusal carries facts; here it gets its status and its text, which differ by operation. A client that asks for
+`application/problem+json` gets RFC 9457 with a stable code instead of the bare text (OP-26).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from voucherd.access.callers import Forbidden, Unauthorized
+from voucherd.api.http import PROBLEM, TEXT, Request, Response
+from voucherd.orders.refusals import (
+    BadInput,
+    CompanyNotActive,
+    CompanyNotVerified,
+    InsufficientBalance,
+    OffersNotAvailable,
+    OrderExpired,
+    OrderNotFound,
+    OutOfStock,
+    Refusal,
+    SeveralItems,
+    WrongStatus,
+)
+
+
+class Op(Enum):
+    """The operations of the contract."""
+
+    CREATE = "create"
+    CONFIRM = "confirm"
+    RESOLVE = "resolve"
+    CANCEL = "cancel"
+    FIND = "find"
+    FIND_ALL = "find_all"
+
+
+_EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
+
+REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
+    (Op.CREATE, CompanyNotActive): (400, "company not active"),  # OP-21
+    (Op.CREATE, OffersNotAvailable): (422, "Some offers not available: {names}"),  # OP-21
+    (Op.CONFIRM, OrderNotFound): (404, "Order not found"),  # OP-20
+    (Op.CONFIRM, CompanyNotActive): (400, "company not active"),  # OP-23
+    (Op.CONFIRM, CompanyNotVerified): (400, "company not verified"),  # OP-20
+    (Op.CONFIRM, WrongStatus): (400, "this order can not be confirmed"),
+    (Op.CONFIRM, OrderExpired): (400, _EXPIRED),  # OP-20
+    (Op.CONFIRM, OffersNotAvailable): (422, "some offers not available: {names}"),
+    (Op.CONFIRM, OutOfStock): (422, "Product {name} is out of stock"),  # OP-20
+    (Op.CONFIRM, InsufficientBalance): (402, "insufficient balance"),
+    (Op.RESOLVE, OrderNotFound): (404, "order not found"),
+    (Op.RESOLVE, CompanyNotActive): (400, "company not active"),  # OP-23
+    (Op.RESOLVE, CompanyNotVerified): (400, "company not verified"),
+    (Op.RESOLVE, WrongStatus): (400, "this order can not be confirmed"),
+    (Op.RESOLVE, OrderExpired): (400, _EXPIRED),
+    (Op.RESOLVE, SeveralItems): (400, "MULTIPLE_ORDER_LINES"),
+    (Op.RESOLVE, OffersNotAvailable): (422, "some offers not available: {names}"),
+    (Op.RESOLVE, OutOfStock): (422, "Product {name} is out of stock"),
+    (Op.RESOLVE, InsufficientBalance): (402, "insufficient balance"),
+    (Op.CANCEL, OrderNotFound): (404, "order not found"),  # OP-22
+    (Op.CANCEL, WrongStatus): (400, "Invalid order status"),  # OP-22
+    (Op.FIND, OrderNotFound): (404, "order not found"),  # OP-02
+}
+
+CODES: Final[dict[type[Refusal], str]] = {
+    OrderNotFound: "order_not_found",
+    CompanyNotActive: "company_not_active",
+    CompanyNotVerified: "company_not_verified",
+    WrongStatus: "wrong_order_status",
+    OrderExpired: "order_expired",
+    SeveralItems: "multiple_order_lines",
+    OffersNotAvailable: "offers_not_available",
+    OutOfStock: "out_of_stock",
+    InsufficientBalance: "insufficient_balance",
+    BadInput: "bad_input",
+}
+
+
+class HttpError(Exception):
+    """A call that HTTP itself refuses: no such path, a body too large, too many calls …"""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        text: str,
+        *,
+        headers: list[tuple[bytes, bytes]] | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.code = code
+        self.text = text
+        self.headers = headers or []
+        self.retryable = retryable
+
+
+def refused(op: Op, refusal: Refusal, request: Request) -> Response:
+    """The answer to a refused order."""
+    if isinstance(refusal, BadInput):
+        return error(request, 400, CODES[BadInput], str(refusal), field=refusal.field)
+    status, template = REFUSALS[op, type(refusal)]
+    if isinstance(refusal, OffersNotAvailable):
+        text = template.format(names=", ".join(refusal.names))
+    elif isinstance(refusal, OutOfStock):
+        text = template.format(name=refusal.name)
+    else:
+        text = template
+    return error(request, status, CODES[type(refusal)], text)
+
+
+def turned_away(request: Request, reason: Unauthorized | Forbidden) -> Response:
+    """The answer to a caller without a valid key, or with one that may not do this (OP-24)."""
+    if isinstance(reason, Forbidden):
+        return error(request, 403, "forbidden", "forbidden")
+    challenge = b'Bearer error="invalid_token"' if reason.token_sent else b"Bearer"
+    return error(request, 401, "unauthorized", "unauthorized", headers=[(b"www-authenticate", challenge)])
+
+
+def http_error(request: Request, problem: HttpError) -> Response:
+    """The answer to a call that HTTP itself refuses."""
+    return error(
+        request,
+        problem.status,
+        problem.code,
+        problem.text,
+        headers=problem.headers,
+        retryable=problem.retryable,
+    )
+
+
+def error(
+    request: Request,
+    status: int,
+    code: str,
+    text: str,
+    *,
+    field: str | None = None,
+    headers: list[tuple[bytes, bytes]] | None = None,
+    retryable: bool = False,
+) -> Response:
+    """One line of text, or RFC 9457 for a client that asks for it (OP-26)."""
+    more = list(headers or [])
+    if PROBLEM not in request.headers.get(b"accept", b""):
+        return Response(status, text.encode(), TEXT, more)
+    problem: dict[str, Any] = {
+        "type": "about:blank",
+        "title": text,
+        "status": status,
+        "detail": text,
+        "code": code,
+        "retryable": retryable,
+        "requestId": request.id,
+    }
+    if field is not None:
+        problem["field"] = field
+    return Response(status, msgspec.json.encode(problem), PROBLEM, more)

@@ -1,0 +1,157 @@
+"""What each operation does with a request: read it, ask the desk, show the answer. No rule lives here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from voucherd.access.callers import Caller
+from voucherd.api import requests
+from voucherd.api.http import JSON, Request, Response
+from voucherd.api.wire import next as v_next
+from voucherd.api.wire import v100, v103
+from voucherd.api.wire.order import Shape, encode, is_large, order_struct, stream
+from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.view import View
+from voucherd.ids import Identifiers, State
+from voucherd.orders.decide import Cancel, Chance, Finalise
+from voucherd.orders.desk import Answer, Desk
+from voucherd.orders.states import Status
+from voucherd.settings import Settings
+
+SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
+SANDBOX_DECLINES: Final = 0.5
+"""Section 8: the chance that a sandbox Confirm or Resolve is cancelled at once."""
+
+_coin: Final = random.SystemRandom().random
+
+
+class Service(Struct):
+    """What handlers work with."""
+
+    desk: Desk
+    ids: Identifiers
+    settings: Settings
+
+
+class Call(Struct):
+    """A request that was let in."""
+
+    request: Request
+    caller: Caller
+    version: str
+    trx: str
+
+
+Handler: TypeAlias = Callable[[Service, Call], Awaitable[Response]]
+
+
+async def create(service: Service, call: Call) -> Response:
+    """Create order."""
+    caller = call.caller
+    command = requests.create(call.request, caller.company_id, caller.state)
+    answer = await service.desk.create(command)
+    location = f"/api/{call.version}/order/{service.ids.trx(answer.order.id)}".encode()
+    return _shown(service, call, answer, 201, [(b"location", location)])
+
+
+async def confirm(service: Service, call: Call) -> Response:
+    """Confirm order."""
+    return _shown(
+        service, call, await service.desk.confirm(_finalise(service, call, resolve=False)), bare=True
+    )
+
+
+async def resolve(service: Service, call: Call) -> Response:
+    """Resolve order."""
+    return _shown(
+        service, call, await service.desk.resolve(_finalise(service, call, resolve=True)), bare=True
+    )
+
+
+async def cancel(service: Service, call: Call) -> Response:
+    """Cancel order."""
+    order_id = service.ids.order_id(call.trx)
+    answer = await service.desk.cancel(Cancel(order_id, call.caller.company_id, call.caller.state))
+    if answer.order.status is Status.DELETED:
+        return Response(204)
+    return _shown(service, call, answer)
+
+
+async def find(service: Service, call: Call) -> Response:
+    """Find order."""
+    order_id = service.ids.order_id(call.trx)
+    return _shown(service, call, await service.desk.find(order_id, call.caller.company_id, call.caller.state))
+
+
+async def find_all(service: Service, call: Call) -> Response:
+    """Find all orders."""
+    filters, page = requests.find_all(call.request, service.ids)
+    answers, total = await service.desk.find_all(
+        call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=page.after
+    )
+    full = len(answers) == page.size
+    last = answers[-1].order if answers else None
+    metadata = PageMetadata(
+        pageSize=page.size,
+        nextCursor=requests.cursor_of(last.created_at, last.id) if full and last else None,
+    )
+    if page.number is not None and total is not None:
+        metadata.page = page.number
+        metadata.totalItems = total
+        metadata.totalPages = -(-total // page.size)
+    return Response(200, _page(service, call, answers, metadata), JSON)
+
+
+def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
+    caller = call.caller
+    asked = requests.chance(call.request, caller.state)
+    if asked is not None:
+        chance, slow_s = asked
+    elif caller.state is State.SANDBOX and _coin() < SANDBOX_DECLINES:
+        chance, slow_s = Chance.CANCELLED, 0
+    else:
+        chance, slow_s = Chance.FINISHED, 0
+    order_id = service.ids.order_id(call.trx)
+    return Finalise(order_id, caller.company_id, caller.state, resolve, chance, slow_s)
+
+
+def _view(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
+    return View(answer, service.ids, service.settings.public_url, call.caller.company.expose_costs, bare)
+
+
+def _shown(
+    service: Service,
+    call: Call,
+    answer: Answer,
+    status: int = 200,
+    headers: list[tuple[bytes, bytes]] | None = None,
+    *,
+    bare: bool = False,
+) -> Response:
+    """The order in the shape of the call's version, in one piece or as a stream."""
+    shape = SHAPES[call.version]
+    view = _view(service, call, answer, bare=bare)
+    body = stream(shape, view, service.desk.codes_of) if is_large(view) else encode(order_struct(shape, view))
+    return Response(status, body, JSON, headers or [])
+
+
+async def _page(
+    service: Service, call: Call, answers: list[Answer], metadata: PageMetadata
+) -> AsyncIterator[bytes]:
+    """A page of orders, one after another, so that a page of large orders is never in memory as a whole."""
+    shape = SHAPES[call.version]
+    yield b'{"data":['
+    for at, answer in enumerate(answers):
+        view = _view(service, call, answer, bare=False)
+        comma = b"," if at else b""
+        if is_large(view):
+            yield comma
+            async for part in stream(shape, view, service.desk.codes_of):
+                yield part
+        else:
+            yield comma + encode(order_struct(shape, view))
+    yield b'],"metadata":' + encode(metadata) + b"}"

@@ -1,0 +1,33 @@
+"""Requests and responses, free of any server: what a handler gets and gives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from msgspec import Struct
+
+JSON: Final = b"application/json"
+TEXT: Final = b"text/plain; charset=utf-8"
+PROBLEM: Final = b"application/problem+json"
+
+
+class Request(Struct):
+    """One call, with its body read."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: dict[bytes, bytes]
+    body: bytes
+    client_ip: str
+    id: str
+
+
+class Response(Struct):
+    """One answer; a body that is not bytes is streamed."""
+
+    status: int
+    body: bytes | AsyncIterator[bytes] = b""
+    content_type: bytes | None = None
+    headers: list[tuple[bytes, bytes]] = []

@@ -1,0 +1,115 @@
+"""The HTTP server: builds the service from its settings and runs it until it is told to stop."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import uvicorn
+
+from voucherd.access.gatekeeper import Gatekeeper
+from voucherd.api.app import Api
+from voucherd.api.asgi import AsgiApp
+from voucherd.api.handlers import Service
+from voucherd.api.metrics import Metrics
+from voucherd.api.pages import Pages
+from voucherd.db import open_pool
+from voucherd.ids import Identifiers
+from voucherd.orders.desk import Desk
+from voucherd.settings import Settings
+from voucherd.vault.keys import check_fingerprint, load_or_create_master
+from voucherd.vault.seal import Sealer
+from voucherd.worker import Worker
+
+BACKLOG: Final = 2_048
+KEEP_ALIVE_S: Final = 75
+STOP_S_MAX: Final = 35
+
+
+class CannotListen(Exception):
+    """The address is taken or not ours."""
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers calls."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+
+@asynccontextmanager
+async def service(settings: Settings, database_url: str, *, with_worker: bool) -> AsyncIterator[AsgiApp]:
+    """The whole service behind one ASGI app, started and stopped in the right order."""
+    pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2)
+    try:
+        async with pool.acquire() as conn:
+            unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
+            master = load_or_create_master(settings.master_key_file, create=unsealed)
+            await check_fingerprint(conn, master)
+        desk = Desk(pool, Sealer(master), settings)
+        gatekeeper = Gatekeeper(pool)
+        await gatekeeper.start()
+        worker = Worker(pool, settings, desk.watch.wake)
+        if with_worker:
+            worker.start()
+        metrics = Metrics(desk)
+        api = Api(Service(desk, Identifiers(master), settings), gatekeeper, Pages(pool, metrics.registry))
+        try:
+            yield AsgiApp(api, settings, metrics)
+        finally:
+            await worker.stop()
+            await desk.stop()
+            await gatekeeper.stop()
+    finally:
+        await pool.close()
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket on the settings' address; refused with one clear line if it can't be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise CannotListen(f"can't listen on {settings.host}:{settings.port}: {error.strerror}") from None
+    listener.listen(BACKLOG)
+    return listener
+
+
+async def run(
+    settings: Settings, database_url: str, *, with_worker: bool, on_ready: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM; `on_ready` gets the base address once calls are answered."""
+    listener = listen(settings)
+    try:
+        settings = settings.listening_on(listener.getsockname()[1])
+        async with service(settings, database_url, with_worker=with_worker) as app:
+            config = uvicorn.Config(
+                app,
+                http="httptools",
+                loop="none",
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=True,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=STOP_S_MAX,
+                h11_max_incomplete_event_size=None,
+            )
+            await _Server(config, lambda: on_ready(settings.public_url)).serve(sockets=[listener])
+    finally:
+        listener.close()

@@ -1,0 +1,1 @@
+"""The wire: what each version of the API sends, byte for byte."""

@@ -1,0 +1,98 @@
+"""The worker: delivers to waiting orders, ends what is out of time, announces what expired. Any number may run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from voucherd.catalogue.cache import VersionCache
+from voucherd.db import Pool, open_pool
+from voucherd.orders import expire, restock
+from voucherd.orders.decide import Windows
+from voucherd.orders.model import Order
+from voucherd.settings import Settings
+
+DELIVER_EVERY_S: Final = 0.1
+END_EVERY_S: Final = 0.5
+ANNOUNCE_EVERY_S: Final = 5.0
+REMOVE_EVERY_S: Final = 600.0
+
+logger = structlog.get_logger(__name__)
+
+
+class Worker:
+    """The periodic work on orders."""
+
+    def __init__(self, pool: Pool, settings: Settings, wake: Callable[[int], None] = lambda _: None) -> None:
+        self._pool = pool
+        self._window = timedelta(seconds=settings.confirmation_window_s)
+        self._windows = Windows(
+            timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
+        )
+        self._versions = VersionCache()
+        self._wake = wake
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to work in the background."""
+        self._tasks = [
+            asyncio.create_task(self._every(DELIVER_EVERY_S, "deliver", self.deliver)),
+            asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
+            asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
+            asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
+        ]
+
+    async def stop(self) -> None:
+        """End the background work; a transaction in flight is undone."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def deliver(self) -> int:
+        """Serve waiting lines from the shelves; how many orders moved."""
+        return self._told(await restock.deliver_waiting(self._pool, self._windows, self._versions))
+
+    async def end_waiting(self) -> int:
+        """Cancel what is out of time; how many orders ended."""
+        return self._told(await expire.end_waiting(self._pool, self._windows, self._versions))
+
+    async def announce_expired(self) -> int:
+        """Announce orders whose confirmation window has passed."""
+        return await expire.announce_expired(self._pool, self._window)
+
+    async def remove_expired(self) -> int:
+        """Remove orders that expired a month ago."""
+        return await expire.remove_expired(self._pool)
+
+    def _told(self, orders: list[Order]) -> int:
+        for order in orders:
+            self._wake(order.id)
+        return len(orders)
+
+    async def _every(self, pause_s: float, name: str, work: Callable[[], Awaitable[int]]) -> None:
+        while True:
+            try:
+                done = await work()
+            except Exception as error:  # noqa: BLE001 - The work goes on when the database is back.
+                logger.warning("worker_failed", work=name, error=repr(error))
+                done = 0
+            # A round that found work looks again at once: there may be more.
+            await asyncio.sleep(pause_s if done == 0 else 0)
+
+
+async def run(settings: Settings, database_url: str) -> None:
+    """Work until cancelled."""
+    pool = await open_pool(database_url, size_max=settings.pool_size)
+    worker = Worker(pool, settings)
+    worker.start()
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+    finally:
+        await worker.stop()
+        await pool.close()
