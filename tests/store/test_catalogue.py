@@ -42,6 +42,9 @@ OPEN = replace(
     incentive=True,
 )
 
+SEEN_BY_ALL = VersionCache()
+"""A memory that outlives the tests' databases."""
+
 
 @contextmanager
 def counting(conn: Connection) -> Iterator[list[str]]:
@@ -150,6 +153,20 @@ async def test_taking_a_product_off_sale_makes_no_version(pool: Pool) -> None:
         assert await conn.fetchval("SELECT count(*) FROM product_version") == 1
 
 
+async def test_a_change_does_not_put_a_product_back_on_sale(pool: Pool) -> None:
+    """OP-21: only the operator's word does."""
+    async with transaction(pool) as tx:
+        await store.add_product(tx, GIFT, active=False)
+        renamed = await store.set_product(tx, "gift-50", ProductChanges(name="Renamed"))
+        assert await store.current(tx, ["gift-50"], VersionCache()) == {
+            "gift-50": store.Listing(renamed, active=False)
+        }
+        await store.set_product(tx, "gift-50", ProductChanges(active=True))
+        assert await store.current(tx, ["gift-50"], VersionCache()) == {
+            "gift-50": store.Listing(renamed, active=True)
+        }
+
+
 async def test_a_change_that_breaks_a_rule_changes_nothing(pool: Pool) -> None:
     """OP-51: a variable product always has a fee; and a slug that nobody knows can't be changed."""
     async with transaction(pool) as tx:
@@ -245,6 +262,8 @@ async def test_a_new_database_is_not_taken_for_an_old_one(pool: Pool, name: str)
         assert added.version_id == 1
         assert (await store.versions(conn, [1]))[1].name == name
         assert (await store.current(conn, ["gift-50"]))["gift-50"].version.name == name
+        # Also where another process made the product, so that this one's memory was not told.
+        assert (await store.current(conn, ["gift-50"], SEEN_BY_ALL))["gift-50"].version.name == name
 
 
 async def test_an_undone_change_is_not_remembered(pool: Pool) -> None:
