@@ -1,0 +1,269 @@
+"""Every CHECK of the schema bites: each has a row here that differs from a valid one in what it forbids."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import asyncpg
+
+from voucherd.db import Pool, Tx, transaction
+
+# One valid row for each table, in the order of their references, as SQL.
+VALID: Final[dict[str, dict[str, str]]] = {
+    "company": {"id": "1", "name": "'Acme'", "country": "'NL'", "vat_number": "'NL12345678'"},
+    "api_key": {"company_id": "1", "state": "0", "prefix": "'vk_live_a'", "hash": "sha256('a')", "scopes": "'{}'"},
+    "app_user": {"email": "'a@b.example'", "company_id": "1", "role": "'buyer'", "password_hash": "'x'"},
+    "access_epoch": {"epoch": "1"},
+    "brand": {"id": "1", "slug": "'play'", "name": "'Play'"},
+    "product": {"id": "1", "slug": "'play-10'", "version_id": "1"},
+    "product_version": {
+        "id": "1", "product_id": "1", "brand_id": "1", "name": "'Play 10'", "product_type": "'giftcard'",
+        "category": "'games'", "redeem_type": "'currency'", "region": "'ww'", "vat_category": "'exempt'",
+        "async_delivery": "false", "face_currency": "'EUR'", "face_minor": "1000", "face_min_minor": "NULL",
+        "face_max_minor": "NULL", "price_minor": "990", "price_currency": "'EUR'", "fee_variable_e8": "NULL",
+        "fee_fixed_minor": "NULL",
+    },
+    "fx_rate": {"currency": "'XTS'", "day": "'2026-01-01'", "eur_e8": "1", "source": "'test'"},
+    "vat_rate": {"country": "'XX'", "valid_from": "'2026-01-01'", "rate_bp": "2100"},
+    "lot": {
+        "id": "2", "product_id": "1", "face_minor": "1000", "state": "0", "generated": "false", "supplier": "'own'",
+        "purchase_minor": "900", "purchase_currency": "'EUR'", "purchase_fx_e8": "100000000", "size": "10",
+        "cursor": "5",
+    },
+    "code": {"lot_id": "2", "seq": "0", "sealed": "'x'", "blind": "'0123456789abcdef'"},
+    "vault_key": {"version": "1", "fingerprint": "sha256('a')"},
+    "wallet": {
+        "id": "2", "company_id": "1", "currency": "'EUR'", "state": "0", "balance_minor": "0", "held_minor": "0",
+    },
+    "entry": {
+        "wallet_id": "2", "seq": "1", "kind": "1", "amount_minor": "100", "vat_minor": "0", "hold_minor": "0",
+        "balance_after_minor": "100", "held_after_minor": "0", "order_id": "NULL", "reference": "'r'", "at": "now()",
+    },
+    "orders": {
+        "id": "2", "company_id": "1", "type": "0", "status": "0", "payment_status": "0", "payment_currency": "'EUR'",
+        "payment_fx_e8": "100000000", "price_minor": "100", "vat_minor": "21", "charged_minor": "0",
+        "refunded_minor": "0", "held_minor": "0", "lines": "10", "lines_finished": "0", "lines_cancelled": "0",
+        "created_at": "now()", "expires_at": "now()", "updated_at": "now()", "reference": "'r'",
+    },
+    "order_item": {
+        "order_id": "2", "item_no": "0", "version_id": "1", "amount": "10", "first_line": "0", "face_minor": "1000",
+        "face_fx_e8": "1", "price_currency": "'EUR'", "price_fx_e8": "1", "price_minor": "10", "vat_minor": "2",
+        "turnover_minor": "10", "pay_price_minor": "10", "pay_vat_minor": "2", "pay_turnover_minor": "10",
+        "offers": "'{}'",
+    },
+    "outcome": {
+        "order_id": "2", "line_from": "0", "line_to": "1", "lot_id": "2", "seq_from": "0", "at": "now()",
+    },
+    "waiting": {
+        "state": "0", "product_id": "1", "face_minor": "1000", "company_id": "1", "order_id": "2", "line_from": "0",
+        "line_to": "1", "not_before": "now()", "deadline_at": "now()",
+    },
+    "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
+}  # fmt: skip
+
+# A product with a range instead of a face value, and so with a fee instead of a price (OP-51).
+RANGE: Final = {
+    "face_minor": "NULL", "face_min_minor": "500", "face_max_minor": "5000", "price_minor": "NULL",
+    "price_currency": "NULL", "fee_variable_e8": "102000000", "fee_fixed_minor": "10",
+}  # fmt: skip
+CHARGED: Final = {"charged_minor": "121"}
+LONG: Final = "repeat('x', 1001)"
+
+# (constraint, what is changed in the valid row).
+FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
+    ("company_name_check", {"name": "''"}),
+    ("company_name_check", {"name": LONG}),
+    ("company_country_check", {"country": "'nl'"}),
+    ("company_vat_number_check", {"vat_number": "'1'"}),
+    ("api_key_state_check", {"state": "2"}),
+    ("api_key_hash_check", {"hash": "'short'"}),
+    ("api_key_description_check", {"description": LONG}),
+    ("api_key_rate_limit_check", {"rate_limit": "0"}),
+    ("app_user_email_check", {"email": "'A@b.example'"}),
+    ("app_user_check", {"role": "'admin'"}),
+    ("app_user_check", {"role": "'buyer'", "company_id": "NULL"}),
+    ("access_epoch_only_row_check", {"only_row": "false"}),
+    ("brand_slug_check", {"slug": "'Play'"}),
+    ("brand_slug_check", {"slug": "'play-'"}),
+    ("brand_name_check", {"name": "''"}),
+    ("product_slug_check", {"slug": "'play--10'"}),
+    ("product_version_name_check", {"name": "''"}),
+    ("product_version_product_type_check", {"product_type": "'car'"}),
+    ("product_version_category_check", {"category": "'Big Games'"}),
+    ("product_version_redeem_type_check", {"redeem_type": "'prayer'"}),
+    ("product_version_region_check", {"region": "'x'"}),
+    ("product_version_vat_category_check", {"vat_category": "'none'"}),
+    ("product_version_face_currency_check", {"face_currency": "'eur'"}),
+    ("product_version_face_minor_check", {"face_minor": "0"}),
+    ("product_version_face_min_minor_check", RANGE | {"face_min_minor": "0"}),
+    ("product_version_check", RANGE | {"face_max_minor": "499"}),
+    ("product_version_check1", {"face_minor": "NULL"}),
+    ("product_version_check1", {"face_min_minor": "500", "face_max_minor": "5000"}),
+    ("product_version_check1", RANGE | {"face_max_minor": "NULL"}),
+    ("product_version_check2", {"fee_variable_e8": "1", "fee_fixed_minor": "0"}),
+    ("product_version_check2", {"price_minor": "NULL", "price_currency": "NULL"}),
+    ("product_version_check2", {"price_currency": "NULL"}),
+    ("product_version_check2", RANGE | {"fee_fixed_minor": "NULL"}),
+    (
+        "product_version_check2",
+        RANGE
+        | {
+            "fee_variable_e8": "NULL",
+            "fee_fixed_minor": "NULL",
+            "price_minor": "1",
+            "price_currency": "'EUR'",
+        },
+    ),
+    ("product_version_price_minor_check", {"price_minor": "0"}),
+    ("product_version_price_currency_check", {"price_currency": "'EURO'"}),
+    ("product_version_fee_variable_e8_check", RANGE | {"fee_variable_e8": "0"}),
+    ("product_version_fee_fixed_minor_check", RANGE | {"fee_fixed_minor": "-1"}),
+    ("fx_rate_currency_check", {"currency": "'xts'"}),
+    ("fx_rate_eur_e8_check", {"eur_e8": "0"}),
+    ("vat_rate_country_check", {"country": "'NLD'"}),
+    ("vat_rate_rate_bp_check", {"rate_bp": "10001"}),
+    ("lot_check", {"cursor": "11"}),
+    ("lot_check", {"cursor": "-1"}),
+    ("lot_check1", {"id": "3"}),
+    ("lot_check2", {"generated": "true"}),
+    ("lot_check2", {"id": "3", "state": "1"}),
+    ("lot_face_minor_check", {"face_minor": "0"}),
+    ("lot_state_check", {"state": "2"}),
+    ("lot_supplier_check", {"supplier": "''"}),
+    ("lot_purchase_minor_check", {"purchase_minor": "-1"}),
+    ("lot_purchase_currency_check", {"purchase_currency": "'€'"}),
+    ("lot_purchase_fx_e8_check", {"purchase_fx_e8": "0"}),
+    ("lot_size_check", {"size": "0", "cursor": "0"}),
+    ("code_seq_check", {"seq": "-1"}),
+    ("code_blind_check", {"blind": "'short'"}),
+    ("vault_key_version_check", {"version": "0"}),
+    ("vault_key_fingerprint_check", {"fingerprint": "'short'"}),
+    ("wallet_check", {"id": "3"}),
+    ("wallet_state_check", {"state": "2"}),
+    ("wallet_currency_check", {"currency": "'eur'"}),
+    ("wallet_not_overdrawn", {"balance_minor": "-1"}),
+    ("wallet_not_overdrawn", {"balance_minor": "1", "held_minor": "2"}),
+    ("wallet_not_overdrawn", {"held_minor": "-1"}),
+    ("entry_seq_check", {"seq": "0"}),
+    ("entry_kind_check", {"kind": "7"}),
+    ("entry_reference_check", {"reference": LONG}),
+    ("entry_not_overdrawn", {"balance_after_minor": "-1"}),
+    ("entry_not_overdrawn", {"held_after_minor": "101"}),
+    ("entry_same_state", {"order_id": "3"}),
+    ("entry_kind_fits", {"amount_minor": "0"}),
+    ("entry_kind_fits", {"vat_minor": "1"}),
+    ("entry_kind_fits", {"reference": "NULL"}),
+    ("entry_kind_fits", {"kind": "2", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "2", "amount_minor": "-1"}),
+    ("entry_kind_fits", {"kind": "2", "amount_minor": "-1", "vat_minor": "-2", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "2", "amount_minor": "-2", "hold_minor": "-1", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "3", "amount_minor": "-1", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "3", "amount_minor": "1", "vat_minor": "2", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "4", "amount_minor": "1", "hold_minor": "1", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "4", "amount_minor": "0", "hold_minor": "-1", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "5", "amount_minor": "0", "hold_minor": "1", "order_id": "2"}),
+    ("entry_kind_fits", {"kind": "6", "reference": "NULL"}),
+    ("orders_type_check", {"type": "2"}),
+    ("orders_status_check", {"status": "5"}),
+    ("orders_payment_status_check", {"payment_status": "4"}),
+    ("orders_payment_currency_check", {"payment_currency": "'eur'"}),
+    ("orders_payment_fx_e8_check", {"payment_fx_e8": "0"}),
+    ("orders_price_minor_check", {"price_minor": "-1"}),
+    ("orders_vat_minor_check", {"vat_minor": "-1"}),
+    ("orders_held_minor_check", {"status": "1", "held_minor": "-1"}),
+    ("orders_lines_check", {"lines": "0"}),
+    ("orders_lines_check", {"lines": "10001"}),
+    ("orders_reference_check", {"reference": LONG}),
+    ("orders_lines_add_up", {"status": "1", "lines_finished": "-1"}),
+    ("orders_lines_add_up", {"status": "3", "lines_finished": "6", "lines_cancelled": "5"}),
+    ("orders_never_refund_more", CHARGED | {"status": "1", "refunded_minor": "122"}),
+    ("orders_never_refund_more", {"status": "1", "charged_minor": "100"}),
+    ("orders_status_fits", CHARGED),
+    ("orders_status_fits", {"held_minor": "1"}),
+    ("orders_status_fits", CHARGED | {"status": "1", "lines_finished": "10"}),
+    ("orders_status_fits", CHARGED | {"status": "2", "lines_finished": "9"}),
+    ("orders_status_fits", CHARGED | {"status": "2", "lines_finished": "10", "refunded_minor": "1"}),
+    ("orders_status_fits", CHARGED | {"status": "3", "lines_finished": "10"}),
+    ("orders_status_fits", CHARGED | {"status": "4"}),
+    ("order_item_item_no_check", {"item_no": "100"}),
+    ("order_item_amount_check", {"amount": "0"}),
+    ("order_item_amount_check", {"amount": "10001", "first_line": "-1"}),
+    ("order_item_check", {"amount": "10000", "first_line": "1"}),
+    ("order_item_price_minor_check", {"price_minor": "-1"}),
+    ("order_item_vat_minor_check", {"vat_minor": "-1"}),
+    ("order_item_turnover_minor_check", {"turnover_minor": "-1"}),
+    ("order_item_pay_price_minor_check", {"pay_price_minor": "-1"}),
+    ("order_item_pay_vat_minor_check", {"pay_vat_minor": "-1"}),
+    ("order_item_pay_turnover_minor_check", {"pay_turnover_minor": "-1"}),
+    ("outcome_line_from_check", {"line_from": "-1"}),
+    ("outcome_line_to_check", {"line_to": "10001"}),
+    ("outcome_check", {"line_to": "0"}),
+    ("outcome_check1", {"seq_from": "NULL"}),
+    ("outcome_check1", {"lot_id": "NULL"}),
+    ("outcome_same_state", {"lot_id": "3"}),
+    ("waiting_state_check", {"state": "2"}),
+    ("waiting_check", {"line_to": "0"}),
+    ("waiting_same_state", {"order_id": "3"}),
+    ("event_state_check", {"state": "2", "order_id": "NULL"}),
+    ("event_same_state", {"state": "1"}),
+]
+
+# A state that is neither live nor sandbox is no id's lowest bit either, and that check speaks first.
+SPOKEN_FOR: Final = {
+    "lot_state_check": "lot_check1",
+    "wallet_state_check": "wallet_check",
+    "waiting_state_check": "waiting_same_state",
+}
+
+
+async def put(tx: Tx, table: str, changes: dict[str, str]) -> None:
+    """Insert the table's valid row with these changes."""
+    row = VALID[table] | changes
+    names, values = ", ".join(row), ", ".join(row.values())
+    await tx.execute(f"INSERT INTO {table} ({names}) OVERRIDING SYSTEM VALUE VALUES ({values})")  # noqa: S608 - Ours.
+
+
+async def ground(tx: Tx) -> None:
+    """Insert every table's valid row: whatever is refused after that is refused for its change alone."""
+    await tx.execute("DELETE FROM access_epoch")
+    for table in VALID:
+        await put(tx, table, {})
+
+
+def table_of(constraint: str) -> str:
+    """The table that a constraint's name begins with."""
+    return max((table for table in VALID if constraint.startswith(table + "_")), key=len)
+
+
+async def verdict(tx: Tx, constraint: str, changes: dict[str, str]) -> str:
+    """The name of the constraint that refused the row, or what happened instead."""
+    try:
+        async with tx.transaction():
+            await put(tx, table_of(constraint), changes)
+    except asyncpg.CheckViolationError as refused:
+        return str(refused.constraint_name)
+    except asyncpg.IntegrityConstraintViolationError as other:
+        return f"not by a check: {other}"
+    return "accepted"
+
+
+async def test_every_check_refuses_what_it_forbids(pool: Pool) -> None:
+    """Design, invariants 1 to 3 and 5: the database itself refuses what must never be."""
+    async with transaction(pool) as tx:
+        await ground(tx)
+        wrong = [
+            (constraint, changes, found)
+            for constraint, changes in FORBIDDEN
+            if (found := await verdict(tx, constraint, changes)) != SPOKEN_FOR.get(constraint, constraint)
+        ]
+
+    assert wrong == []
+
+
+async def test_no_check_is_without_a_row_that_it_refuses(pool: Pool) -> None:
+    """A guard that was never seen to bite may be asleep."""
+    rows = await pool.fetch(
+        "SELECT conname FROM pg_constraint WHERE contype = 'c' AND connamespace = current_schema()::regnamespace"
+    )
+
+    assert {row["conname"] for row in rows} == {constraint for constraint, _ in FORBIDDEN}

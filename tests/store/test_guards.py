@@ -1,0 +1,387 @@
+"""The database's triggers bite: balances follow entries, no line and no code twice, history never changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from voucherd.db import Pool, Tx, transaction
+
+LIVE, SANDBOX = 2, 3
+"""The ids of the order, wallet and lot of each state: the lowest bit says which."""
+
+GROUND = """
+INSERT INTO company (name, country) VALUES ('Acme', 'NL');
+INSERT INTO brand (slug, name) VALUES ('play', 'Play');
+INSERT INTO product (slug, version_id) VALUES ('play-10', 1);
+INSERT INTO product_version (product_id, brand_id, name, product_type, category, redeem_type, region, vat_category,
+    async_delivery, face_currency, face_minor, price_minor, price_currency)
+VALUES (1, 1, 'Play 10', 'giftcard', 'games', 'currency', 'ww', 'exempt', false, 'EUR', 1000, 990, 'EUR');
+INSERT INTO wallet (id, company_id, currency, state) VALUES (2, 1, 'EUR', 0), (3, 1, 'EUR', 1), (4, 1, 'USD', 0);
+INSERT INTO lot (id, product_id, face_minor, state, generated, supplier, purchase_minor, purchase_currency,
+    purchase_fx_e8, size, cursor)
+VALUES (2, 1, 1000, 0, false, 'own', 900, 'EUR', 100000000, 100, 50),
+       (3, 1, 1000, 1, true, 'own', 900, 'EUR', 100000000, 100, 50);
+INSERT INTO code (lot_id, seq, sealed, blind) VALUES (2, 0, 'x', '0123456789abcdef');
+INSERT INTO orders (id, company_id, type, status, payment_currency, payment_fx_e8, price_minor, vat_minor, lines,
+    created_at, expires_at, updated_at)
+SELECT id, 1, 0, 1, 'EUR', 100000000, 100, 21, 20, now(), now(), now() FROM unnest(ARRAY[2, 3, 4]) AS id;
+INSERT INTO event (at, type) VALUES (now(), 'ping');
+"""
+
+
+@pytest.fixture
+async def tx(pool: Pool) -> AsyncIterator[Tx]:
+    """A transaction on a small shop."""
+    async with transaction(pool) as opened:
+        await opened.execute(GROUND)
+    async with transaction(pool) as opened:
+        yield opened
+
+
+async def enter(tx: Tx, *entries: tuple[int, int, int, int], wallet: int = LIVE) -> None:
+    """Write entries of (seq, amount, balance after, held after) in one statement; corrections, or holds of 0."""
+    await tx.execute(
+        "INSERT INTO entry (wallet_id, seq, kind, amount_minor, balance_after_minor, held_after_minor, reference, at)"
+        " SELECT $1, seq, 6, amount, balance, held, 'r', now()"
+        " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS e (seq, amount, balance, held)",
+        wallet,
+        *([entry[column] for entry in entries] for column in range(4)),
+    )
+
+
+async def deliver(
+    tx: Tx, line_from: int, line_to: int, seq_from: int, order: int = LIVE, lot: int = LIVE
+) -> None:
+    """Write down that these lines got the codes from there on."""
+    await tx.execute(
+        "INSERT INTO outcome (order_id, line_from, line_to, lot_id, seq_from, at) VALUES ($1, $2, $3, $4, $5, now())",
+        order,
+        line_from,
+        line_to,
+        lot,
+        seq_from,
+    )
+
+
+async def cancel(tx: Tx, line_from: int, line_to: int, order: int = LIVE) -> None:
+    """Write down that these lines were cancelled."""
+    await tx.execute(
+        "INSERT INTO outcome (order_id, line_from, line_to, at) VALUES ($1, $2, $3, now())",
+        order,
+        line_from,
+        line_to,
+    )
+
+
+async def refused(tx: Tx, sql: str, match: str) -> None:
+    """The statement is refused in these words, and its transaction can go on."""
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=match):
+        async with tx.transaction():
+            await tx.execute(sql)
+
+
+# ── wallet ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_wallet_follows_its_entries(tx: Tx) -> None:
+    """Invariant 1: a wallet's balance is the sum of its entries; several may come in one statement."""
+    await enter(tx, (1, 100, 100, 0), (2, -30, 70, 0))
+    await enter(tx, (3, 5, 75, 0))
+
+    row = await tx.fetchrow("SELECT balance_minor, held_minor, seq FROM wallet WHERE id = $1", LIVE)
+    assert tuple(row or ()) == (75, 0, 3)
+
+
+async def test_a_hold_moves_what_is_held_and_not_the_balance(tx: Tx) -> None:
+    """Resolve holds first and settles or releases."""
+    await enter(tx, (1, 100, 100, 0))
+    hold = (
+        "INSERT INTO entry (wallet_id, seq, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor,"
+        " order_id, at) VALUES (2, {}, {}, {}, {}, {}, {}, 2, now())"
+    )
+    await tx.execute(hold.format(2, 4, 0, 60, 100, 60))
+    await refused(tx, hold.format(3, 4, 0, 41, 100, 101), "entry_not_overdrawn")
+    await refused(tx, hold.format(3, 5, 0, -61, 100, 0), "do not continue their wallet")
+    await tx.execute(hold.format(3, 2, -60, -60, 40, 0))
+
+    row = await tx.fetchrow("SELECT balance_minor, held_minor FROM wallet WHERE id = $1", LIVE)
+    assert tuple(row or ()) == (40, 0)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [(2, 100, 100, 0)],  # The first is missing.
+        [(1, 100, 101, 0)],  # The sum is wrong.
+        [(1, 100, 100, 1)],  # Held, without a hold.
+        [(1, 100, 100, 0), (3, 5, 105, 0)],  # A gap.
+        [(1, 100, 100, 0), (2, 5, 106, 0)],  # The second's sum is wrong.
+        [(1, 100, 100, 0), (2, 5, 105, 1)],
+    ],
+)
+async def test_entries_that_do_not_continue_the_chain_are_refused(
+    tx: Tx, entries: list[tuple[int, int, int, int]]
+) -> None:
+    """Invariant 1: each entry carries the balance after it, without a gap."""
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="do not continue"):
+        await enter(tx, *entries)
+
+
+async def test_the_same_place_in_the_chain_is_taken_once(tx: Tx) -> None:
+    """Two processes that read the same balance can't both spend it."""
+    await enter(tx, (1, 100, 100, 0))
+
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await enter(tx, (1, 50, 50, 0))
+
+
+async def test_a_wallet_is_never_overdrawn(tx: Tx) -> None:
+    """Invariant 1: none is negative."""
+    await enter(tx, (1, 100, 100, 0))
+
+    with pytest.raises(asyncpg.CheckViolationError, match="entry_not_overdrawn"):
+        await enter(tx, (2, -101, -1, 0))
+
+
+async def test_one_wallet_that_does_not_fit_undoes_the_others_of_its_statement(tx: Tx) -> None:
+    """A batch is written as a whole or not at all."""
+    await refused(
+        tx,
+        "INSERT INTO entry (wallet_id, seq, kind, amount_minor, balance_after_minor, held_after_minor, reference, at)"
+        " VALUES (2, 1, 1, 5, 5, 0, 'a', now()), (4, 2, 1, 5, 5, 0, 'a', now())",
+        "do not continue their wallet",
+    )
+    assert await tx.fetchval("SELECT balance_minor FROM wallet WHERE id = $1", LIVE) == 0
+
+
+async def test_the_same_top_up_is_written_once(tx: Tx) -> None:
+    """A repeated reference tops up once."""
+    top_up = (
+        "INSERT INTO entry (wallet_id, seq, kind, amount_minor, balance_after_minor, held_after_minor, reference, at)"
+        " VALUES (2, {0}, 1, 5, {0} * 5, 0, 'invoice 7', now())"
+    )
+    await tx.execute(top_up.format(1))
+    await refused(tx, top_up.format(2), "entry_top_up_once")
+
+
+async def test_a_balance_is_not_changed_directly(tx: Tx) -> None:
+    """A balance changes through entries only."""
+    for change in (
+        "UPDATE wallet SET balance_minor = 1000",
+        "UPDATE wallet SET held_minor = 0 WHERE id = 2",
+        "UPDATE wallet SET seq = 5",
+        "UPDATE wallet SET company_id = 1",
+    ):
+        await refused(tx, change, "a balance changes through entries only")
+
+
+async def test_the_legs_of_every_entry_sum_to_zero(tx: Tx) -> None:
+    """Invariant 1: entries of every transfer sum to zero."""
+    await enter(tx, (1, 1000, 1000, 0))
+    await tx.execute(
+        "INSERT INTO entry (wallet_id, seq, kind, amount_minor, vat_minor, balance_after_minor, held_after_minor,"
+        " order_id, at) VALUES (2, 2, 2, -121, -21, 879, 0, 2, now()), (2, 3, 3, 121, 21, 1000, 0, 2, now())"
+    )
+
+    sums = await tx.fetch("SELECT seq, sum(amount_minor)::bigint AS total FROM ledger_leg GROUP BY seq")
+    accounts = await tx.fetch("SELECT account, amount_minor FROM ledger_leg WHERE seq = 2 ORDER BY account")
+
+    assert {row["seq"]: row["total"] for row in sums} == {1: 0, 2: 0, 3: 0}
+    assert [tuple(row) for row in accounts] == [("sales", 100), ("vat", 21), ("wallet", -121)]
+
+
+# ── history ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("entry", "UPDATE entry SET amount_minor = 1"),
+        ("entry", "DELETE FROM entry"),
+        ("entry", "TRUNCATE entry"),
+        ("product_version", "UPDATE product_version SET name = 'x'"),
+        ("product_version", "DELETE FROM product_version"),
+        ("product_version", "TRUNCATE product_version CASCADE"),
+        ("code", "UPDATE code SET seq = 7"),
+        ("code", "UPDATE code SET lot_id = 3"),
+        ("code", "UPDATE code SET blind = 'fedcba9876543210'"),
+        ("code", "DELETE FROM code"),
+        ("code", "TRUNCATE code"),
+        ("outcome", "UPDATE outcome SET line_to = 2"),
+        ("outcome", "DELETE FROM outcome"),
+        ("outcome", "TRUNCATE outcome"),
+        ("event", "UPDATE event SET type = 'x'"),
+        ("event", "TRUNCATE event"),
+    ],
+)
+async def test_history_never_changes(tx: Tx, table: str, change: str) -> None:
+    """Append-only, whoever asks."""
+    await enter(tx, (1, 100, 100, 0))
+    await deliver(tx, 0, 1, 0)
+    # A constraint that waits for the commit would stand before TRUNCATE's own refusal.
+    await tx.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+    await refused(tx, change, f"{table} is append-only")
+
+
+async def test_a_code_may_be_sealed_again(tx: Tx) -> None:
+    """The master key can be rotated: what a code is does not change, only what it is sealed with."""
+    await tx.execute("UPDATE code SET sealed = 'y'")
+
+
+# ── orders and lots ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_ranges_that_touch_do_not_overlap(tx: Tx) -> None:
+    """Order lines are ranges: half open, so one ends where the next begins."""
+    await deliver(tx, 0, 5, 10)
+    await deliver(tx, 5, 10, 15)
+    await deliver(tx, 10, 12, 5)
+    await cancel(tx, 12, 20)
+
+
+@pytest.mark.parametrize("lines", [(5, 10), (4, 6), (9, 12), (6, 7), (0, 20), (0, 6), (19, 21)], ids=str)
+async def test_a_line_has_one_outcome(tx: Tx, lines: tuple[int, int]) -> None:
+    """Invariant 3: no line has two codes; none is both delivered and cancelled; none lies past the order's end."""
+    await deliver(tx, 5, 10, 10)
+
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=r"two outcomes|outcome_pkey"):
+        await cancel(tx, *lines)
+
+
+@pytest.mark.parametrize("seq_from", [10, 6, 14, 12, 46])
+async def test_a_code_is_on_one_line(tx: Tx, seq_from: int) -> None:
+    """Invariant 3: no code is on two lines, of any order; none is sold before the cursor has passed it."""
+    await deliver(tx, 0, 5, 10)
+
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=r"on two lines|outcome_lot"):
+        await deliver(tx, 0, 5, seq_from, order=4)
+
+
+async def test_one_statement_can_not_deliver_a_code_twice_either(tx: Tx) -> None:
+    """Invariant 3, within a batch."""
+    two = "INSERT INTO outcome (order_id, line_from, line_to, lot_id, seq_from, at) VALUES "
+    await refused(tx, two + "(2, 0, 5, 2, 0, now()), (4, 0, 5, 2, 4, now())", "on two lines")
+    await refused(tx, two + "(2, 0, 5, 2, 0, now()), (2, 4, 6, 2, 5, now())", "two outcomes")
+
+
+async def test_an_order_or_a_lot_that_does_not_exist_has_no_outcome(tx: Tx) -> None:
+    """An outcome belongs to an order and a lot."""
+    with pytest.raises(asyncpg.ExclusionViolationError, match="two outcomes"):
+        async with tx.transaction():
+            await cancel(tx, 0, 1, order=1000)
+    with pytest.raises(asyncpg.ExclusionViolationError, match="on two lines"):
+        async with tx.transaction():
+            await deliver(tx, 0, 1, 0, lot=1000)
+
+
+async def test_live_and_sandbox_never_meet(tx: Tx) -> None:
+    """Invariant 5: sandbox and live never share a wallet, a lot, an order or an event."""
+    with pytest.raises(asyncpg.CheckViolationError, match="outcome_same_state"):
+        async with tx.transaction():
+            await deliver(tx, 0, 1, 0, order=SANDBOX, lot=LIVE)
+    with pytest.raises(asyncpg.CheckViolationError, match="outcome_same_state"):
+        async with tx.transaction():
+            await deliver(tx, 0, 1, 0, order=LIVE, lot=SANDBOX)
+    crossing = (
+        "INSERT INTO entry (wallet_id, seq, kind, amount_minor, balance_after_minor, held_after_minor, order_id, at)"
+        " VALUES ({}, 1, 3, 5, 5, 0, {}, now())"
+    )
+    await refused(tx, crossing.format(LIVE, SANDBOX), "entry_same_state")
+    await refused(tx, crossing.format(SANDBOX, LIVE), "entry_same_state")
+    await refused(
+        tx, "INSERT INTO event (at, type, state, order_id) VALUES (now(), 'x', 0, 3)", "event_same_state"
+    )
+    await tx.execute(crossing.format(SANDBOX, SANDBOX))
+
+
+async def test_a_lot_is_not_sold_past_its_end(tx: Tx) -> None:
+    """Invariant 3: a lot's cursor never passes its end."""
+    await tx.execute("UPDATE lot SET cursor = size WHERE id = 2")
+    assert await tx.fetchval("SELECT exhausted FROM lot WHERE id = 2")
+    await refused(tx, "UPDATE lot SET cursor = cursor + 1 WHERE id = 2", "lot_check")
+
+
+@pytest.mark.parametrize("by", ["line", "code"])
+async def test_two_transactions_that_can_not_see_each_other_can_not_both_pass(pool: Pool, by: str) -> None:
+    """Invariant 3 under concurrency: the second waits for the first, then sees it."""
+    async with transaction(pool) as opened:
+        await opened.execute(GROUND)
+
+    async def second() -> None:
+        async with transaction(pool) as tx:
+            if by == "line":
+                await cancel(tx, 3, 8)
+            else:
+                await deliver(tx, 0, 5, 3, order=4)
+
+    async with transaction(pool) as first:
+        await deliver(first, 0, 5, 0)
+        waiting = asyncio.create_task(second())
+        await asyncio.sleep(0.2)
+        assert not waiting.done(), "it waits for the order or the lot"
+    with pytest.raises(asyncpg.ExclusionViolationError):
+        await waiting
+
+
+# ── catalogue and access ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_product_points_at_a_version_of_its_own(pool: Pool, tx: Tx) -> None:
+    """An order is priced with the version its product names."""
+    await tx.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    await refused(
+        tx, "INSERT INTO product (slug, version_id) VALUES ('other', 1)", "product_id_version_id_fkey"
+    )
+    await refused(tx, "UPDATE product SET version_id = 7", "product_id_version_id_fkey")
+
+
+@pytest.mark.parametrize(
+    ("change", "moves"),
+    [
+        ("UPDATE company SET active = false", True),
+        ("UPDATE api_key SET revoked_at = now()", True),
+        ("UPDATE api_key SET expires_at = now()", True),
+        ("UPDATE api_key SET allow_ips = '{192.0.2.0/24}'", True),
+        ("UPDATE api_key SET scopes = '{}'", True),
+        ("UPDATE api_key SET rate_limit = 1", True),
+        ("UPDATE api_key SET state = 1", True),
+        ("DELETE FROM api_key", True),
+        ("UPDATE api_key SET last_used_at = now()", False),
+    ],
+)
+async def test_what_decides_about_access_moves_the_epoch(tx: Tx, change: str, moves: bool) -> None:
+    """Every process polls one number; whatever changes who may do what moves it, and nothing else does."""
+    await tx.execute(
+        "INSERT INTO api_key (company_id, state, prefix, hash, scopes) VALUES (1, 0, 'vk_live_a', sha256('a'), '{}')"
+    )
+    before = await tx.fetchval("SELECT epoch FROM access_epoch")
+
+    await tx.execute(change)
+
+    assert await tx.fetchval("SELECT epoch FROM access_epoch") == before + moves
+
+
+async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
+    """A guard that was never seen to bite may be asleep; whoever adds one adds its test and its name."""
+    rows = await pool.fetch(
+        "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+        " WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace"
+    )
+
+    assert {row["tgname"] for row in rows} == {
+        "api_key_epoch",
+        "code_append_only",
+        "company_epoch",
+        "entry_append_only",
+        "entry_carry",
+        "event_append_only",
+        "outcome_append_only",
+        "outcome_guard",
+        "product_version_append_only",
+        "wallet_through_entries",
+    }
