@@ -1,0 +1,313 @@
+"""A shop for tests: the real service on a real database, called over HTTP, with verbs that read like sentences."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from voucherd.access import store as access
+from voucherd.access.companies import CompanyDraft
+from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, Scope
+from voucherd.api.asgi import AsgiApp
+from voucherd.api.server import service
+from voucherd.audit import audit
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
+from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.db import Pool, transaction
+from voucherd.ids import Identifiers, State
+from voucherd.money import Money
+from voucherd.settings import Settings
+from voucherd.vault.imports import StockTarget, append_codes
+from voucherd.vault.keys import load_or_create_master
+from voucherd.vault.seal import Sealer
+from voucherd.wallet import store as wallets
+from voucherd.worker import Worker
+
+_count = itertools.count(1)
+
+
+@dataclass
+class Company:
+    """A company with a live and a sandbox key."""
+
+    id: int
+    name: str
+    keys: dict[State, str] = field(default_factory=dict)
+
+    def bearer(self, state: State = State.LIVE) -> dict[str, str]:
+        """The header of its key."""
+        return {"authorization": f"Bearer {self.keys[state]}"}
+
+
+class Shop:
+    """Everything a scenario needs, each as one verb."""
+
+    def __init__(self, pool: Pool, client: httpx.AsyncClient, settings: Settings, master: bytes) -> None:
+        self.pool = pool
+        self.client = client
+        self.settings = settings
+        self.sealer = Sealer(master)
+        self.ids = Identifiers(master)
+        self.worker = Worker(pool, settings)
+        self.products: dict[str, ProductVersion] = {}
+
+    # ── what the operator does ────────────────────────────────────────────────────────────────────────
+
+    async def company(
+        self,
+        *,
+        balance: str | None = "1000.00 EUR",
+        country: str = "NL",
+        vat_number: str | None = None,
+        verified: bool = True,
+        active: bool = True,
+        expose_costs: bool = True,
+        scopes: frozenset[Scope] = SCOPES_DEFAULT,
+        rate_limit: int = 1_000_000,
+    ) -> Company:
+        """A new company with keys and, unless told otherwise, money in both states."""
+        draft = CompanyDraft(f"Company {next(_count)}", country, vat_number, active, verified, expose_costs)
+        async with transaction(self.pool) as tx:
+            made = await access.add_company(tx, draft)
+            company = Company(made.id, made.name)
+            for state in State:
+                key = await access.add_key(tx, made.id, state, KeyDraft(scopes=scopes, rate_limit=rate_limit))
+                company.keys[state] = key.text
+        if balance is not None:
+            for state in State:
+                await self.top_up(company, balance, state=state)
+        return company
+
+    async def set_company(self, company: Company, **flags: bool) -> None:
+        """Change what the company may do."""
+        async with transaction(self.pool) as tx:
+            await access.set_company(tx, company.name, **flags)
+
+    async def top_up(self, company: Company, amount: str, *, state: State = State.LIVE) -> None:
+        """Add money."""
+        async with transaction(self.pool) as tx:
+            await wallets.top_up(tx, company.id, state, Money.read(amount), secrets.token_hex(8))
+
+    async def product(
+        self,
+        slug: str,
+        *,
+        face: str | None = "10.00 EUR",
+        face_range: str | None = None,
+        price: str | None = "9.50 EUR",
+        fee: str | None = None,
+        stock: int = 0,
+        async_delivery: bool = False,
+        vat_category: str = "multi_purpose",
+        name: str | None = None,
+        expires: datetime | None = None,
+    ) -> ProductVersion:
+        """A product with that many codes on the shelf."""
+        draft = ProductDraft(
+            slug=slug,
+            name=name or slug.replace("-", " ").title(),
+            brand="Testbrand",
+            product_type="giftcard",
+            category="gifts",
+            redeem_type="currency",
+            region="ww",
+            face=read_face(None if face_range else face, face_range),
+            selling=read_selling(None if fee else price, fee),
+            vat_category=vat_category,
+            async_delivery=async_delivery,
+        )
+        async with transaction(self.pool) as tx:
+            self.products[slug] = await catalogue.add_product(tx, draft)
+        if stock:
+            await self.stock(slug, stock, expires=expires)
+        return self.products[slug]
+
+    async def set_product(self, slug: str, **changes: Any) -> None:
+        """Change a product."""
+        async with transaction(self.pool) as tx:
+            await catalogue.set_product(tx, slug, ProductChanges(**changes))
+
+    async def stock(
+        self,
+        slug: str,
+        count: int,
+        *,
+        cost: str = "9.00 EUR",
+        face: str | None = None,
+        expires: datetime | None = None,
+        supplier: str = "wholesale",
+    ) -> list[tuple[str, str]]:
+        """Put that many new codes on the shelf as one lot; the codes and serials."""
+        product = self.products[slug]
+        face_minor = Money.read(face).minor if face else product.face_minor
+        assert face_minor is not None
+        codes = [(f"CODE-{secrets.token_hex(8)}", f"S{at:06d}-{secrets.token_hex(3)}") for at in range(count)]
+        async with transaction(self.pool) as tx:
+            brand_id = await tx.fetchval(
+                "SELECT brand_id FROM product_version WHERE id = $1", product.version_id
+            )
+            await append_codes(
+                tx,
+                self.sealer,
+                target=StockTarget(product.product_id, brand_id, face_minor),
+                supplier=supplier,
+                purchase=Money.read(cost),
+                purchase_fx_e8=100_000_000,
+                expires=expires,
+                codes=codes,
+            )
+        return codes
+
+    async def fx(self, currency: str, eur_e8: int) -> None:
+        """Set a rate: what one unit is worth in EUR."""
+        async with transaction(self.pool) as tx:
+            await catalogue.set_rate(tx, currency, eur_e8)
+
+    async def balance(self, company: Company, currency: str = "EUR", *, state: State = State.LIVE) -> Money:
+        """The company's balance."""
+        for one in await wallets.balances(self.pool, company.id, state):  # type: ignore[arg-type]
+            if one.currency == currency:
+                return Money(one.balance_minor, currency)
+        return Money(0, currency)
+
+    async def held(self, company: Company, currency: str = "EUR", *, state: State = State.LIVE) -> int:
+        """What of the balance is held, in minor units."""
+        return int(
+            await self.pool.fetchval(
+                "SELECT held_minor FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3",
+                company.id,
+                currency,
+                int(state),
+            )
+        )
+
+    async def age(self, trx: str, interval: str) -> None:
+        """Make an order older than it is, by the database's clock."""
+        await self.pool.execute(
+            f"UPDATE orders SET created_at = created_at - interval '{interval}', "  # noqa: S608 - A test's own words.
+            f"expires_at = expires_at - interval '{interval}' WHERE id = $1",
+            self.ids.order_id(trx),
+        )
+
+    # ── what the integrator does ──────────────────────────────────────────────────────────────────────
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        company: Company,
+        *,
+        state: State = State.LIVE,
+        headers: dict[str, str] | None = None,
+        **arguments: Any,
+    ) -> httpx.Response:
+        """Any call, as the company."""
+        return await self.client.request(
+            method, path, headers=company.bearer(state) | (headers or {}), **arguments
+        )
+
+    async def try_create(
+        self,
+        company: Company,
+        *items: tuple[str, int] | dict[str, Any],
+        currency: str = "EUR",
+        reference: str | None = None,
+        state: State = State.LIVE,
+    ) -> httpx.Response:
+        """Create an order, whatever comes of it."""
+        body: dict[str, Any] = {
+            "items": [i if isinstance(i, dict) else {"productSlug": i[0], "amount": i[1]} for i in items],
+            "paymentCurrency": currency,
+        }
+        if reference is not None:
+            body["reference"] = reference
+        return await self.call("POST", "/api/1.03/order", company, state=state, json=body)
+
+    async def create(
+        self, company: Company, *items: tuple[str, int] | dict[str, Any], **options: Any
+    ) -> dict[str, Any]:
+        """A new order."""
+        response = await self.try_create(company, *items, **options)
+        assert response.status_code == 201, response.text
+        return dict(response.json())
+
+    async def finalise(
+        self,
+        operation: str,
+        company: Company,
+        trx: str,
+        *,
+        version: str = "1.03",
+        state: State = State.LIVE,
+        outcome: str | None = None,
+    ) -> httpx.Response:
+        """Confirm, resolve or cancel, whatever comes of it."""
+        headers = {} if outcome is None else {"x-sandbox-outcome": outcome}
+        path = f"/api/{version}/order/{operation}/{trx}"
+        return await self.call("PATCH", path, company, state=state, headers=headers)
+
+    async def confirm(self, company: Company, trx: str, **options: Any) -> dict[str, Any]:
+        """Confirm an order that can be confirmed."""
+        response = await self.finalise("confirm", company, trx, **options)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    async def resolve(self, company: Company, trx: str, **options: Any) -> dict[str, Any]:
+        """Resolve an order that can be resolved."""
+        response = await self.finalise("resolve", company, trx, **options)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    async def cancel(self, company: Company, trx: str, **options: Any) -> httpx.Response:
+        """Cancel an order, whatever comes of it."""
+        return await self.finalise("cancel", company, trx, **options)
+
+    async def find(
+        self, company: Company, trx: str, *, version: str = "1.03", state: State = State.LIVE
+    ) -> dict[str, Any]:
+        """The order as it stands."""
+        response = await self.call("GET", f"/api/{version}/order/{trx}", company, state=state)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    # ── what must hold in the end ─────────────────────────────────────────────────────────────────────
+
+    async def assert_books_balance(self) -> None:
+        """Every invariant of the design holds on the whole database."""
+        async with self.pool.acquire() as conn:
+            findings = await audit(conn, self.sealer)
+        assert not findings, findings
+
+    async def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
+        """All rows of all tables that a refusal must leave alone."""
+        tables = ("orders", "order_item", "outcome", "waiting", "entry", "wallet", "lot", "event")
+        rows = {}
+        for table in tables:
+            found = await self.pool.fetch(f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608 - A constant.
+            rows[table] = [tuple(row) for row in found]
+        return rows
+
+
+@asynccontextmanager
+async def open_shop(
+    pool: Pool, database_url: str, folder: Path, *, with_worker: bool = True, **settings: Any
+) -> AsyncIterator[Shop]:
+    """A running shop; `settings` are flags such as confirm_wait_s."""
+    chosen = Settings.load({"data": folder, "confirm_wait_s": 1.0, "resolve_limit_s": 2.0, **settings}, {})
+    master = load_or_create_master(chosen.master_key_file, create=True)
+    async with service(chosen, database_url, with_worker=with_worker) as app:
+        async with httpx.AsyncClient(transport=_transport(app), base_url="http://shop", timeout=60) as client:
+            yield Shop(pool, client, chosen, master)
+
+
+def _transport(app: AsgiApp) -> httpx.ASGITransport:
+    return httpx.ASGITransport(app=app)
