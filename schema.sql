@@ -647,7 +647,7 @@ CREATE INDEX lot_on_shelf ON lot USING btree (product_id, face_minor, state) WHE
 
 CREATE INDEX lot_product ON lot USING btree (product_id);
 
-CREATE INDEX orders_company ON orders USING btree (company_id, ((id & (1)::bigint)), id);
+CREATE INDEX orders_company ON orders USING btree (company_id, ((id & (1)::bigint)), created_at, id);
 
 CREATE INDEX orders_created ON orders USING brin (created_at) WITH (autosummarize='on', pages_per_range='32');
 
