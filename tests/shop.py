@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from voucherd.audit import audit
 
 from voucherd.access import store as access
 from voucherd.access.companies import CompanyDraft
 from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, Scope
-from voucherd.api.asgi import AsgiApp
 from voucherd.api.server import service
-from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.texts import read_face, read_selling
@@ -304,10 +303,10 @@ async def open_shop(
     """A running shop; `settings` are flags such as confirm_wait_s."""
     chosen = Settings.load({"data": folder, "confirm_wait_s": 1.0, "resolve_limit_s": 2.0, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
-    async with service(chosen, database_url, with_worker=with_worker) as app:
-        async with httpx.AsyncClient(transport=_transport(app), base_url="http://shop", timeout=60) as client:
-            yield Shop(pool, client, chosen, master)
-
-
-def _transport(app: AsgiApp) -> httpx.ASGITransport:
-    return httpx.ASGITransport(app=app)
+    async with (
+        service(chosen, database_url, with_worker=with_worker) as app,
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=60
+        ) as client,
+    ):
+        yield Shop(pool, client, chosen, master)
