@@ -1,0 +1,84 @@
+"""The invariants of the wallets (invariant 1: entries sum to zero, balances are their sums, none is negative)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.audit.model import Check
+
+CHECKS: Final = (
+    Check(
+        "entries-continue",
+        "a wallet's entries are numbered without a gap, and each carries on from the one before",
+        """
+        SELECT wallet_id, seq, amount_minor, hold_minor, balance_after_minor, held_after_minor
+        FROM (SELECT *, lag(seq, 1, 0::bigint) OVER chain AS seq_before,
+                     lag(balance_after_minor, 1, 0::bigint) OVER chain AS balance_before,
+                     lag(held_after_minor, 1, 0::bigint) OVER chain AS held_before
+              FROM entry WINDOW chain AS (PARTITION BY wallet_id ORDER BY seq)) link
+        WHERE seq <> seq_before + 1 OR balance_after_minor <> balance_before + amount_minor
+           OR held_after_minor <> held_before + hold_minor
+        """,
+    ),
+    Check(
+        "wallet-is-its-entries",
+        "a wallet's balance and hold are the sums of its entries",
+        """
+        SELECT w.id AS wallet_id, w.balance_minor, coalesce(e.amount, 0) AS entries_minor,
+               w.held_minor, coalesce(e.hold, 0) AS entries_hold_minor, w.seq, coalesce(e.count, 0) AS entries
+        FROM wallet w FULL JOIN (
+            SELECT wallet_id, sum(amount_minor) AS amount, sum(hold_minor) AS hold, count(*) AS count, max(seq) AS seq
+            FROM entry GROUP BY wallet_id) e ON e.wallet_id = w.id
+        WHERE w.id IS NULL OR w.balance_minor <> coalesce(e.amount, 0) OR w.held_minor <> coalesce(e.hold, 0)
+           OR w.seq <> coalesce(e.seq, 0)
+        """,
+    ),
+    Check(
+        "wallet-not-negative",
+        "no wallet, at any time, had less than it held or less than nothing",
+        """
+        SELECT id AS wallet_id, NULL::bigint AS seq, balance_minor, held_minor FROM wallet
+        WHERE held_minor < 0 OR balance_minor < held_minor
+        UNION ALL
+        SELECT wallet_id, seq, balance_after_minor, held_after_minor FROM entry
+        WHERE held_after_minor < 0 OR balance_after_minor < held_after_minor
+        """,
+    ),
+    Check(
+        "legs-sum-to-zero",
+        "the legs of every transfer sum to zero",
+        """
+        SELECT wallet_id, seq, sum(amount_minor) AS sum_minor
+        FROM ledger_leg GROUP BY wallet_id, seq HAVING sum(amount_minor) <> 0
+        """,
+    ),
+    Check(
+        "wallet-holds-are-orders",
+        "what a wallet holds is what its resolving orders hold",
+        """
+        SELECT w.id AS wallet_id, w.held_minor, o.company_id, o.payment_currency,
+               coalesce(o.held, 0) AS orders_held_minor
+        FROM wallet w FULL JOIN (
+            SELECT company_id, payment_currency, (id & 1)::smallint AS state, sum(held_minor) AS held
+            FROM orders WHERE held_minor <> 0 GROUP BY 1, 2, 3) o
+          ON o.company_id = w.company_id AND o.payment_currency = w.currency AND o.state = w.state
+        WHERE coalesce(w.held_minor, 0) <> coalesce(o.held, 0)
+        """,
+    ),
+    Check(
+        "order-entries-fit",
+        "an order's entries are in its own wallet and sum to what it was charged, refunded and holds",
+        """
+        WITH booked AS (
+            SELECT e.order_id, e.wallet_id, sum(e.amount_minor) AS amount, sum(e.hold_minor) AS hold
+            FROM entry e WHERE e.order_id IS NOT NULL GROUP BY 1, 2)
+        SELECT coalesce(o.id, b.order_id) AS order_id, b.wallet_id, o.charged_minor, o.refunded_minor, o.held_minor,
+               coalesce(b.amount, 0) AS entries_minor, coalesce(b.hold, 0) AS entries_hold_minor
+        FROM orders o FULL JOIN booked b ON b.order_id = o.id LEFT JOIN wallet w ON w.id = b.wallet_id
+        WHERE o.id IS NULL OR coalesce(b.amount, 0) <> o.refunded_minor - o.charged_minor
+           OR coalesce(b.hold, 0) <> o.held_minor
+           OR (b.wallet_id IS NOT NULL AND (w.id IS NULL OR w.company_id <> o.company_id
+               OR w.currency <> o.payment_currency OR w.state <> (o.id & 1)))
+        """,
+    ),
+)
