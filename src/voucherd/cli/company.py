@@ -1,0 +1,96 @@
+"""`voucherd company`: who may buy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from voucherd.access import store
+from voucherd.access.companies import Company, CompanyDraft
+from voucherd.cli.answers import Answer, record, table
+from voucherd.cli.frame import command, noun, usage
+from voucherd.cli.office import Office
+
+app = noun()
+
+
+@command(app, "add")
+async def add(
+    office: Office,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    country: Annotated[str, typer.Option(help="Two letters, such as NL: whose VAT applies.")],
+    vat_number: Annotated[
+        str | None, typer.Option(help="For the reverse charge between EU countries.")
+    ] = None,
+    verified: Annotated[bool, typer.Option("--verified", help="May finalise orders at once.")] = False,
+    inactive: Annotated[bool, typer.Option("--inactive", help="May not order yet.")] = False,
+) -> Answer:
+    """Add a company."""
+    with usage():
+        draft = CompanyDraft(
+            name.strip(), country.upper(), vat_number, active=not inactive, verified=verified
+        )
+    async with office.transaction() as tx:
+        company = await store.add_company(tx, draft)
+    return Answer(_document(company), _view(company))
+
+
+@command(app, "set")
+async def set_(
+    office: Office,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    verified: Annotated[
+        bool | None, typer.Option("--verified/--no-verified", help="May finalise orders.")
+    ] = None,
+    active: Annotated[bool | None, typer.Option("--active/--inactive", help="May order.")] = None,
+    expose_costs: Annotated[
+        bool | None, typer.Option("--expose-costs/--no-expose-costs", help="Sees the cost fields.")
+    ] = None,
+) -> Answer:
+    """Change what a company may do."""
+    if verified is None and active is None and expose_costs is None:
+        raise typer.BadParameter("nothing to change: give at least one option")
+    async with office.transaction() as tx:
+        company = await store.set_company(
+            tx, name, active=active, verified=verified, expose_costs=expose_costs
+        )
+    return Answer(_document(company), _view(company))
+
+
+@command(app, "list")
+async def list_(office: Office) -> Answer:
+    """List the companies."""
+    async with office.connection() as connection:
+        companies = await store.list_companies(connection)
+    view = table(
+        ["~name", "country", "VAT number", "active", "verified", "sees costs"],
+        [(c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs) for c in companies],
+        empty="No companies yet: add one with `voucherd company add`.",
+    )
+    return Answer([_document(company) for company in companies], view)
+
+
+def _document(company: Company) -> dict[str, Any]:
+    return {
+        "id": company.id,
+        "name": company.name,
+        "country": company.country,
+        "vatNumber": company.vat_number,
+        "active": company.active,
+        "verified": company.verified,
+        "exposeCosts": company.expose_costs,
+    }
+
+
+def _view(company: Company) -> Any:
+    return record(
+        [
+            ("company", company.name),
+            ("country", company.country),
+            ("VAT number", company.vat_number),
+            ("active", company.active),
+            ("verified", company.verified),
+            ("sees costs", company.expose_costs),
+        ]
+    )

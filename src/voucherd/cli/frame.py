@@ -1,0 +1,128 @@
+"""The frame of every command: its three options, its exit codes, and one line instead of a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
+
+import asyncpg
+import typer
+
+from voucherd.cli.answers import Answer, Refused, show
+from voucherd.cli.office import Office
+from voucherd.embedded import shutdown_signals
+from voucherd.logs import scrub
+
+EXIT_REFUSED: Final = 1
+EXIT_INTERRUPTED: Final = 130
+
+P = ParamSpec("P")
+Handler: TypeAlias = Callable[Concatenate[Office, P], Coroutine[Any, Any, Answer | None]]
+
+DatabaseUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--database-url", metavar="URL", help="The PostgreSQL to use; else the embedded one."),
+]
+Data: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--data", metavar="DIR", help="The folder of the embedded database; else ./.voucherd."),
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+
+
+def noun() -> typer.Typer:
+    """An empty group of commands."""
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def command(app: typer.Typer, name: str) -> Callable[[Handler[P]], Handler[P]]:
+    """Make a coroutine function a command: its parameters, and the three options that every command takes."""
+
+    def register(handler: Handler[P]) -> Handler[P]:
+        _, *own = inspect.signature(handler, eval_str=True).parameters.values()
+
+        def run(**arguments: Any) -> None:
+            flags = {"database_url": arguments.pop("database_url"), "data": arguments.pop("data")}
+            _run(handler, flags, arguments.pop("json"), arguments)
+
+        _describe(run, own)
+        app.command(name, help=inspect.getdoc(handler))(run)
+        return handler
+
+    return register
+
+
+def _describe(run: Callable[..., None], own: list[inspect.Parameter]) -> None:
+    """Give the function the signature that Typer reads."""
+    shared = {"database_url": (DatabaseUrl, None), "data": (Data, None), "json": (Json, False)}
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, (kind, default) in shared.items()
+    ]
+    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + options
+    run.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
+
+
+def _run(
+    handler: Handler[...], flags: Mapping[str, object], as_json: bool, arguments: dict[str, Any]
+) -> None:
+    try:
+        office = Office(flags, as_json=as_json)
+        for warning in office.settings.warnings:
+            sys.stderr.write(f"voucherd: warning: {warning}\n")
+        with shutdown_signals():
+            answer = asyncio.run(handler(office, **arguments))
+    except Refused as refused:
+        if refused.report is not None:
+            show(refused.report, as_json=as_json)
+        _refuse(refused)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        if _is_typers(error):
+            raise  # Wrong usage: Typer says it, with the usage line.
+        _refuse(error)
+    else:
+        if answer is not None:
+            show(answer, as_json=as_json)
+
+
+def _refuse(error: Exception) -> None:
+    line = " ".join(scrub(_words(error)).split())
+    sys.stderr.write(f"voucherd: {line}\n")
+    sys.exit(EXIT_REFUSED)
+
+
+def _is_typers(error: Exception) -> bool:
+    return isinstance(error, typer.BadParameter | typer.Exit | typer.Abort)
+
+
+def _words(error: Exception) -> str:
+    """One line for the operator. What our own modules raise is written for people already."""
+    if type(error).__module__.startswith("voucherd."):
+        return str(error)
+    if isinstance(error, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
+        return f"the database refused the sign-in: {error}"
+    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError):
+        return f"the database refused: {error}"
+    if isinstance(error, TimeoutError):
+        return "the database did not answer in time"
+    if isinstance(error, OSError):
+        return f"the system refused: {error.strerror or error}" + (
+            f" ({error.filename})" if error.filename else ""
+        )
+    return f"this is a bug: {type(error).__name__}: {error}"
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """What can't be read in here was written wrongly: exit 2, with the usage line."""
+    try:
+        yield
+    except ValueError as unreadable:
+        raise typer.BadParameter(str(unreadable)) from None

@@ -1,0 +1,145 @@
+"""`voucherd key`: the API keys of a company. A key is printed once, when it is made (OP-29)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from voucherd import clock
+from voucherd.access import store
+from voucherd.access.keys import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, read_networks, read_scopes
+from voucherd.cli.answers import Answer, Refused, record, table
+from voucherd.cli.frame import command, noun, usage
+from voucherd.cli.office import Office
+from voucherd.cli.words import CompanyArgument, StateOption, read_duration, read_moment
+from voucherd.db import Tx
+from voucherd.events import log
+from voucherd.ids import State
+
+app = noun()
+
+
+@command(app, "add")
+async def add(
+    office: Office,
+    company: CompanyArgument,
+    state: StateOption,
+    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    scope: Annotated[
+        list[str] | None, typer.Option(help="What it may do; repeatable. All but keys:write unless given.")
+    ] = None,
+    allow_ip: Annotated[
+        list[str] | None, typer.Option(metavar="CIDR", help="Where it may be used from; repeatable.")
+    ] = None,
+    expires: Annotated[
+        datetime | None, typer.Option(parser=read_moment, metavar="DATE", help="The last day it is valid.")
+    ] = None,
+    rate_limit: Annotated[int, typer.Option(help="Requests a minute.")] = RATE_LIMIT_DEFAULT,
+) -> Answer:
+    """Make a key and print it, this once."""
+    with usage():
+        scopes = read_scopes(scope) if scope else SCOPES_DEFAULT
+        draft = KeyDraft(description, scopes, read_networks(allow_ip or ()), rate_limit, expires)
+    async with office.transaction() as tx:
+        owner = await store.find_company(tx, company)
+        if expires is not None and not await tx.fetchval("SELECT $1::timestamptz > now()", expires):
+            raise Refused("the key would have expired already")
+        issued = await store.add_key(tx, owner.id, state.state, draft)
+    return _once(issued)
+
+
+@command(app, "list")
+async def list_(office: Office, company: CompanyArgument) -> Answer:
+    """List a company's keys, newest first, without the keys themselves."""
+    async with office.connection() as connection:
+        owner = await store.find_company(connection, company)
+        keys = await store.list_keys(connection, owner.id)
+    now = clock.now()
+    view = table(
+        [">id", "key", "state", "~description", ">rate", "expires", "last used", "standing"],
+        [
+            (
+                key.id,
+                f"{key.prefix}…",
+                key.state.word,
+                key.description,
+                key.rate_limit,
+                key.expires_at and f"{key.expires_at:%Y-%m-%d}",
+                key.last_used_at and f"{key.last_used_at:%Y-%m-%d}",
+                _standing(key, now),
+            )
+            for key in keys
+        ],
+        empty=f"{owner.name} has no keys yet.",
+    )
+    return Answer([_document(key, now) for key in keys], view)
+
+
+@command(app, "rotate")
+async def rotate(
+    office: Office,
+    key_id: Annotated[int, typer.Argument(metavar="ID")],
+    overlap: Annotated[
+        timedelta, typer.Option(parser=read_duration, metavar="24h", help="How long the old key stays valid.")
+    ],
+) -> Answer:
+    """Make a key like this one, print it, and let the old one expire."""
+    if overlap > store.OVERLAP_MAX:
+        raise typer.BadParameter(f"an overlap is at most {store.OVERLAP_MAX.days} days")
+    async with office.transaction() as tx:
+        issued = await store.rotate_key(tx, key_id, overlap)
+        await _tell_rotated(tx, key_id, issued.id)
+    return _once(issued)
+
+
+@command(app, "revoke")
+async def revoke(office: Office, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Answer:
+    """End a key's life now."""
+    async with office.transaction() as tx:
+        await store.revoke_key(tx, key_id)
+    return Answer({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
+
+
+async def _tell_rotated(tx: Tx, old_id: int, new_id: int) -> None:
+    row = await tx.fetchrow("SELECT company_id, state FROM api_key WHERE id = $1", new_id)
+    assert row is not None, "it has just been made"
+    await log.append(
+        tx,
+        log.KEY_ROTATED,
+        company_id=row["company_id"],
+        state=State(row["state"]),
+        data={"id": old_id, "replacedBy": new_id},
+    )
+
+
+def _once(issued: store.IssuedKey) -> Answer:
+    view = record([("id", issued.id), ("key", issued.text), ("", "It is not shown again.")])
+    return Answer({"id": issued.id, "key": issued.text}, view)
+
+
+def _standing(key: store.Key, now: datetime) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    if key.expires_at is not None and key.expires_at <= now:
+        return "expired"
+    return f"until {key.replaced_by}" if key.replaced_by is not None else "valid"
+
+
+def _document(key: store.Key, now: datetime) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "prefix": key.prefix,
+        "state": key.state.word,
+        "description": key.description,
+        "scopes": sorted(key.scopes),
+        "allowIps": [str(network) for network in key.allow_ips],
+        "rateLimit": key.rate_limit,
+        "standing": _standing(key, now).split()[0],
+        "expiresAt": key.expires_at,
+        "revokedAt": key.revoked_at,
+        "replacedBy": key.replaced_by,
+        "createdAt": key.created_at,
+        "lastUsedAt": key.last_used_at,
+    }

@@ -1,0 +1,241 @@
+"""`voucherd order`: every company's orders, for the operator. Codes are printed only for who asks to see them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+
+from voucherd.access import store as access
+from voucherd.catalogue.cache import VersionCache
+from voucherd.cli.answers import Answer, Refused, record, stacked, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office, master_key
+from voucherd.cli.words import StateWord, decimal
+from voucherd.db import Connection
+from voucherd.ids import Identifiers
+from voucherd.money import Money
+from voucherd.orders import register, store
+from voucherd.orders.decide import Cancel
+from voucherd.orders.desk import Desk, delivered_ranges
+from voucherd.orders.model import Order
+from voucherd.orders.refusals import Refusal
+from voucherd.orders.register import Registered
+from voucherd.orders.states import Payment, Status
+from voucherd.vault import store as vault
+from voucherd.vault.seal import Sealer
+
+app = noun()
+
+LINES_SHOWN: Final = 50
+Trx = Annotated[str, typer.Argument(metavar="TRX")]
+
+
+class StatusWord(StrEnum):
+    """An order's status, as it is written."""
+
+    CREATED = "created"
+    PENDING = "pending"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+    DELETED = "deleted"
+
+
+class Line(NamedTuple):
+    """One line of an order, as the operator sees it."""
+
+    number: int
+    product: str
+    status: str
+    tag: str
+    code: str | None
+    serial: str | None
+
+
+@command(app, "list")
+async def list_(
+    office: Office,
+    company: Annotated[str | None, typer.Option(help="Only this company's.")] = None,
+    state: Annotated[StateWord | None, typer.Option(help="Only live ones, or only the sandbox's.")] = None,
+    status: Annotated[StatusWord | None, typer.Option(help="Only those that stand so.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=register.PAGE_MAX)] = 20,
+) -> Answer:
+    """List the newest orders."""
+    async with office.connection() as connection:
+        owner = None if company is None else await access.find_company(connection, company)
+        orders = await register.newest(
+            connection,
+            company_id=None if owner is None else owner.id,
+            state=None if state is None else state.state,
+            status=None if status is None else Status[status.name],
+            limit=limit,
+        )
+        names = Identifiers(await master_key(office.settings, connection))
+    view = table(
+        ["trx", "~company", "state", "status", "~payment", ">total", ">lines", "created"],
+        [
+            (
+                names.trx(order.id),
+                order.company,
+                order.state.word,
+                _word(order.status),
+                _word(order.payment_status),
+                Money(order.total_minor, order.payment_currency),
+                f"{order.lines_finished}/{order.lines}",
+                order.created_at,
+            )
+            for order in orders
+        ],
+        empty="No orders.",
+    )
+    return Answer([_summary(order, names.trx(order.id)) for order in orders], view)
+
+
+@command(app, "show")
+async def show(
+    office: Office,
+    trx: Trx,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Print the codes.")] = False,
+    lines: Annotated[int, typer.Option(min=0, help="How many lines to print.")] = LINES_SHOWN,
+) -> Answer:
+    """Show an order and its lines; the codes only if you ask for them."""
+    async with office.connection() as connection:
+        master = await master_key(office.settings, connection)
+        names = Identifiers(master)
+        order = await _read(connection, names, trx)
+        company = (await access.companies(connection, [order.company_id]))[order.company_id]
+        codes = await vault.read_codes(connection, Sealer(master), delivered_ranges(order)) if reveal else []
+    shown = _lines(order, names, [pair for group in codes for pair in group])
+    document = _document(order, company.name, trx) | {
+        "lines": [_line_document(line, reveal) for line in shown]
+    }
+    return Answer(document, stacked(_head(order, company.name, trx), "", _lines_view(shown, lines, reveal)))
+
+
+@command(app, "cancel")
+async def cancel(office: Office, trx: Trx) -> Answer:
+    """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
+    async with office.pool() as pool:
+        async with pool.acquire() as connection:
+            master = await master_key(office.settings, connection)
+            order = await _read(connection, Identifiers(master), trx)
+            company = (await access.companies(connection, [order.company_id]))[order.company_id]
+        desk = Desk(pool, Sealer(master), office.settings)
+        try:
+            answer = await desk.cancel(Cancel(order.id, order.company_id, order.state))
+        except Refusal:
+            raise Refused(f"order {trx} is {_word(order.status)} and can't be cancelled") from None
+        finally:
+            await desk.stop()
+    return Answer(_document(answer.order, company.name, trx), _head(answer.order, company.name, trx))
+
+
+async def _read(connection: Connection, names: Identifiers, trx: str) -> Order:
+    order_id = names.order_id(trx)
+    order = (
+        None if order_id is None else (await store.read(connection, [order_id], VersionCache())).get(order_id)
+    )
+    if order is None:
+        raise Refused(f"there is no order {trx[:40]}")
+    return order
+
+
+def _lines(order: Order, names: Identifiers, codes: list[tuple[str, str]]) -> list[Line]:
+    """Every line in order; `codes` are those of the delivered ones, or none."""
+    statuses = ["pending"] * order.lines
+    secrets: dict[int, tuple[str, str]] = {}
+    handed_out = iter(codes)
+    for outcome in order.outcomes:
+        word = "cancelled" if outcome.lot_id is None else "finished"
+        span = range(outcome.line_from, outcome.line_to)
+        statuses[outcome.line_from : outcome.line_to] = [word] * len(span)
+        if codes and outcome.lot_id is not None:
+            secrets |= dict(zip(span, islice(handed_out, len(span)), strict=True))
+    products = [item.version.slug for item in order.items for _ in range(item.amount)]
+    tags = names.tags(order.id, range(order.lines))
+    return [
+        Line(number, products[number], statuses[number], tags[number], *secrets.get(number, (None, None)))
+        for number in range(order.lines)
+    ]
+
+
+def _lines_view(lines: list[Line], most: int, reveal: bool) -> Any:
+    columns = [">line", "~product", "status", "tag"] + (["~code", "~serial"] if reveal else [])
+    rows = [(line.number + 1, *line[1:4], *(line[4:] if reveal else ())) for line in lines[:most]]
+    view = table(columns, rows, empty="")
+    left = len(lines) - len(rows)
+    return stacked(view, f"… and {left:,} more (--lines {len(lines)})") if left else view
+
+
+def _head(order: Order, company: str, trx: str) -> Any:
+    items = [f"{item.amount} × {item.version.slug}" for item in order.items]
+    done = f"{order.lines_finished} of {order.lines} delivered"
+    if order.lines_cancelled:
+        done += f", {order.lines_cancelled} cancelled"
+    pairs: list[tuple[str, object]] = [
+        ("order", trx),
+        ("company", company),
+        ("state", order.state.word),
+        ("status", _word(order.status)),
+        ("payment", _word(order.payment_status)),
+        ("total", Money(order.total_minor, order.payment_currency)),
+        ("charged", Money(order.charged_minor - order.refunded_minor, order.payment_currency)),
+        ("items", ", ".join(items)),
+        ("lines", done),
+        ("created", order.created_at),
+        ("reference", order.reference),
+    ]
+    return record(pairs)
+
+
+def _document(order: Order, company: str, trx: str) -> dict[str, Any]:
+    summary = Registered(
+        order.id,
+        company,
+        order.status,
+        order.payment_status,
+        order.payment_currency,
+        order.total_minor,
+        order.lines,
+        order.lines_finished,
+        order.lines_cancelled,
+        order.created_at,
+        order.reference,
+    )
+    currency = order.payment_currency
+    return _summary(summary, trx) | {
+        "charged": decimal(order.charged_minor, currency),
+        "refunded": decimal(order.refunded_minor, currency),
+        "held": decimal(order.held_minor, currency),
+        "items": [{"product": item.version.slug, "amount": item.amount} for item in order.items],
+    }
+
+
+def _summary(order: Registered, trx: str) -> dict[str, Any]:
+    return {
+        "trx": trx,
+        "company": order.company,
+        "state": order.state.word,
+        "orderStatus": _word(order.status),
+        "paymentStatus": _word(order.payment_status),
+        "paymentCurrency": order.payment_currency,
+        "total": decimal(order.total_minor, order.payment_currency),
+        "linesTotal": order.lines,
+        "linesCompleted": order.lines_finished,
+        "linesCancelled": order.lines_cancelled,
+        "dateCreated": order.created_at,
+        "reference": order.reference,
+    }
+
+
+def _line_document(line: Line, reveal: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {"tag": line.tag, "product": line.product, "status": line.status}
+    if reveal and line.code is not None:
+        document |= {"voucherCode": line.code, "voucherSerial": line.serial}
+    return document
+
+
+def _word(status: Status | Payment) -> str:
+    return status.name.lower()

@@ -1,0 +1,243 @@
+"""`voucherd product`: what is for sale, and at what price."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from decimal import Decimal
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from voucherd.catalogue import store
+from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
+from voucherd.catalogue.store import Listing, UnknownProduct
+from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.cli.answers import Answer, record, table
+from voucherd.cli.frame import command, noun, usage
+from voucherd.cli.office import Office
+from voucherd.cli.words import decimal
+from voucherd.db import Connection, Tx
+from voucherd.events import log
+from voucherd.money import RATE_DIGITS, Money, plain
+
+app = noun()
+
+Slug: TypeAlias = Annotated[str, typer.Argument(metavar="SLUG", help="Its name in orders.")]
+Name = typer.Option("--name", help="Its name for people.")
+Brand = typer.Option("--brand", help="Whose it is.")
+Type = typer.Option("--type", help="giftcard, gamecard, topup, paymentcard or subscription.")
+Category = typer.Option("--category", help="A word of your own, such as games.")
+RedeemType = typer.Option("--redeem-type", help="currency, product or subscription.")
+Region = typer.Option("--region", help="Where it can be used: ww, eu, nl …")
+FaceValue: TypeAlias = Annotated[str | None, typer.Option("--face-value", metavar="'50 EUR'")]
+FaceValueRange: TypeAlias = Annotated[
+    str | None, typer.Option("--face-value-range", metavar="'5-500 EUR'", help="The client picks one.")
+]
+Price: TypeAlias = Annotated[str | None, typer.Option("--price", metavar="'48.10 EUR'")]
+Fee: TypeAlias = Annotated[
+    str | None, typer.Option("--fee", metavar="1.02+0.10", help="× the face value, plus; instead of a price.")
+]
+VatCategory = typer.Option("--vat-category", help="single_purpose, multi_purpose or exempt.")
+
+
+@command(app, "add")
+async def add(
+    office: Office,
+    slug: Slug,
+    name: Annotated[str, Name],
+    brand: Annotated[str, Brand],
+    product_type: Annotated[str, Type],
+    category: Annotated[str, Category],
+    redeem_type: Annotated[str, RedeemType],
+    region: Annotated[str, Region],
+    face_value: FaceValue = None,
+    face_value_range: FaceValueRange = None,
+    price: Price = None,
+    fee: Fee = None,
+    vat_category: Annotated[str, VatCategory] = "multi_purpose",
+    async_delivery: Annotated[bool, typer.Option("--async-delivery", help="May be delivered later.")] = False,
+    incentive: Annotated[bool, typer.Option("--incentive", help="Given away, not sold on.")] = False,
+    inactive: Annotated[bool, typer.Option("--inactive", help="Not for sale yet.")] = False,
+) -> Answer:
+    """Add a product, at a fixed price or at face value plus a fee."""
+    with usage():
+        draft = ProductDraft(
+            slug=slug,
+            name=name,
+            brand=brand,
+            product_type=product_type,
+            category=category,
+            redeem_type=redeem_type,
+            region=region,
+            face=read_face(face_value, face_value_range),
+            selling=read_selling(price, fee),
+            vat_category=vat_category,
+            async_delivery=async_delivery,
+            incentive=incentive,
+        )
+    async with office.transaction() as tx:
+        added = Listing(await store.add_product(tx, draft, active=not inactive), not inactive)
+        await tell_updated(tx, added)
+    return Answer(_document(added), _view(added))
+
+
+@command(app, "set")
+async def set_(
+    office: Office,
+    slug: Slug,
+    name: Annotated[str | None, Name] = None,
+    brand: Annotated[str | None, Brand] = None,
+    product_type: Annotated[str | None, Type] = None,
+    category: Annotated[str | None, Category] = None,
+    redeem_type: Annotated[str | None, RedeemType] = None,
+    region: Annotated[str | None, Region] = None,
+    face_value: FaceValue = None,
+    face_value_range: FaceValueRange = None,
+    price: Price = None,
+    fee: Fee = None,
+    vat_category: Annotated[str | None, VatCategory] = None,
+    async_delivery: Annotated[bool | None, typer.Option("--async-delivery/--no-async-delivery")] = None,
+    incentive: Annotated[bool | None, typer.Option("--incentive/--no-incentive")] = None,
+    active: Annotated[bool | None, typer.Option("--active/--inactive", help="For sale.")] = None,
+) -> Answer:
+    """Change a product; orders made before keep their prices."""
+    with usage():
+        changes = ProductChanges(
+            name=name,
+            brand=brand,
+            product_type=product_type,
+            category=category,
+            redeem_type=redeem_type,
+            region=region,
+            face=read_face(face_value, face_value_range) if face_value or face_value_range else None,
+            selling=read_selling(price, fee) if price or fee else None,
+            vat_category=vat_category,
+            async_delivery=async_delivery,
+            incentive=incentive,
+            active=active,
+        )
+    if all(getattr(changes, field.name) is None for field in fields(changes)):
+        raise typer.BadParameter("nothing to change: give at least one option")
+    async with office.transaction() as tx:
+        before = await _listing(tx, slug)
+        version = await store.set_product(tx, slug, changes)
+        after = Listing(version, before.active if active is None else active)
+        if after != before:
+            await tell_updated(tx, after)
+    return Answer(_document(after), _view(after))
+
+
+@command(app, "list")
+async def list_(
+    office: Office,
+    brand: Annotated[str | None, typer.Option(help="Only this brand's, by its slug.")] = None,
+    active: Annotated[bool | None, typer.Option("--active/--inactive", help="Only these.")] = None,
+) -> Answer:
+    """List the products."""
+    async with office.connection() as connection:
+        listings = await _all(connection, brand, active)
+    view = table(
+        ["slug", "~name", "type", "region", ">face value", ">price", "active"],
+        [_row(listing) for listing in listings],
+        empty="No products.",
+    )
+    return Answer([_document(listing) for listing in listings], view)
+
+
+async def tell_updated(tx: Tx, listing: Listing) -> None:
+    """Append the event that a product is new or has changed."""
+    data = {"slug": listing.version.slug, "active": listing.active}
+    await log.append(tx, log.PRODUCT_UPDATED, data=data)
+
+
+async def _listing(connection: Connection, slug: str) -> Listing:
+    found = await store.current(connection, [slug])
+    if slug not in found:
+        raise UnknownProduct(slug)
+    return found[slug]
+
+
+async def _all(connection: Connection, brand: str | None, active: bool | None) -> list[Listing]:
+    listings: list[Listing] = []
+    while True:
+        after = listings[-1].version.slug if listings else ""
+        page = await store.list_products(connection, active=active, brand_slug=brand, after_slug=after)
+        listings += page
+        if len(page) < store.PAGE_MAX:
+            return listings
+
+
+def _row(listing: Listing) -> tuple[object, ...]:
+    version = listing.version
+    return (
+        version.slug,
+        version.name,
+        version.product_type,
+        version.region,
+        face_text(version),
+        _selling_text(version),
+        listing.active,
+    )
+
+
+def face_text(version: ProductVersion) -> str:
+    """The face value, or the range of them."""
+    currency = version.face_currency
+    if version.face_minor is not None:
+        return str(Money(version.face_minor, currency))
+    low, high = version.face_min_minor or 0, version.face_max_minor or 0
+    return f"{decimal(low, currency)}–{Money(high, currency)}"
+
+
+def _selling_text(version: ProductVersion) -> str:
+    if version.price_minor is not None and version.price_currency is not None:
+        return str(Money(version.price_minor, version.price_currency))
+    times = plain(version.fee_variable_e8 or 0, RATE_DIGITS).rstrip("0").rstrip(".")
+    fixed = decimal(version.fee_fixed_minor or 0, version.face_currency)
+    return f"×{times} + {fixed}" if fixed else f"×{times}"
+
+
+def _view(listing: Listing) -> Any:
+    version = listing.version
+    pairs = [
+        ("product", version.slug),
+        ("name", version.name),
+        ("brand", version.brand_name),
+        ("type", f"{version.product_type}, {version.category}, redeemed as {version.redeem_type}"),
+        ("region", version.region),
+        ("face value", face_text(version)),
+        ("price", _selling_text(version)),
+        ("VAT", version.vat_category),
+        ("delivery", "may be later" if version.async_delivery else "at once or not at all"),
+        ("active", listing.active),
+    ]
+    return record(pairs)
+
+
+def _document(listing: Listing) -> dict[str, Any]:
+    version, face, fee_e8 = listing.version, listing.version.face_currency, listing.version.fee_variable_e8
+
+    def amount(minor: int | None, currency: str | None) -> Any:
+        return None if minor is None or currency is None else decimal(minor, currency)
+
+    return {
+        "slug": version.slug,
+        "name": version.name,
+        "brand": version.brand_name,
+        "type": version.product_type,
+        "category": version.category,
+        "redeemType": version.redeem_type,
+        "region": version.region,
+        "faceValueCurrency": face,
+        "faceValue": amount(version.face_minor, face),
+        "faceValueMin": amount(version.face_min_minor, face),
+        "faceValueMax": amount(version.face_max_minor, face),
+        "price": amount(version.price_minor, version.price_currency),
+        "priceCurrency": version.price_currency,
+        "feeVariable": None if fee_e8 is None else Decimal(fee_e8).scaleb(-RATE_DIGITS),
+        "feeFixed": amount(version.fee_fixed_minor, face),
+        "vatCategory": version.vat_category,
+        "asyncDelivery": version.async_delivery,
+        "incentive": version.incentive,
+        "active": listing.active,
+    }

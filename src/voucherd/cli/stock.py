@@ -1,0 +1,203 @@
+"""`voucherd stock`: the codes on the shelf. They come in here and are never printed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, BinaryIO
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.store import UnknownProduct
+from voucherd.cli.answers import Answer, Refused, record, screen, stacked, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+from voucherd.cli.product import face_text
+from voucherd.cli.words import StateOption, StateWord, decimal, read_money
+from voucherd.db import Connection
+from voucherd.money import Money
+from voucherd.vault import imports
+from voucherd.vault import store as vault
+from voucherd.vault.imports import ImportRefused, ImportReport, StockTarget
+from voucherd.vault.lines import BadLine
+from voucherd.vault.store import LotLine
+
+app = noun()
+
+
+@command(app, "import")
+async def import_(
+    office: Office,
+    slug: Annotated[str, typer.Argument(metavar="SLUG")],
+    file: Annotated[typer.FileBinaryRead, typer.Argument(help="CSV of code,serial,expires; - for stdin.")],
+    supplier: Annotated[str, typer.Option(help="Who sold them to us.")],
+    purchase_price: Annotated[str, typer.Option(metavar="'46.90 EUR'", help="What one code cost.")],
+    face_value: Annotated[
+        str | None, typer.Option(metavar="'25 EUR'", help="Of these codes; for a variable product.")
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Take the good lines of a file with bad ones.")
+    ] = False,
+) -> Answer:
+    """Take codes into the vault: all of a file or nothing, unless bad lines are skipped."""
+    purchase = read_money("purchase-price", purchase_price)
+    face = None if face_value is None else read_money("face-value", face_value)
+    if not 1 <= len(supplier.strip()) <= 100:
+        raise typer.BadParameter("supplier: must be 1 to 100 characters")
+    async with office.pool() as pool:
+        async with pool.acquire() as connection:
+            sealer = await office.sealer(connection)
+            target = await _target(connection, slug, face)
+            rates = await catalogue.rates(connection, [purchase.currency])
+        if purchase.currency not in rates:
+            raise Refused(f"no exchange rate for {purchase.currency}: set one with `voucherd fx set`")
+        with _progress(file) as told:
+            try:
+                report = await imports.import_codes(
+                    pool,
+                    sealer,
+                    file,
+                    target=target,
+                    supplier=supplier.strip(),
+                    purchase=purchase,
+                    purchase_fx_e8=rates[purchase.currency],
+                    skip_bad=skip_bad,
+                    progress=told,
+                )
+            except ImportRefused as refused:
+                raise Refused(str(refused), _refusal(refused)) from None
+    return _imported(report)
+
+
+@command(app, "list")
+async def list_(
+    office: Office,
+    slug: Annotated[str | None, typer.Argument(metavar="[SLUG]", help="Only this product's.")] = None,
+    state: StateOption = StateWord.LIVE,
+    sold_out: Annotated[bool, typer.Option("--sold-out", help="Those with nothing left, too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=vault.LOTS_PAGE_MAX)] = vault.LOTS_PAGE_MAX,
+) -> Answer:
+    """List the lots, newest first: what is left of each, what that cost, when it expires."""
+    async with office.connection() as connection:
+        if slug is not None and slug not in await catalogue.current(connection, [slug]):
+            raise UnknownProduct(slug)
+        lots = await vault.list_lots(connection, slug=slug, state=state.state, sold_out=sold_out, limit=limit)
+    view = table(
+        [">lot", "~product", ">face value", ">left", ">of", ">value left", "expires", "~supplier"],
+        [
+            (
+                lot.id,
+                lot.slug,
+                lot.face,
+                lot.left,
+                lot.size,
+                lot.value_left,
+                lot.expires_at and f"{lot.expires_at:%Y-%m-%d}",
+                lot.supplier,
+            )
+            for lot in lots
+        ],
+        empty="Nothing on the shelf.",
+    )
+    return Answer([_document(lot) for lot in lots], view)
+
+
+async def _target(connection: Connection, slug: str, face: Money | None) -> StockTarget:
+    """What the codes are codes of; refused if the product has no such face value."""
+    listing = (await catalogue.current(connection, [slug])).get(slug)
+    if listing is None:
+        raise UnknownProduct(slug)
+    version = listing.version
+    face_minor = _face_minor(version, face)
+    brands = {brand.slug: brand.brand_id for brand in await catalogue.list_brands(connection)}
+    return StockTarget(version.product_id, brands[version.brand_slug], face_minor)
+
+
+def _face_minor(version: ProductVersion, face: Money | None) -> int:
+    if face is None:
+        if version.face_minor is None:
+            raise Refused(
+                f"{version.slug} has a variable face value ({face_text(version)}): give --face-value"
+            )
+        return version.face_minor
+    if face.currency != version.face_currency or not version.accepts_face(face.minor):
+        raise Refused(f"{version.slug} has no face value of {face}: it has {face_text(version)}")
+    return face.minor
+
+
+@contextmanager
+def _progress(file: BinaryIO) -> Iterator[imports.Progress]:
+    """A bar on a terminal; nothing elsewhere."""
+    console = screen(stderr=True)
+    columns = (
+        TextColumn("importing"),
+        BarColumn(),
+        TextColumn("{task.fields[codes]:,} codes, {task.fields[rate]:,} a second"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("importing", total=_size(file), codes=0, rate=0)
+
+        def told(bytes_read: int, codes: int) -> None:
+            elapsed_s = bar.tasks[0].elapsed or 0
+            rate = round(codes / elapsed_s) if elapsed_s else 0
+            bar.update(task, completed=bytes_read, codes=codes, rate=rate)
+
+        yield told
+
+
+def _size(file: BinaryIO) -> int | None:
+    """The bytes of a regular file; None for a pipe, whose end nobody knows."""
+    about = os.fstat(file.fileno())
+    return about.st_size if stat.S_ISREG(about.st_mode) else None
+
+
+def _imported(report: ImportReport) -> Answer:
+    pairs: list[tuple[str, object]] = [
+        ("taken", f"{report.taken:,} codes at {report.codes_per_second:,} a second"),
+        ("already there", f"{report.already_there:,}"),
+        ("bad lines", f"{report.bad_count:,}"),
+        ("lots", ", ".join(map(str, report.lots)) or "none"),
+    ]
+    document = _counts(report.taken, report.already_there, report.bad, report.bad_count)
+    document |= {"lots": report.lots, "codesPerSecond": report.codes_per_second}
+    view = record(pairs)
+    return Answer(document, stacked(view, _bad_lines(report.bad)) if report.bad else view)
+
+
+def _refusal(refused: ImportRefused) -> Answer | None:
+    if not refused.bad:
+        return None
+    return Answer(_counts(0, 0, refused.bad, refused.bad_count), _bad_lines(refused.bad))
+
+
+def _counts(taken: int, already_there: int, bad: list[BadLine], bad_count: int) -> dict[str, Any]:
+    lines = [{"line": line.line, "reason": line.reason} for line in bad]
+    return {"taken": taken, "alreadyThere": already_there, "badCount": bad_count, "bad": lines}
+
+
+def _bad_lines(bad: list[BadLine]) -> Any:
+    return table([">line", "~what is wrong"], [(line.line, line.reason) for line in bad], empty="")
+
+
+def _document(lot: LotLine) -> dict[str, Any]:
+    return {
+        "lot": lot.id,
+        "product": lot.slug,
+        "state": lot.state.word,
+        "faceValue": decimal(lot.face.minor, lot.face.currency),
+        "faceValueCurrency": lot.face.currency,
+        "supplier": lot.supplier,
+        "size": lot.size,
+        "left": lot.left,
+        "purchasePrice": decimal(lot.purchase.minor, lot.purchase.currency),
+        "purchaseCurrency": lot.purchase.currency,
+        "valueLeft": decimal(lot.value_left.minor, lot.value_left.currency),
+        "expiresAt": lot.expires_at,
+        "importedAt": lot.imported_at,
+    }

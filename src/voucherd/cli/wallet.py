@@ -1,0 +1,155 @@
+"""`voucherd wallet`: balances, top-ups and statements."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from voucherd.access import store as access
+from voucherd.cli.answers import Answer, Refused, record, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+from voucherd.cli.words import CompanyArgument, StateOption, StateWord, decimal, read_currency, read_money
+from voucherd.db import Connection
+from voucherd.events import log
+from voucherd.ids import Identifiers, State
+from voucherd.money import Money
+from voucherd.wallet import store
+from voucherd.wallet.store import Balance, StatementLine
+
+app = noun()
+
+Currency = Annotated[str, typer.Argument(metavar="CURRENCY", parser=read_currency)]
+
+
+@command(app, "top-up")
+async def top_up(
+    office: Office,
+    company: CompanyArgument,
+    amount: Annotated[str, typer.Argument(metavar="AMOUNT")],
+    currency: Currency,
+    state: StateOption,
+    reference: Annotated[str, typer.Option(help="Names the payment: booked once, however often it is sent.")],
+) -> Answer:
+    """Add money to a company's balance."""
+    money = read_money("amount", f"{amount} {currency}")
+    if money.minor == 0:
+        raise typer.BadParameter("amount: must be more than 0")
+    if not 1 <= len(reference) <= 200:
+        raise typer.BadParameter("reference: must be 1 to 200 characters")
+    async with office.transaction() as tx:
+        owner = await access.find_company(tx, company)
+        booked = await store.top_up(tx, owner.id, state.state, money, reference)
+        balance = await _balance(tx, owner.id, currency, state.state)
+        assert balance is not None, "a top-up makes the wallet"
+        if booked:
+            await _tell_topped_up(tx, owner.id, state.state, money, balance, reference)
+    document = _document(balance) | {"toppedUp": booked, "company": company, "reference": reference}
+    said = f"{money} added" if booked else f"nothing: {reference!r} was booked before"
+    return Answer(document, record([("top-up", said), *_pairs(balance)]))
+
+
+@command(app, "show")
+async def show(office: Office, company: CompanyArgument) -> Answer:
+    """Show a company's balances."""
+    async with office.connection() as connection:
+        owner = await access.find_company(connection, company)
+        balances = await store.balances(connection, owner.id)
+    view = table(
+        ["state", "currency", ">balance", ">held", ">available"],
+        [(balance.state.word, balance.currency, *_amounts(balance)) for balance in balances],
+        empty=f"{owner.name} has no money yet.",
+    )
+    return Answer([_document(balance) for balance in balances], view)
+
+
+@command(app, "statement")
+async def statement(
+    office: Office,
+    company: CompanyArgument,
+    currency: Currency,
+    state: StateOption = StateWord.LIVE,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many movements.")] = 50,
+    before: Annotated[int | None, typer.Option(help="Go on below this number.")] = None,
+) -> Answer:
+    """List a wallet's movements, newest first."""
+    async with office.connection() as connection:
+        owner = await access.find_company(connection, company)
+        balance = await _balance(connection, owner.id, currency, state.state)
+        if balance is None:
+            raise Refused(f"{owner.name} has no {state} wallet in {currency}")
+        lines = await store.statement(connection, balance.wallet_id, before=before, limit=limit)
+        with_orders = any(line.order_id is not None for line in lines)
+        names = await office.identifiers(connection) if with_orders else None
+    rows = [_movement(line, currency, names) for line in lines]
+    view = table(
+        [">no", "when", "what", ">amount", ">balance", "~for"],
+        [
+            (
+                row["number"],
+                row["at"],
+                row["kind"],
+                row["amount"],
+                row["balance"],
+                row["trx"] or row["reference"],
+            )
+            for row in rows
+        ],
+        empty="No movements.",
+    )
+    return Answer(rows, view)
+
+
+async def _balance(connection: Connection, company_id: int, currency: str, state: State) -> Balance | None:
+    balances = await store.balances(connection, company_id, state)
+    return next((balance for balance in balances if balance.currency == currency), None)
+
+
+async def _tell_topped_up(
+    tx: Connection, company_id: int, state: State, money: Money, balance: Balance, reference: str
+) -> None:
+    data = {
+        "currency": money.currency,
+        "amount": str(money.decimal()),
+        "balance": str(decimal(balance.balance_minor, money.currency)),
+        "reference": reference,
+    }
+    await log.append(tx, log.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)
+
+
+def _amounts(balance: Balance) -> tuple[Any, Any, Any]:
+    held_minor = balance.held_minor
+    minors = (balance.balance_minor, held_minor, balance.balance_minor - held_minor)
+    whole, held, available = (decimal(minor, balance.currency) for minor in minors)
+    return whole, held, available
+
+
+def _pairs(balance: Balance) -> list[tuple[str, object]]:
+    whole, held, _ = _amounts(balance)
+    return [("state", balance.state.word), ("balance", f"{whole} {balance.currency}"), ("held", held)]
+
+
+def _document(balance: Balance) -> dict[str, Any]:
+    whole, held, available = _amounts(balance)
+    return {
+        "state": balance.state.word,
+        "currency": balance.currency,
+        "balance": whole,
+        "held": held,
+        "available": available,
+    }
+
+
+def _movement(line: StatementLine, currency: str, names: Identifiers | None) -> dict[str, Any]:
+    return {
+        "number": line.seq,
+        "at": line.at,
+        "kind": line.kind.word,
+        "amount": decimal(line.amount_minor, currency),
+        "hold": decimal(line.hold_minor, currency),
+        "balance": decimal(line.balance_after_minor, currency),
+        "held": decimal(line.held_after_minor, currency),
+        "trx": names.trx(line.order_id) if names is not None and line.order_id is not None else None,
+        "reference": line.reference,
+    }

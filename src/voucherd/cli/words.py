@@ -1,0 +1,72 @@
+"""The words of the command line: how states, durations, dates and amounts are written."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from voucherd.catalogue.texts import read_amount
+from voucherd.ids import State
+from voucherd.money import DIGITS, Money, digits
+from voucherd.vault.lines import read_expiry
+
+_DURATION: Final = re.compile(r"([0-9]{1,6})([smhd])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class StateWord(StrEnum):
+    """Live or sandbox, as they are written."""
+
+    LIVE = "live"
+    SANDBOX = "sandbox"
+
+    @property
+    def state(self) -> State:
+        """The state that the word names."""
+        return State.SANDBOX if self is StateWord.SANDBOX else State.LIVE
+
+
+StateOption: TypeAlias = Annotated[StateWord, typer.Option("--state", help="Real money, or play money.")]
+CompanyArgument: TypeAlias = Annotated[str, typer.Argument(metavar="COMPANY", help="The company's name.")]
+
+
+def read_duration(text: str) -> timedelta:
+    """The span in a text such as 30m, 24h or 7d."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not a duration such as 30m, 24h or 7d")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def read_moment(text: str) -> datetime:
+    """The moment in an ISO date (its end, UTC) or date-time."""
+    moment = read_expiry(text.strip())
+    if moment is None:
+        raise typer.BadParameter(f"{text!r} is not a date such as 2027-12-31")
+    return moment
+
+
+def read_currency(text: str) -> str:
+    """The ISO 4217 code, in capitals."""
+    code = text.strip().upper()
+    if code not in DIGITS:
+        raise typer.BadParameter(f"{text!r} is not a currency code of ISO 4217")
+    return code
+
+
+def read_money(field: str, text: str) -> Money:
+    """The amount in a text such as "48.10 EUR"."""
+    try:
+        return read_amount(field, text)
+    except ValueError as unreadable:
+        raise typer.BadParameter(str(unreadable)) from None
+
+
+def decimal(minor: int, currency: str) -> Decimal:
+    """The amount as the wire writes it: a number with the currency's digits (OP-07)."""
+    return Decimal(minor).scaleb(-digits(currency))
