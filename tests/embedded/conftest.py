@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.embedded.witness import Neighbour, roomy_folder
 
+from tests.embedded.witness import Neighbour, roomy_folder
 from voucherd.embedded import place, processes, running, stop_now
 
 

@@ -1,6 +1,7 @@
 """Another voucherd, for the tests: uses a data folder until its input ends or a signal comes."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from voucherd.embedded import EmbeddedError, place, running, shutdown_signals
 def main(data: str, system_root: str, kind: str, uid: str = "") -> int:
     """Prints the address when the server is ready, and leaves at the next line."""
     place.SYSTEM_ROOT = Path(system_root)
+    # A test run in the background ignores Ctrl-C, and its children would do so, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if uid:
         # Everything is imported by now: an ordinary user may be unable to read the interpreter's folder.
         os.setgroups([])

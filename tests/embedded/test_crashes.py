@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.embedded.witness import WAIT_S_MAX, Neighbour, is_running, kill_server, postmaster, query
 
-from voucherd.embedded import place, processes, running
+from tests.embedded.witness import WAIT_S_MAX, Neighbour, is_running, kill_server, postmaster, query
+from voucherd.embedded import EmbeddedError, place, processes, running, stop_now
 
 
 def test_a_killed_owners_server_is_adopted_and_not_started_twice(made: Path) -> None:
@@ -38,12 +38,14 @@ def test_an_orphan_with_other_settings_is_started_anew(made: Path) -> None:
 
 
 def test_a_server_found_stopping_is_waited_for_and_started_again(made: Path) -> None:
-    """A start right after somebody else's stop gets a fresh server and not a closing one."""
+    """A start during somebody else's stop gets a fresh server and not a closing one."""
     owner = Neighbour(made)
     owner.address()
     before = postmaster(made)
     owner.killed()
     os.kill(before, signal.SIGINT)
+    cluster = made / "postgres" / "cluster"
+    assert processes.wait_until(lambda: not _is_ready(cluster), wait_s_max=WAIT_S_MAX)
     with running(made, exclusive=True) as address:
         assert postmaster(made) != before
         assert query(address, "SELECT 1") == 1
@@ -84,6 +86,7 @@ def test_a_stuck_child_of_a_killed_postmaster_does_not_block_the_next_start(made
     owner.killed()
     os.kill(stuck, signal.SIGSTOP)
     os.kill(before, signal.SIGKILL)
+    assert processes.wait_until(lambda: not processes.is_postmaster(before, settled), wait_s_max=WAIT_S_MAX)
     with running(made, exclusive=True) as address:
         assert query(address, "SELECT 1") == 1
         assert stuck not in processes.orphans(settled)
@@ -126,6 +129,32 @@ def test_a_copy_of_a_running_folder_does_not_adopt_the_originals_server(made: Pa
     assert owner.leave() == 0
 
 
+def test_a_server_that_cannot_be_seen_is_neither_doubled_nor_disturbed(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another container its processes are invisible, but its socket answers: that is an error."""
+    owner = Neighbour(made)
+    address = owner.address()
+    written = (made / "postgres" / "cluster" / "postmaster.pid").read_bytes()
+    with monkeypatch.context() as blind:
+        blind.setattr(processes, "_describe", lambda pid: None)
+        with pytest.raises(EmbeddedError, match="cannot be seen from here"), running(made, exclusive=False):
+            pytest.fail("it started")
+    assert (made / "postgres" / "cluster" / "postmaster.pid").read_bytes() == written
+    assert query(address, "SELECT 1") == 1
+    assert owner.leave() == 0
+
+
+def test_a_server_interrupted_before_it_wrote_its_file_is_ended_too(made: Path) -> None:
+    """Without a file nothing points to the process; it is known by its account and command line."""
+    owner = Neighbour(made)
+    owner.address()
+    owner.killed()
+    (made / "postgres" / "cluster" / "postmaster.pid").unlink()
+    stop_now(made)
+    assert not is_running(made)
+
+
 @pytest.mark.parametrize("after_s", [0.2, 0.4, 0.6])
 def test_a_first_start_that_is_killed_half_way_leaves_a_startable_folder(data: Path, after_s: float) -> None:
     """The database is made under another name, so it is whole or not there; leftovers are removed."""
@@ -165,6 +194,11 @@ def test_a_folder_renamed_under_its_orphan_is_still_recognised(made: Path, base:
         assert query(address, "SELECT 1") == 1
     assert not processes.is_postmaster(before, place.settle(moved))
     moved.rename(made)
+
+
+def _is_ready(cluster: Path) -> bool:
+    written = processes.read_pid_file(cluster)
+    return written is not None and written.status == "ready"
 
 
 def _answers(address: str) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from tests.embedded.witness import WAIT_S_MAX, Neighbour, is_running, postmaster, query
 
+from tests.embedded.witness import WAIT_S_MAX, Neighbour, is_running, postmaster, query
 from voucherd.embedded import running, shutdown_signals
 
 

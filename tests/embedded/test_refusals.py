@@ -8,8 +8,8 @@ from typing import IO
 
 import asyncpg
 import pytest
-from tests.embedded.witness import is_running, needs_root, query
 
+from tests.embedded.witness import is_running, needs_root, query
 from voucherd.embedded import EmbeddedError, place, running, serverlog, sockets, tuning
 
 Mount = Callable[..., Path]

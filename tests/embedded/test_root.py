@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.embedded.witness import Neighbour, is_running, needs_root, postmaster, query
 
+from tests.embedded.witness import Neighbour, is_running, needs_root, postmaster, query
 from voucherd.embedded import EmbeddedError, binaries, place, processes, programs, running
 from voucherd.embedded.account import PRIVATE_IDS, private
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from tests.embedded.witness import Neighbour, is_running, postmaster, query
 
+from tests.embedded.witness import Neighbour, is_running, postmaster, query
 from voucherd.embedded import (
     AlreadyRunning,
     EmbeddedError,

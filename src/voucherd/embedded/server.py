@@ -61,21 +61,19 @@ class EmbeddedPostgres:
         cluster.take_back(self.place)
         self.place.password()
         found = self.found()
-        if found is not None and (
-            found.status == "stopping" or (alone and self._is_set_otherwise(found, programs))
-        ):
+        if found is not None and alone and self._is_set_otherwise(found, programs):
             self.stop()
             found = None
-        if found is None:
+        if found is None or not self._adopt(found.pid):
             self._clear_the_way()
             self._launch(programs)
-        else:
-            self._wait_until_ready(found.pid, None, serverlog.size(self.place))
 
     def stop(self) -> bool:
         """Stops the server as cleanly as it lets itself be stopped; False if none was running."""
         found = self.found()
         if found is None:
+            # One that was interrupted at its very start has written nothing about itself yet.
+            self._dismiss_orphans()
             return False
         for number, wait_s_max in STOPS:
             processes.send(found.pid, number, self._is_ours)
@@ -83,6 +81,16 @@ class EmbeddedPostgres:
                 sockets.clear(self.place, found.sockets)
                 return True
         raise EmbeddedError(f"the database on {self.place.data} (pid {found.pid}) does not stop")
+
+    def _adopt(self, pid: int) -> bool:
+        """Whether a server that was found is ready; False once it is gone, as one that was stopping is."""
+
+        def is_settled() -> bool:
+            return self._is_ready(pid) or not self._is_ours(pid)
+
+        if not processes.wait_until(is_settled, wait_s_max=START_S_MAX):
+            raise EmbeddedError(f"the database on {self.place.data} (pid {pid}) does not get ready")
+        return self._is_ready(pid)
 
     def _launch(self, programs: Path) -> None:
         serverlog.trim(self.place)
@@ -92,20 +100,16 @@ class EmbeddedPostgres:
             child = self.place.account.spawn(arguments, log=log)
         processes.keep(child)
         try:
-            self._wait_until_ready(child.pid, child, offset)
+            self._wait_until_ready(child, offset)
         except BaseException:
             # Ctrl-C during the start, too, leaves no server behind.
             self._abandon(child)
             raise
 
-    def _wait_until_ready(self, pid: int, child: subprocess.Popen[bytes] | None, offset: int) -> None:
+    def _wait_until_ready(self, child: subprocess.Popen[bytes], offset: int) -> None:
         deadline_s = time.monotonic() + START_S_MAX
-        while True:
-            written = processes.read_pid_file(self.place.cluster)
-            if written is not None and written.pid == pid and written.status == "ready":
-                return
-            gone = not self._is_ours(pid) if child is None else child.poll() is not None
-            if gone:
+        while not self._is_ready(child.pid):
+            if child.poll() is not None:
                 why = serverlog.reason(self.place, serverlog.since(self.place, offset))
                 raise EmbeddedError(
                     f"the database on {self.place.data} does not start: {why} (see {self.place.log})"
@@ -115,6 +119,10 @@ class EmbeddedPostgres:
                     f"the database on {self.place.data} is not ready after {START_S_MAX:.0f} s"
                 )
             time.sleep(START_POLL_S)
+
+    def _is_ready(self, pid: int) -> bool:
+        written = processes.read_pid_file(self.place.cluster)
+        return written is not None and written.pid == pid and written.status == "ready"
 
     def _abandon(self, child: subprocess.Popen[bytes]) -> None:
         for number, wait_s_max in STOPS:
@@ -126,21 +134,22 @@ class EmbeddedPostgres:
     def _clear_the_way(self) -> None:
         """Removes what a killed server has left behind, and nothing that is not ours."""
         path = self.place.cluster / "postmaster.pid"
-        folders = {self.place.home / "run"}
+        written = processes.read_pid_file(self.place.cluster)
         if path.exists():
             self._dismiss_orphans()
-            written = processes.read_pid_file(self.place.cluster)
-            if written is None:
-                # PostgreSQL refuses half a file, and there is nothing in it to protect.
-                path.unlink()
-            else:
-                if written.is_about(self.place.cluster):
-                    folders.add(written.sockets)
-                self._disown_pid_file(path)
+        folders = {self.place.home / "run"}
+        if written is not None and written.is_about(self.place.cluster):
+            folders.add(written.sockets)
+        # Nothing is touched before this question: a server takes its file's loss as an order to end.
         if any(sockets.answers(folder) for folder in folders):
             raise EmbeddedError(
                 f"a server that cannot be seen from here (in a container?) uses {self.place.data}"
             )
+        if written is not None:
+            self._disown_pid_file(path)
+        else:
+            # PostgreSQL refuses half a file, and there is nothing in it to protect.
+            path.unlink(missing_ok=True)
         for folder in folders:
             sockets.clear(self.place, folder)
 

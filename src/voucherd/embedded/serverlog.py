@@ -33,7 +33,7 @@ def trim(place: Place) -> None:
     if size(place) <= LOG_BYTES_MAX:
         return
     with place.log.open("rb") as log:
-        log.seek(-KEPT_BYTES, os.SEEK_END)
+        log.seek(max(0, size(place) - KEPT_BYTES))
         kept = log.read(KEPT_BYTES)
     place.log.with_suffix(".log.old").write_bytes(kept)
     os.truncate(place.log, 0)
