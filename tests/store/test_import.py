@@ -99,6 +99,7 @@ async def stock(pool: Pool, master: bytes) -> Stock:
     [
         "code,serial,expires\nA-1,S1,\nB-2,,\n",
         "A-1,S1\nB-2\n",
+        "\n\ncode,serial\nA-1,S1\nB-2\n",
         "\ufeffCode, Serial\r\n A-1 , S1 \r\n\r\nB-2,\r\n",
         "serial,expires,code\nS1,,A-1\n,,B-2",
         '"code","serial"\n"A-1","S1"\n"B-2",""\n',
@@ -311,6 +312,7 @@ async def test_all_bad_lines_are_counted_and_the_first_hundred_told(
         ("A;S1\nB;S2\n", "separated by commas"),
         ("code,pin\nA,1\n", "column 2 must be one of code, serial, expires"),
         ("code,code\nA,1\n", "column 2 must be one of"),
+        ("voucher,serial\nA,1\n", "the header has no column `code`"),
         (
             "".join(f"C{n},,2090-01-01T00:{n // 60:02}:{n % 60:02}\n" for n in range(1001)),
             "different expiries",

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import BinaryIO, Final, TypeAlias
 
 import asyncpg
@@ -142,7 +143,7 @@ class _Reader:
     async def settle(self) -> None:
         """Wait for a read that was begun: nobody may use the caller's stream when we are done with it."""
         if self._reading is not None:
-            await asyncio.wait([self._reading])
+            await asyncio.gather(self._reading, return_exceptions=True)
 
 
 class _Intake:
@@ -174,7 +175,7 @@ class _Intake:
                     meanwhile()
                     await store.add_codes(self._tx, records)
             except asyncpg.UniqueViolationError:
-                # Most files are all new, and a look costs a fifth of an import: it waits for the first double.
+                # Most files are all new, and a look costs 2 µs a code: it waits for the first double.
                 self._look_first = True
             else:
                 self._lots = lots
@@ -227,13 +228,12 @@ async def append_codes(
         async with tx.transaction():
             opened = await store.open_lots(tx, terms, [expires], key_version=sealer.version)
             lot_id = opened[expires]
-            await store.add_codes(
-                tx,
-                [
-                    (lot_id, seq, sealer.seal(lot_id, seq, code.strip(), serial.strip()), blinds[seq])
-                    for seq, (code, serial) in enumerate(codes)
-                ],
-            )
+            rows = [
+                (lot_id, seq, sealer.seal(lot_id, seq, code.strip(), serial.strip()), blinds[seq])
+                for seq, (code, serial) in enumerate(codes)
+            ]
+            # In one order everywhere, so that two purchases with the same codes can't deadlock.
+            await store.add_codes(tx, sorted(rows, key=itemgetter(3)))
             await store.resize_lots(tx, {lot_id: len(codes)})
     except asyncpg.UniqueViolationError:
         await _refuse_known(tx, blinds)

@@ -57,6 +57,7 @@ class CodeFile:
         self._stream = stream
         self._blind = blind
         self._now = now
+        self._begun = False
         self._places = (0, 1, 2)
         self._width = len(COLUMNS)
         self._expiries: dict[str, datetime | None] = {"": None}
@@ -98,7 +99,7 @@ class CodeFile:
     def _entry(self, raw: bytes) -> Entry | None:
         """What the line says; None for an empty one and for the header."""
         cells = _cells(raw if self.line > 1 else raw.removeprefix(codecs.BOM_UTF8))
-        if not cells or (self.line == 1 and self._is_header(cells)):
+        if not cells or (not self._begun and self._is_header(cells)):
             return None
         if len(cells) > self._width:
             raise _LineRefused(f"more than {self._width} columns")
@@ -119,18 +120,23 @@ class CodeFile:
         return code, serial, self._expiry(cells[expires_at].strip()) if expires_at < width else None
 
     def _is_header(self, cells: list[str]) -> bool:
-        """Whether the first line names the columns; if it does, they are read by these names."""
+        """Whether the first line with text names the columns; if it does, they are read by these names."""
+        self._begun = True
         names = [cell.strip().lower() for cell in cells]
+        # Codes taken by mistake can't be taken back, so a doubtful file is refused as a whole.
         if len(names) == 1 and ";" in names[0]:
-            # Codes taken by mistake can't be taken back, so a doubtful file is refused as a whole.
             raise FileRefused(
-                "line 1: columns must be separated by commas (a `code` header allows semicolons)"
+                f"line {self.line}: columns must be separated by commas (a `code` header allows semicolons)"
             )
-        if "code" not in names:
+        if not set(names) & set(COLUMNS):
             return False
+        if "code" not in names:
+            raise FileRefused(f"line {self.line}: the header has no column `code`")
         for column, name in enumerate(names, start=1):
             if name not in COLUMNS or names.index(name) != column - 1:
-                raise FileRefused(f"line 1: column {column} must be one of {', '.join(COLUMNS)}, each once")
+                raise FileRefused(
+                    f"line {self.line}: column {column} must be one of {', '.join(COLUMNS)}, each once"
+                )
         code_at, serial_at, expires_at = (names.index(name) if name in names else _ABSENT for name in COLUMNS)
         self._places = (code_at, serial_at, expires_at)
         self._width = len(names)

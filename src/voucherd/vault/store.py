@@ -125,12 +125,13 @@ class LotBook:
     async def lots(self, conn: Connection, lot_ids: Iterable[int]) -> dict[int, LotInfo]:
         """The facts of these lots; a KeyError for one that does not exist."""
         wanted = set(lot_ids)
-        missing = wanted - self._kept.keys()
-        fetched = await _fetch_lots(conn, missing) if missing else {}
-        found = {lot_id: fetched[lot_id] if lot_id in missing else self._kept[lot_id] for lot_id in wanted}
-        self._kept.update(fetched)
-        while len(self._kept) > self._kept_max:
-            self._kept.popitem(last=False)
+        found = {lot_id: self._kept[lot_id] for lot_id in wanted & self._kept.keys()}
+        if missing := wanted - found.keys():
+            fetched = await _fetch_lots(conn, missing)
+            found |= {lot_id: fetched[lot_id] for lot_id in missing}
+            self._kept.update(fetched)
+            while len(self._kept) > self._kept_max:
+                self._kept.popitem(last=False)
         return found
 
 
