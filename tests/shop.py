@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from voucherd.audit import audit
 
 from voucherd.access import store as access
 from voucherd.access.companies import CompanyDraft
 from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, Scope
+from voucherd.api.asgi import AsgiApp
 from voucherd.api.server import service
+from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.texts import read_face, read_selling
@@ -50,9 +53,12 @@ class Company:
 class Shop:
     """Everything a scenario needs, each as one verb."""
 
-    def __init__(self, pool: Pool, client: httpx.AsyncClient, settings: Settings, master: bytes) -> None:
+    def __init__(
+        self, pool: Pool, client: httpx.AsyncClient, settings: Settings, master: bytes, app: AsgiApp
+    ) -> None:
         self.pool = pool
         self.client = client
+        self.app = app
         self.settings = settings
         self.sealer = Sealer(master)
         self.ids = Identifiers(master)
@@ -278,6 +284,47 @@ class Shop:
         assert response.status_code == 200, response.text
         return dict(response.json())
 
+    async def until(
+        self,
+        company: Company,
+        trx: str,
+        arrived: Callable[[dict[str, Any]], bool],
+        *,
+        seconds: float = 10.0,
+        state: State = State.LIVE,
+    ) -> dict[str, Any]:
+        """The order, found again and again until it is as it should be."""
+        ends_at = time.monotonic() + seconds
+        while True:
+            order = await self.find(company, trx, state=state)
+            if arrived(order):
+                return order
+            assert time.monotonic() < ends_at, f"still {order['orderStatus']} after {seconds} s"
+            await asyncio.sleep(0.02)
+
+    async def until_status(self, company: Company, trx: str, status: str, **options: Any) -> dict[str, Any]:
+        """The order, once it has that status."""
+        return await self.until(company, trx, lambda order: order["orderStatus"] == status, **options)
+
+    # ── what happened ─────────────────────────────────────────────────────────────────────────────────
+
+    async def events(self, trx: str) -> list[str]:
+        """What happened to an order, oldest first; its events are counted without a gap from 1."""
+        rows = await self.pool.fetch(
+            "SELECT type, seq FROM event WHERE order_id = $1 ORDER BY seq, id", self.ids.order_id(trx)
+        )
+        assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+        return [row["type"] for row in rows]
+
+    async def left(self, slug: str) -> int:
+        """How many live codes of a product are on the shelf."""
+        return int(
+            await self.pool.fetchval(
+                "SELECT coalesce(sum(size - cursor), 0) FROM lot WHERE product_id = $1 AND state = 0",
+                self.products[slug].product_id,
+            )
+        )
+
     # ── what must hold in the end ─────────────────────────────────────────────────────────────────────
 
     async def assert_books_balance(self) -> None:
@@ -285,6 +332,15 @@ class Shop:
         async with self.pool.acquire() as conn:
             findings = await audit(conn, self.sealer)
         assert not findings, findings
+
+    async def assert_refused(self, call: Awaitable[httpx.Response], status: int, text: str) -> httpx.Response:
+        """The call is refused in exactly these words, and not a row is different afterwards."""
+        before = await self.snapshot()
+        response = await call
+        assert (response.status_code, response.text) == (status, text)
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
+        assert await self.snapshot() == before
+        return response
 
     async def snapshot(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows of all tables that a refusal must leave alone."""
@@ -309,4 +365,4 @@ async def open_shop(
             transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=60
         ) as client,
     ):
-        yield Shop(pool, client, chosen, master)
+        yield Shop(pool, client, chosen, master, app)

@@ -16,3 +16,10 @@ async def shop(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[S
     """A running shop with a worker, on a schema of this test's own."""
     async with open_shop(pool, database_url, tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+async def quiet_shop(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
+    """A shop without a worker: nothing happens in it that the test does not do."""
+    async with open_shop(pool, database_url, tmp_path, with_worker=False) as opened:
+        yield opened
