@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 RATE_DIGITS: Final = 8
@@ -89,20 +90,27 @@ class Money:
         return f"{plain(self.minor, digits(self.currency))} {self.currency}"
 
 
+_AMOUNT: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+
+
 def to_minor(amount: str | Decimal, currency: str) -> int:
     """The amount in minor units, refused if it can't be said exactly in them."""
     places = digits(currency)
-    try:
-        value = Decimal(amount)
-        scaled = value.scaleb(places)
-        whole = int(scaled)
-    except (InvalidOperation, ValueError, OverflowError):
-        raise BadAmount(f"{str(amount)[:40]!r} is not an amount") from None
-    if whole != scaled:
-        raise BadAmount(f"{amount} has more than {places} digits after the point, which {currency} does not have")
-    if abs(whole) > MINOR_MAX:
-        raise BadAmount(f"{str(amount)[:40]} is too large")
-    return whole
+    # Written out plainly: an exponent such as 1e999999 would take minutes to become an integer.
+    if isinstance(amount, Decimal) and (not amount.is_finite() or not -21 < amount.adjusted() < 20):
+        amount = "0" if amount.is_finite() and not amount else str(amount)
+    text = f"{amount:f}" if isinstance(amount, Decimal) else amount
+    if not _AMOUNT.fullmatch(text):
+        raise BadAmount(f"{text[:40]!r} is not an amount")
+    whole, _, fraction = text.partition(".")
+    if fraction[places:].strip("0"):
+        raise BadAmount(
+            f"{text} has more than {places} digits after the point, which {currency} does not have"
+        )
+    minor = int(whole + fraction[:places].ljust(places, "0"))
+    if abs(minor) > MINOR_MAX:
+        raise BadAmount(f"{text} is too large")
+    return minor
 
 
 def plain(minor: int, places: int) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 import uvicorn
 
+from voucherd import logs
 from voucherd.access.gatekeeper import Gatekeeper
 from voucherd.api.app import Api
 from voucherd.api.asgi import AsgiApp
@@ -91,6 +92,7 @@ async def run(
     settings: Settings, database_url: str, *, with_worker: bool, on_ready: Callable[[str], None]
 ) -> None:
     """Serve until SIGINT or SIGTERM; `on_ready` gets the base address once calls are answered."""
+    logs.configure(settings.log_level, settings.log_format)
     listener = listen(settings)
     try:
         settings = settings.listening_on(listener.getsockname()[1])

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+import structlog
 from msgspec import Struct
 
 from voucherd.catalogue.cache import VersionCache
@@ -27,8 +28,10 @@ from voucherd.orders.states import Status
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
 from voucherd.vault import store as vault
-from voucherd.vault.seal import Sealer
-from voucherd.vault.store import LotInfo
+from voucherd.vault.seal import SealBroken, Sealer
+from voucherd.vault.store import LotInfo, VaultHole
+
+logger = structlog.get_logger(__name__)
 
 INLINE_LINES_MAX: Final = 500
 """Orders up to this many lines get their codes with the batch; larger ones are streamed in pieces of it."""
@@ -46,6 +49,14 @@ class Answer(Struct, frozen=True):
     codes: Codes | None
     lots: dict[int, LotInfo]
     """The facts of every lot that the order was offered or delivered from."""
+
+
+class CodesUnreadable(Exception):
+    """An order whose codes can't be opened: the vault was tampered with, or its key is another one."""
+
+
+Reply: TypeAlias = Answer | Refusal | CodesUnreadable
+"""What a batch says to each of its calls."""
 
 
 class _Find(Struct, frozen=True):
@@ -71,10 +82,10 @@ class Desk:
         )
         self.watch = Watch(pool)
         limit = settings.waiting_calls_max
-        self.creates: Gate[Create, Answer | Refusal] = Gate(self._create, waiting_max=limit)
-        self.confirms: Gate[Finalise, Answer | Refusal] = Gate(self._finalise, waiting_max=limit)
-        self.cancels: Gate[Cancel, Answer | Refusal] = Gate(self._cancel, waiting_max=limit)
-        self.finds: Gate[_Find, Answer | Refusal] = Gate(self._find, waiting_max=limit)
+        self.creates: Gate[Create, Reply] = Gate(self._create, waiting_max=limit)
+        self.confirms: Gate[Finalise, Reply] = Gate(self._finalise, waiting_max=limit)
+        self.cancels: Gate[Cancel, Reply] = Gate(self._cancel, waiting_max=limit)
+        self.finds: Gate[_Find, Reply] = Gate(self._find, waiting_max=limit)
 
     @property
     def gates(self) -> dict[str, Gate[Any, Any]]:
@@ -140,7 +151,7 @@ class Desk:
         """Delete an order that is not confirmed, or cancel and refund what is undelivered."""
         return _granted(await self.cancels.submit(command.company_id, command))
 
-    async def _create(self, commands: Sequence[Create]) -> list[Answer | Refusal]:
+    async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
             answers = await create(
                 conn,
@@ -152,14 +163,14 @@ class Desk:
             )
             return await self._with_codes(conn, answers)
 
-    async def _finalise(self, commands: Sequence[Finalise]) -> list[Answer | Refusal]:
+    async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._rule(
             [command.order_id for command in commands],
             lambda facts: decide.finalise(facts, commands),
             with_outcomes=False,
         )
 
-    async def _cancel(self, commands: Sequence[Cancel]) -> list[Answer | Refusal]:
+    async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
         answers = await self._rule(
             [command.order_id for command in commands],
             lambda facts: decide.cancel(facts, commands),
@@ -172,7 +183,7 @@ class Desk:
 
     async def _rule(
         self, order_ids: Sequence[int | None], decision: Callable[[Facts], Ruling], *, with_outcomes: bool
-    ) -> list[Answer | Refusal]:
+    ) -> list[Reply]:
         """Load, decide, store: one transaction. The codes are read after it, for the orders that got any."""
         known = {order_id for order_id in order_ids if order_id is not None}
         async with self._pool.acquire() as conn:
@@ -184,7 +195,7 @@ class Desk:
                 await store.save(conn, ruling)
             return await self._with_codes(conn, ruling.answers)
 
-    async def _find(self, wanted: Sequence[_Find]) -> list[Answer | Refusal]:
+    async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         known = list({find.order_id for find in wanted if find.order_id is not None})
         async with self._pool.acquire() as conn:
             orders = await store.read(conn, known, self._versions)
@@ -202,23 +213,37 @@ class Desk:
                     found.append(order)
             return await self._with_codes(conn, found)
 
-    async def _with_codes(
-        self, conn: Connection, answers: Sequence[Order | Refusal]
-    ) -> list[Answer | Refusal]:
+    async def _with_codes(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
         """The orders with their codes and the facts of their lots: two reads for all of them."""
         orders = [answer for answer in answers if isinstance(answer, Order)]
-        ranges = [r for order in orders if order.lines <= INLINE_LINES_MAX for r in delivered_ranges(order)]
-        codes = iter(await vault.read_codes(conn, self._sealer, ranges) if ranges else [])
         lots = await self._lots.lots(conn, {lot_id for order in orders for lot_id in lots_of(order)})
-        opened: list[Answer | Refusal] = []
-        for answer in answers:
-            if isinstance(answer, Refusal):
-                opened.append(answer)
-            elif answer.lines > INLINE_LINES_MAX:
-                opened.append(Answer(answer, None, lots))
-            else:
-                opened.append(Answer(answer, [next(codes) for _ in delivered_ranges(answer)], lots))
-        return opened
+        small = [order for order in orders if order.lines <= INLINE_LINES_MAX]
+        try:
+            opened = await self._read_codes(conn, small)
+        except (VaultHole, SealBroken):
+            # One order whose codes can't be read must not take the answer from its neighbours.
+            return [await self._alone(conn, answer, lots) for answer in answers]
+        return [
+            Answer(answer, opened.get(answer.id), lots) if isinstance(answer, Order) else answer
+            for answer in answers
+        ]
+
+    async def _alone(self, conn: Connection, answer: Order | Refusal, lots: dict[int, LotInfo]) -> Reply:
+        if isinstance(answer, Refusal):
+            return answer
+        try:
+            opened = await self._read_codes(conn, [answer] if answer.lines <= INLINE_LINES_MAX else [])
+        except (VaultHole, SealBroken) as broken:
+            logger.error("codes_unreadable", order_id=answer.id, error=str(broken))
+            return CodesUnreadable(answer.id)
+        return Answer(answer, opened.get(answer.id), lots)
+
+    async def _read_codes(self, conn: Connection, orders: Sequence[Order]) -> dict[int, Codes]:
+        """The codes of these orders in one read, by order."""
+        ranges = {order.id: delivered_ranges(order) for order in orders}
+        wanted = [one for found in ranges.values() for one in found]
+        codes = iter(await vault.read_codes(conn, self._sealer, wanted) if wanted else ())
+        return {order_id: [next(codes) for _ in found] for order_id, found in ranges.items()}
 
     async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
         """The codes of these (lot, from, to) ranges, for an answer that is streamed."""
@@ -241,7 +266,7 @@ def lots_of(order: Order) -> list[int]:
     return offered + [outcome.lot_id for outcome in order.outcomes if outcome.lot_id is not None]
 
 
-def _granted(answer: Answer | Refusal) -> Answer:
-    if isinstance(answer, Refusal):
-        raise answer
-    return answer
+def _granted(reply: Reply) -> Answer:
+    if isinstance(reply, Answer):
+        return reply
+    raise reply
