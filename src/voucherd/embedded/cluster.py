@@ -25,7 +25,7 @@ ALTER ROLE postgres PASSWORD NULL
 """
 
 
-def create(place: Place, programs: Path) -> None:
+def create(place: Place, programs: Path, *, sync: bool) -> None:
     """Makes the cluster; the caller holds the gate."""
     _remove_half_made(place)
     half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=place.home))
@@ -35,8 +35,10 @@ def create(place: Place, programs: Path) -> None:
             os.chown(half, 0, place.account.gid)
             half.chmod(0o710)
         _initialise(place, half, programs)
-        owner = (place.account.uid, place.account.gid) if place.account.switches else None
-        durable.sync_tree(half / "cluster", owner)
+        if place.account.switches:
+            durable.give_tree(half / "cluster", (place.account.uid, place.account.gid))
+        if sync:
+            durable.sync_tree(half / "cluster")
         (half / "cluster").rename(place.cluster)
         durable.sync(place.home)
     finally:
@@ -46,7 +48,7 @@ def create(place: Place, programs: Path) -> None:
 def take_back(place: Place) -> None:
     """Gives a cluster that root has copied in, and so owns, to the server's account."""
     if account.is_root() and place.cluster.stat().st_uid == 0:
-        durable.sync_tree(place.cluster, (place.account.uid, place.account.gid))
+        durable.give_tree(place.cluster, (place.account.uid, place.account.gid))
 
 
 def _initialise(place: Place, half: Path, programs: Path) -> None:

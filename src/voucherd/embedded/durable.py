@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -44,11 +45,21 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def sync_tree(root: Path, owner: tuple[int, int] | None = None) -> None:
-    """Everything under `root` is on the disk, and belongs to `owner` if one is given."""
+def sync_tree(root: Path) -> None:
+    """Everything under `root` is on the disk."""
+    for path in _tree(root):
+        if not path.is_symlink():
+            sync(path)
+
+
+def give_tree(root: Path, owner: tuple[int, int]) -> None:
+    """Everything under `root` belongs to this user and group."""
+    for path in _tree(root):
+        os.chown(path, *owner, follow_symlinks=False)
+
+
+def _tree(root: Path) -> Iterator[Path]:
+    # The root comes last: as long as it has not changed hands or been synced, the work is not done.
     for folder, _, names in os.walk(root, topdown=False):
-        for path in [*(Path(folder) / name for name in names), Path(folder)]:
-            if owner is not None:
-                os.chown(path, *owner, follow_symlinks=False)
-            if not path.is_symlink():
-                sync(path)
+        yield from (Path(folder) / name for name in names)
+        yield Path(folder)

@@ -57,7 +57,7 @@ class EmbeddedPostgres:
         self.place.check()
         programs = binaries_for(self.place.account, place.SYSTEM_ROOT)
         if not self.place.cluster.exists():
-            cluster.create(self.place, programs)
+            cluster.create(self.place, programs, sync=not self._throwaway)
         cluster.take_back(self.place)
         self.place.password()
         found = self.found()
