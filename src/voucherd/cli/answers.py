@@ -39,7 +39,8 @@ def show(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(_encoder.encode(answer.document).decode() + "\n")
     else:
-        screen().print(answer.view)
+        # Plain text is printed as it is: a command to copy must not be broken where the window ends.
+        screen().print(answer.view, soft_wrap=isinstance(answer.view, str))
     sys.stdout.flush()
 
 

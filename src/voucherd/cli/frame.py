@@ -11,6 +11,7 @@ from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
 
 import asyncpg
 import typer
+import uvloop
 
 from voucherd.cli.answers import Answer, Refused, show
 from voucherd.cli.office import Office
@@ -75,8 +76,9 @@ def _run(
         office = Office(flags, as_json=as_json)
         for warning in office.settings.warnings:
             sys.stderr.write(f"voucherd: warning: {warning}\n")
-        with shutdown_signals():
-            answer = asyncio.run(handler(office, **arguments))
+        # Not asyncio.run: Python 3.11's can't be told which loop to use.
+        with shutdown_signals(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            answer = runner.run(handler(office, **arguments))
     except Refused as refused:
         if refused.report is not None:
             show(refused.report, as_json=as_json)

@@ -11,7 +11,7 @@ from voucherd.cli.answers import Answer, Refused, record, table
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, decimal, read_currency, read_money
-from voucherd.db import Connection
+from voucherd.db import Connection, Tx
 from voucherd.events import log
 from voucherd.ids import Identifiers, State
 from voucherd.money import Money
@@ -40,11 +40,7 @@ async def top_up(
         raise typer.BadParameter("reference: must be 1 to 200 characters")
     async with office.transaction() as tx:
         owner = await access.find_company(tx, company)
-        booked = await store.top_up(tx, owner.id, state.state, money, reference)
-        balance = await _balance(tx, owner.id, currency, state.state)
-        assert balance is not None, "a top-up makes the wallet"
-        if booked:
-            await _tell_topped_up(tx, owner.id, state.state, money, balance, reference)
+        booked, balance = await book_top_up(tx, owner.id, state.state, money, reference)
     document = _document(balance) | {"toppedUp": booked, "company": company, "reference": reference}
     said = f"{money} added" if booked else f"nothing: {reference!r} was booked before"
     return Answer(document, record([("top-up", said), *_pairs(balance)]))
@@ -106,16 +102,22 @@ async def _balance(connection: Connection, company_id: int, currency: str, state
     return next((balance for balance in balances if balance.currency == currency), None)
 
 
-async def _tell_topped_up(
-    tx: Connection, company_id: int, state: State, money: Money, balance: Balance, reference: str
-) -> None:
-    data = {
-        "currency": money.currency,
-        "amount": str(money.decimal()),
-        "balance": str(decimal(balance.balance_minor, money.currency)),
-        "reference": reference,
-    }
-    await log.append(tx, log.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)
+async def book_top_up(
+    tx: Tx, company_id: int, state: State, money: Money, reference: str
+) -> tuple[bool, Balance]:
+    """Book a top-up and its event, once for each reference; whether it was new, and the balance."""
+    booked = await store.top_up(tx, company_id, state, money, reference)
+    balance = await _balance(tx, company_id, money.currency, state)
+    assert balance is not None, "a top-up makes the wallet"
+    if booked:
+        data = {
+            "currency": money.currency,
+            "amount": str(money.decimal()),
+            "balance": str(decimal(balance.balance_minor, money.currency)),
+            "reference": reference,
+        }
+        await log.append(tx, log.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)
+    return booked, balance
 
 
 def _amounts(balance: Balance) -> tuple[Any, Any, Any]:

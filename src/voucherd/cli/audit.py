@@ -1,0 +1,80 @@
+"""`voucherd audit`: checks every invariant on the live database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import RenderableType
+from rich.progress import Progress as Bar
+
+from voucherd import audit as books
+from voucherd.audit import Finding, Progress
+from voucherd.cli.answers import Answer, Refused, screen, stacked, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office, master_key
+from voucherd.db import Connection
+from voucherd.vault.keys import VaultKeyError
+from voucherd.vault.seal import Sealer
+
+app = noun()
+
+
+@command(app, "audit")
+async def audit(office: Office) -> Answer:
+    """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
+    async with office.connection() as connection:
+        sealer, note = await _sealer(office, connection)
+        with _progress() as told:
+            findings = await books.audit(connection, sealer, progress=told)
+    names = books.check_names(with_seals=sealer is not None)
+    broken = {finding.check for finding in findings}
+    document = {
+        "ok": not findings,
+        "checks": [{"name": name, "ok": name not in broken} for name in names],
+        "findings": [_document(finding) for finding in findings],
+        "note": note,
+    }
+    if findings:
+        count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
+        raise Refused(f"{count} broken", Answer(document, stacked(*map(_view, findings))))
+    said = f"All {len(names)} invariants hold."
+    return Answer(document, said if note is None else f"{said}\n{note}")
+
+
+async def _sealer(office: Office, connection: Connection) -> tuple[Sealer | None, str | None]:
+    """What opens codes, if the key is at hand; an auditor may well work without it."""
+    if not office.settings.master_key_file.exists():
+        return None, f"No master key at {office.settings.master_key_file}: no code was opened."
+    try:
+        return Sealer(await master_key(office.settings, connection)), None
+    except VaultKeyError as error:
+        raise Refused(str(error)) from None
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on a terminal; nothing elsewhere."""
+    console = screen(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("audit")
+
+        def told(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        yield told
+
+
+def _view(finding: Finding) -> RenderableType:
+    rows = table(
+        [f"~{name}" for name in finding.rows[0]],
+        [tuple(row.values()) for row in finding.rows],
+        empty="",
+    )
+    more = ["…"] if finding.more else []
+    return stacked(f"{finding.check}: {finding.promise}", rows, *more, "")
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    return {"check": finding.check, "promise": finding.promise, "rows": finding.rows, "more": finding.more}

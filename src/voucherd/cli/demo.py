@@ -1,0 +1,96 @@
+"""`voucherd demo`: the whole service in one process, with a shop to try it on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from voucherd import bootstrap, logs
+from voucherd.api.server import CannotListen, listen
+from voucherd.cli.answers import Answer, Refused
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office, master_key
+from voucherd.cli.serve import serve_until_told
+from voucherd.cli.shop import handout, seed
+from voucherd.cli.shop.handout import Handout
+from voucherd.db import open_pool, transaction
+from voucherd.migrate import migrate
+from voucherd.settings import Settings
+from voucherd.vault.seal import Sealer
+
+app = noun()
+
+
+@command(app, "demo")
+async def demo(
+    office: Office,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
+    ] = None,
+) -> None:
+    """Run the whole service with a demo shop, and print how to try it. Ctrl-C stops it; the data stays."""
+    settings = office.with_flags(port=port)
+    # The server's own greetings would bury what the demo has to say.
+    logs.configure("warning" if settings.log_level == "info" else settings.log_level, settings.log_format)
+    _refuse_taken_port(settings)
+    async with bootstrap.database(settings, exclusive=True) as url:
+        await migrate(url)
+        given = await prepare(settings, url)
+
+        def ready(base_url: str) -> None:
+            office.say(Answer(given.document(base_url), _greeting(given, base_url, settings)))
+
+        await serve_until_told(settings, url, with_worker=True, on_ready=ready)
+
+
+async def prepare(settings: Settings, url: str) -> Handout:
+    """Open the shop at the first start; at every start, the keys and passwords to try it with."""
+    pool = await open_pool(url, size_max=1)
+    try:
+        async with transaction(pool) as tx:
+            company = await seed.find_shop(tx)
+            given = handout.load(settings.data)
+            if company is not None and given is not None and await seed.still_valid(tx, given):
+                return given
+            if company is None:
+                company = await seed.open_shop(tx, Sealer(await master_key(settings, tx)))
+            given = await seed.hand_out(tx, company)
+            # Before the commit: a crash in between leaves keys without a shop, and the next start makes both anew.
+            handout.save(settings.data, given)
+        return given
+    finally:
+        await pool.close()
+
+
+def _refuse_taken_port(settings: Settings) -> None:
+    """Refuse before the database is started, not after."""
+    if settings.port == 0:
+        return
+    try:
+        listen(settings).close()
+    except CannotListen as refused:
+        raise Refused(f"{refused}; another demo? `--port 0` picks a free one") from None
+
+
+def _greeting(given: Handout, base_url: str, settings: Settings) -> str:
+    return f"""\
+voucherd is running at {base_url}; Ctrl-C stops it, the data stays in {settings.data}
+
+  company      {given.company}
+  live key     {given.live_key}
+  sandbox key  {given.sandbox_key}
+  operator     {given.operator.email}  {given.operator.password}
+  buyer        {given.buyer.email}  {given.buyer.password}
+
+Create an order, then confirm it:
+
+  KEY={given.live_key}
+  TRX=$(curl -s {base_url}/api/1.03/order \\
+    -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
+    -d '{{"items": [{{"productSlug": "{given.products[0]}", "amount": 2}}],
+         "paymentCurrency": "EUR"}}' | sed 's/.*"trx": *"\\([^"]*\\)".*/\\1/')
+
+  curl -s -X PATCH {base_url}/api/1.00/order/confirm/$TRX \\
+    -H "Authorization: Bearer $KEY"
+"""

@@ -1,0 +1,81 @@
+"""`voucherd serve`: the API and the pages, until it is told to stop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from voucherd import logs
+from voucherd.api import server
+from voucherd.cli.answers import Answer
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office, refuse_pending
+from voucherd.db import open_pool
+from voucherd.settings import Settings
+
+app = noun()
+
+
+@command(app, "serve")
+async def serve(
+    office: Office,
+    host: Annotated[str | None, typer.Option(help="Where to listen; else 127.0.0.1.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
+    ] = None,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Leave the background work to others.")
+    ] = False,
+) -> None:
+    """Run the API and the pages, and the background work beside them."""
+    settings = office.with_flags(host=host, port=port)
+    logs.configure(settings.log_level, settings.log_format)
+
+    def ready(base_url: str) -> None:
+        office.say(Answer({"baseUrl": base_url}, f"Listening on {base_url}"))
+
+    async with office.database(exclusive=True) as url:
+        await refuse_old_schema(url)
+        await serve_until_told(settings, url, with_worker=not no_worker, on_ready=ready)
+
+
+async def refuse_old_schema(url: str) -> None:
+    """Refuse to serve on a schema that is not this program's."""
+    pool = await open_pool(url, size_max=1)
+    try:
+        await refuse_pending(pool)
+    finally:
+        await pool.close()
+
+
+async def serve_until_told(
+    settings: Settings, url: str, *, with_worker: bool, on_ready: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT, SIGTERM or SIGHUP; to be told to stop is no failure."""
+    with _hang_up_stops():
+        try:
+            await server.run(settings, url, with_worker=with_worker, on_ready=on_ready)
+        except (KeyboardInterrupt, SystemExit):
+            # The server has answered its last call; it raises the signal again for whoever runs it.
+            return
+
+
+@contextmanager
+def _hang_up_stops() -> Iterator[None]:
+    """A terminal that goes away is a request to stop, unless nohup said otherwise."""
+    before = signal.getsignal(signal.SIGHUP)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,0 +1,1 @@
+"""The demo's shop: invented brands, real prices, codes that open nothing."""

@@ -1,0 +1,106 @@
+"""Opens the demo's shop: all of it in one transaction, once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from voucherd.access import store as access
+from voucherd.access.companies import Company, CompanyDraft, CompanyNotFound
+from voucherd.access.keys import KeyDraft, key_hash
+from voucherd.access.users import UserDraft, hash_password
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.fx import parse_rate
+from voucherd.catalogue.products import ProductVersion
+from voucherd.cli.answers import Refused
+from voucherd.cli.product import tell_updated
+from voucherd.cli.shop.goods import BALANCES, RATES, Good, goods, new_codes
+from voucherd.cli.shop.handout import Handout, Person
+from voucherd.cli.user import new_password
+from voucherd.cli.wallet import book_top_up
+from voucherd.db import Connection, Tx
+from voucherd.ids import State
+from voucherd.money import Money
+from voucherd.vault.imports import StockTarget, append_codes
+from voucherd.vault.seal import Sealer
+
+COMPANY: Final = "Demo Trading"
+OPERATOR_EMAIL: Final = "operator@demo.example"
+BUYER_EMAIL: Final = "buyer@demo.example"
+RATE_LIMIT: Final = 60_000
+SUPPLIER: Final = "demo wholesale"
+
+
+async def find_shop(connection: Connection) -> Company | None:
+    """The demo's company, None in an empty database; refused in one that is somebody's own."""
+    try:
+        return await access.find_company(connection, COMPANY)
+    except CompanyNotFound:
+        if await access.list_companies(connection):
+            raise Refused("this database has companies of its own and is no place for a demo") from None
+        return None
+
+
+async def still_valid(connection: Connection, handout: Handout) -> bool:
+    """Whether these keys are still the demo's."""
+    keys = (handout.live_key, handout.sandbox_key)
+    return all([await access.find_key(connection, key_hash(key)) is not None for key in keys])
+
+
+async def open_shop(tx: Tx, sealer: Sealer) -> Company:
+    """The company, its money, the rates, the products and their codes."""
+    company = await access.add_company(tx, CompanyDraft(COMPANY, "NL", verified=True))
+    for state in State:
+        for text in BALANCES:
+            await book_top_up(tx, company.id, state, Money.read(text), "demo opening balance")
+    for currency, rate in RATES.items():
+        await catalogue.set_rate(tx, currency, parse_rate(rate), "demo")
+    now: datetime = await tx.fetchval("SELECT now()")
+    for good in goods():
+        version = await catalogue.add_product(tx, good.draft, active=good.active)
+        await tell_updated(tx, catalogue.Listing(version, good.active))
+        await _stock(tx, sealer, good, version, now)
+    return company
+
+
+async def hand_out(tx: Tx, company: Company) -> Handout:
+    """New keys and passwords for the shop, whatever it had before."""
+    keys = {}
+    for state in State:
+        draft = KeyDraft(description="demo", rate_limit=RATE_LIMIT)
+        keys[state] = (await access.add_key(tx, company.id, state, draft)).text
+    return Handout(
+        company=company.name,
+        live_key=keys[State.LIVE],
+        sandbox_key=keys[State.SANDBOX],
+        operator=await _person(tx, UserDraft(OPERATOR_EMAIL, None, "admin")),
+        buyer=await _person(tx, UserDraft(BUYER_EMAIL, company.id, "owner")),
+        products=[good.draft.slug for good in goods()],
+    )
+
+
+async def _stock(tx: Tx, sealer: Sealer, good: Good, version: ProductVersion, now: datetime) -> None:
+    rates = await catalogue.rates(tx, [version.face_currency])
+    brand = await catalogue.add_or_get_brand(tx, version.brand_name)
+    for lot in good.deliveries:
+        await append_codes(
+            tx,
+            sealer,
+            target=StockTarget(version.product_id, brand.brand_id, lot.face.minor),
+            supplier=SUPPLIER,
+            purchase=lot.cost,
+            purchase_fx_e8=rates[version.face_currency],
+            expires=None if good.lasts is None else now + good.lasts,
+            codes=new_codes(lot.count),
+        )
+
+
+async def _person(tx: Tx, draft: UserDraft) -> Person:
+    password = new_password()
+    password_hash = await hash_password(password)
+    login = await access.find_login(tx, draft.email)
+    if login is None:
+        await access.add_user(tx, draft, password_hash)
+    else:
+        await access.set_password(tx, login.user.id, password_hash)
+    return Person(draft.email, password)
