@@ -6,15 +6,16 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from voucherd.access.callers import Caller
 from voucherd.api import requests
 from voucherd.api.http import JSON, Request, Response
 from voucherd.api.wire import next as v_next
 from voucherd.api.wire import v100, v103
-from voucherd.api.wire.order import Shape, encode, is_large, order_struct, stream
+from voucherd.api.wire.order import Shape, is_large, render, stream
 from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
 from voucherd.ids import Identifiers, State
 from voucherd.orders.decide import Cancel, Chance, Finalise
@@ -35,6 +36,7 @@ class Service(Struct):
     desk: Desk
     ids: Identifiers
     settings: Settings
+    templates: TemplateBook = field(default_factory=TemplateBook)
 
 
 class Call(Struct):
@@ -120,7 +122,14 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
 
 
 def _view(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
-    return View(answer, service.ids, service.settings.public_url, call.caller.company.expose_costs, bare)
+    return View(
+        answer,
+        service.ids,
+        service.templates,
+        service.settings.public_url,
+        call.caller.company.expose_costs,
+        bare,
+    )
 
 
 def _shown(
@@ -135,7 +144,7 @@ def _shown(
     """The order in the shape of the call's version, in one piece or as a stream."""
     shape = SHAPES[call.version]
     view = _view(service, call, answer, bare=bare)
-    body = stream(shape, view, service.desk.codes_of) if is_large(view) else encode(order_struct(shape, view))
+    body = stream(shape, view, service.desk.codes_of) if is_large(view) else render(shape, view)
     return Response(status, body, JSON, headers or [])
 
 
@@ -153,5 +162,5 @@ async def _page(
             async for part in stream(shape, view, service.desk.codes_of):
                 yield part
         else:
-            yield comma + encode(order_struct(shape, view))
+            yield comma + render(shape, view)
     yield b'],"metadata":' + encode(metadata) + b"}"

@@ -66,7 +66,7 @@ CREATE TRIGGER company_epoch AFTER UPDATE OR DELETE ON company
     FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 -- Not on last_used_at: it changes all the time and decides nothing.
 CREATE TRIGGER api_key_epoch
-    AFTER DELETE OR UPDATE OF state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash ON api_key
+    AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash ON api_key
     FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 
 -- ── catalogue ───────────────────────────────────────────────────────────────────────────────────────────
@@ -167,13 +167,25 @@ CREATE INDEX lot_on_shelf ON lot (product_id, face_minor, state) WHERE NOT exhau
 CREATE INDEX lot_product ON lot (product_id);
 
 CREATE TABLE code (
-    lot_id bigint NOT NULL REFERENCES lot,
+    lot_id bigint NOT NULL,
     seq    integer NOT NULL CHECK (seq >= 0),
     sealed bytea NOT NULL,
     blind  bytea NOT NULL CHECK (length(blind) = 16),
     PRIMARY KEY (lot_id, seq)
 );
 CREATE UNIQUE INDEX code_blind ON code (blind);
+
+-- A foreign key says the same and doubles the time of an import (measured: 12 µs a row instead of 6).
+CREATE FUNCTION guard_codes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM (SELECT DISTINCT lot_id FROM fresh) f LEFT JOIN lot l ON l.id = f.lot_id
+               WHERE l.id IS NULL OR l.generated) THEN
+        RAISE EXCEPTION 'a code needs a lot that holds codes' USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER code_has_lot AFTER INSERT ON code REFERENCING NEW TABLE AS fresh
+    FOR EACH STATEMENT EXECUTE FUNCTION guard_codes();
 
 -- Which master key sealed what is here: a wrong key file is noticed at the start, not at the first sale.
 CREATE TABLE vault_key (
@@ -269,6 +281,12 @@ CREATE TRIGGER entry_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON entry
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER product_version_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON product_version
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+-- What a lot is never changes (processes keep it in memory), and it only ever sells forwards.
+CREATE TRIGGER lot_unchanging BEFORE DELETE OR TRUNCATE OR UPDATE OF id, product_id, face_minor, state, generated,
+    supplier, purchase_minor, purchase_currency, purchase_fx_e8, expires_at ON lot
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot
+    FOR EACH ROW WHEN (NEW.cursor < OLD.cursor) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER code_append_only BEFORE DELETE OR TRUNCATE OR UPDATE OF lot_id, seq, blind ON code
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -279,6 +297,9 @@ BEGIN
 END $$;
 CREATE TRIGGER wallet_through_entries BEFORE UPDATE ON wallet
     FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION refuse_direct_balance();
+CREATE TRIGGER wallet_starts_empty BEFORE INSERT ON wallet
+    FOR EACH ROW WHEN (NEW.balance_minor <> 0 OR NEW.held_minor <> 0 OR NEW.seq <> 0)
+    EXECUTE FUNCTION refuse_direct_balance();
 
 -- The three legs of every entry, for the accountant: they sum to zero by construction.
 CREATE VIEW ledger_leg AS
@@ -330,6 +351,9 @@ CREATE TABLE orders (
         WHEN 3 THEN lines_finished + lines_cancelled = lines AND lines_cancelled > 0 AND held_minor = 0
         ELSE charged_minor = 0 AND held_minor = 0 AND lines_finished = 0 END)
 ) WITH (fillfactor = 60);
+-- Only what was never confirmed may be removed (OP-40).
+CREATE TRIGGER orders_kept BEFORE DELETE ON orders
+    FOR EACH ROW WHEN (OLD.status <> 0) EXECUTE FUNCTION refuse_change();
 -- No index holds a column that changes, so every move of an order is a heap-only update.
 CREATE INDEX orders_company ON orders (company_id, (id & 1), created_at, id);
 CREATE INDEX orders_reference ON orders (company_id, hashtextextended(reference, 0)) WHERE reference IS NOT NULL;
@@ -361,7 +385,7 @@ CREATE TABLE outcome (
     line_from integer NOT NULL CHECK (line_from >= 0),
     line_to   integer NOT NULL CHECK (line_to <= 10000),
     lot_id    bigint,
-    seq_from  integer,
+    seq_from  integer CHECK (seq_from >= 0),
     at        timestamptz NOT NULL,
     PRIMARY KEY (order_id, line_from),
     CHECK (line_from < line_to),
@@ -375,6 +399,10 @@ CREATE UNIQUE INDEX outcome_lot ON outcome (lot_id, seq_from) WHERE lot_id IS NO
 -- transactions that can't see each other can't both pass.
 CREATE FUNCTION guard_outcomes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- Under a snapshot of the transaction's start the look below would not see what the lock waited for.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'outcomes are written under read committed' USING ERRCODE = 'invalid_transaction_state';
+    END IF;
     PERFORM FROM orders WHERE id IN (SELECT order_id FROM fresh) ORDER BY id FOR UPDATE;
     PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR UPDATE;
     IF EXISTS (
@@ -433,7 +461,7 @@ CREATE TABLE event (
     order_id   bigint,
     seq        integer,  -- The order's version after this event.
     data       jsonb,
-    CONSTRAINT event_same_state CHECK (order_id IS NULL OR (order_id & 1) = state)
+    CONSTRAINT event_same_state CHECK (order_id IS NULL OR (state IS NOT NULL AND (order_id & 1) = state))
 );
 CREATE INDEX event_order ON event (order_id, seq) WHERE order_id IS NOT NULL;
 CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event

@@ -36,6 +36,9 @@ logger = structlog.get_logger(__name__)
 INLINE_LINES_MAX: Final = 500
 """Orders up to this many lines get their codes with the batch; larger ones are streamed in pieces of it."""
 
+READ_ORDERS_MAX: Final = vault.READ_CODES_MAX // INLINE_LINES_MAX
+"""So many orders of that size fit in one read of the vault."""
+
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
 
@@ -239,11 +242,15 @@ class Desk:
         return Answer(answer, opened.get(answer.id), lots)
 
     async def _read_codes(self, conn: Connection, orders: Sequence[Order]) -> dict[int, Codes]:
-        """The codes of these orders in one read, by order."""
-        ranges = {order.id: delivered_ranges(order) for order in orders}
-        wanted = [one for found in ranges.values() for one in found]
-        codes = iter(await vault.read_codes(conn, self._sealer, wanted) if wanted else ())
-        return {order_id: [next(codes) for _ in found] for order_id, found in ranges.items()}
+        """The codes of these orders, by order."""
+        codes: dict[int, Codes] = {}
+        # A batch of the largest orders that are not streamed would be more than one read may open.
+        for start in range(0, len(orders), READ_ORDERS_MAX):
+            ranges = {order.id: delivered_ranges(order) for order in orders[start : start + READ_ORDERS_MAX]}
+            wanted = [one for found in ranges.values() for one in found]
+            opened = iter(await vault.read_codes(conn, self._sealer, wanted) if wanted else ())
+            codes |= {order_id: [next(opened) for _ in found] for order_id, found in ranges.items()}
+        return codes
 
     async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
         """The codes of these (lot, from, to) ranges, for an answer that is streamed."""

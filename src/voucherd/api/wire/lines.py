@@ -1,14 +1,12 @@
-"""Order lines in their two shapes."""
+"""Order lines in their two shapes, as bytes with commas between them."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-from msgspec import Raw
+from typing import Any, Final
 
 from voucherd.api.wire.numbers import money, rate
 from voucherd.api.wire.shapes import ExtendedLine, Offer, ProductDescription, ShortLine
+from voucherd.api.wire.templates import HOLE, encode, nested_template, template
 from voucherd.api.wire.view import Piece, View
 from voucherd.clock import iso
 from voucherd.ids import line_id
@@ -16,134 +14,180 @@ from voucherd.money import RATE_ONE, digits, divide_half_up
 from voucherd.orders.model import Item
 from voucherd.vault.store import LotInfo
 
+_BARE: Final = template(ShortLine(HOLE, HOLE))
+_SHORT: Final = template(ShortLine(HOLE, HOLE, HOLE, HOLE))
+_SHORT_EXPIRING: Final = template(ShortLine(HOLE, HOLE, HOLE, HOLE, HOLE))
+_NULL: Final = b"null"
 
-def short_lines(view: View, piece: Piece) -> list[ShortLine]:
+
+def short_lines(view: View, piece: Piece) -> bytes:
     """Lines of versions 1.00 and Next."""
-    tags = view.ids.tags(view.order.id, piece.lines)
-    status = _status(piece)
-    if status != "finished":
-        return [ShortLine(tag, status) for tag in tags]
+    if not piece.delivered:
+        return _bare_lines(view, piece)
     assert piece.codes is not None
+    tags = view.ids.tags(view.order.id, piece.lines)
     expires = _expiry(view, piece)
     if expires is None:
-        return [
-            ShortLine(tag, status, code, serial)
+        lines = [
+            _SHORT % (b'"%b"' % tag.encode(), b'"finished"', encode(code), encode(serial))
             for tag, (code, serial) in zip(tags, piece.codes, strict=True)
         ]
-    return [
-        ShortLine(tag, status, code, serial, expires)
-        for tag, (code, serial) in zip(tags, piece.codes, strict=True)
-    ]
-
-
-def extended_lines(view: View, piece: Piece) -> list[ExtendedLine]:
-    """Lines of version 1.03."""
-    order = view.order
-    status = _status(piece)
-    tags = view.ids.tags(order.id, piece.lines)
-    if status != "finished":
-        if view.bare_lines:
-            return [ExtendedLine(tag, status) for tag in tags]
-        facts = _item_facts(view, piece) | _NO_CODE
-        return [
-            ExtendedLine(tag, status, id=line_id(order.id, line), **facts)
-            for tag, line in zip(tags, piece.lines, strict=True)
+    else:
+        lines = [
+            _SHORT_EXPIRING % (b'"%b"' % tag.encode(), b'"finished"', encode(code), encode(serial), expires)
+            for tag, (code, serial) in zip(tags, piece.codes, strict=True)
         ]
+    return b",".join(lines)
+
+
+def extended_lines(view: View, piece: Piece) -> bytes:
+    """Lines of version 1.03."""
+    if not piece.delivered and view.bare_lines:
+        return _bare_lines(view, piece)
+    order, item = view.order, piece.item
+    frame = _line_frame(view, piece)
+    created, updated = _quoted(iso(order.created_at)), _quoted(iso(order.updated_at))
+    owner, number, first_id = b"%d" % order.company_id, b"%d" % order.id, line_id(order.id, piece.line_from)
+    product = describe(view, item)
+    tags = view.ids.tags(order.id, piece.lines)
+    if not piece.delivered:
+        status = b'"%b"' % piece.status.encode()
+        return b",".join(
+            [
+                frame
+                % (
+                    b'"%b"' % tag.encode(),
+                    status,
+                    b"%d" % (first_id + at),
+                    number,
+                    created,
+                    updated,
+                    product,
+                    owner,
+                )
+                for at, tag in enumerate(tags)
+            ]
+        )
     assert piece.codes is not None
     assert piece.outcome is not None
-    facts = _item_facts(view, piece)
-    expires = _expiry(view, piece)
-    tokens = view.ids.tokens(order.id, piece.lines)
     link = view.public_url + "/r/"
-    lot = piece.outcome.lot_id
-    first_id = line_id(order.id, piece.line_from)
-    first_seq = piece.positions().start
-    return [
-        ExtendedLine(
-            tag,
-            status,
-            id=first_id + at,
-            voucherCode=code,
-            voucherSerial=serial,
-            voucherUrl=link + token,
-            voucherDateExpired=expires,
-            externalId=f"{lot}-{first_seq + at}",
-            token=token,
-            redemptionLink=link + token,
-            **facts,
+    expires = _expiry(view, piece) or _NULL
+    lot_id, first_seq = piece.outcome.lot_id or 0, piece.positions().start
+    lines = []
+    for at, (tag, token, (code, serial)) in enumerate(
+        zip(tags, view.ids.tokens(order.id, piece.lines), piece.codes, strict=True)
+    ):
+        url = encode(link + token)
+        external = b'"%d-%d"' % (lot_id, first_seq + at)
+        lines.append(
+            frame
+            % (
+                b'"%b"' % tag.encode(),
+                b'"finished"',
+                b"%d" % (first_id + at),
+                number,
+                created,
+                encode(code),
+                encode(serial),
+                url,
+                expires,
+                external,
+                updated,
+                product,
+                b'"%b"' % token.encode(),
+                url,
+                owner,
+            )
         )
-        for at, (tag, token, (code, serial)) in enumerate(zip(tags, tokens, piece.codes, strict=True))
-    ]
+    return b",".join(lines)
 
 
-_NO_CODE: dict[str, Any] = dict.fromkeys(
-    (
-        "voucherCode",
-        "voucherSerial",
-        "voucherUrl",
-        "voucherDateExpired",
-        "externalId",
-        "token",
-        "redemptionLink",
-    )
-)
+def _bare_lines(view: View, piece: Piece) -> bytes:
+    status = b'"%b"' % piece.status.encode()
+    tags = view.ids.tags(view.order.id, piece.lines)
+    return b",".join([_BARE % (b'"%b"' % tag.encode(), status) for tag in tags])
 
 
-def _status(piece: Piece) -> str:
-    if piece.outcome is None:
-        return "pending"
-    return "cancelled" if piece.outcome.lot_id is None else "finished"
+def _quoted(text: str) -> bytes:
+    return b'"%b"' % text.encode()
 
 
-def _expiry(view: View, piece: Piece) -> str | None:
+def _expiry(view: View, piece: Piece) -> bytes | None:
     assert piece.outcome is not None
     assert piece.outcome.lot_id is not None
     expires_at = view.answer.lots[piece.outcome.lot_id].expires_at
-    return None if expires_at is None else iso(expires_at)
+    return None if expires_at is None else _quoted(iso(expires_at))
 
 
-def _item_facts(view: View, piece: Piece) -> dict[str, Any]:
-    """What all lines of a piece have in common."""
+def _line_frame(view: View, piece: Piece) -> bytes:
+    """The template of a piece's lines: what they have in common, with holes for what they have not."""
     order, item = view.order, piece.item
-    unit, version = item.unit, item.version
+    lot_id = piece.outcome.lot_id if piece.outcome is not None else None
+    if lot_id is None:
+        lot_id = item.offers[0] if item.offers else None
+    key = (
+        "line",
+        item.version.version_id,
+        item.unit,
+        order.payment_currency,
+        lot_id,
+        piece.delivered,
+        view.expose_costs,
+    )
+    return view.templates.get(key, lambda: _make_line_frame(view, piece, lot_id))
+
+
+def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
+    order, unit, version = view.order, piece.item.unit, piece.item.version
     own, paid = unit.price_currency, order.payment_currency
-    return {
-        "orderId": order.id,
-        "dateCreated": iso(order.created_at),
-        "brandSlug": version.brand_slug,
-        "productSlug": version.slug,
-        "productFacevalueAmount": money(unit.face_minor, version.face_currency),
-        "productFacevalueCurrency": version.face_currency.lower(),
-        "productFacevalueFx": rate(unit.face_fx_e8),
-        "priceAmount": money(unit.price_minor, own),
-        "priceCurrency": own.lower(),
-        "priceFx": rate(unit.price_fx_e8),
-        "priceVatAmount": money(unit.vat_minor, own),
-        "priceVatTurnover": money(unit.turnover_minor, own),
-        "priceInclVat": money(unit.price_minor + unit.vat_minor, own),
-        "priceAmountInPaymentCurrency": money(unit.pay_price_minor, paid),
-        "priceVatAmountInPaymentCurrency": money(unit.pay_vat_minor, paid),
-        "priceVatTurnoverInPaymentCurrency": money(unit.pay_turnover_minor, paid),
-        "priceInclVatInPaymentCurrency": money(unit.pay_price_minor + unit.pay_vat_minor, paid),
-        "paymentCurrency": paid.lower(),
-        "paymentCurrencyFx": rate(order.payment_fx_e8),
-        "dateUpdated": iso(order.updated_at),
-        "state": order.state.word,
-        "product": describe(view, item),
-        "dateVoucherViewed": None,
-        "dateLinkViewed": None,
-        "dateReturned": None,
-        "allowAsyncDelivery": version.async_delivery,
-        "productRegion": version.region,
-        "entityId": order.company_id,
-        **_purchase_facts(view, piece),
-    }
+    code = HOLE if piece.delivered else None
+    return template(
+        ExtendedLine(
+            tag=HOLE,
+            status=HOLE,
+            id=HOLE,
+            orderId=HOLE,
+            dateCreated=HOLE,
+            brandSlug=version.brand_slug,
+            productSlug=version.slug,
+            productFacevalueAmount=money(unit.face_minor, version.face_currency),
+            productFacevalueCurrency=version.face_currency.lower(),
+            productFacevalueFx=rate(unit.face_fx_e8),
+            priceAmount=money(unit.price_minor, own),
+            priceCurrency=own.lower(),
+            priceFx=rate(unit.price_fx_e8),
+            voucherCode=code,
+            voucherSerial=code,
+            voucherUrl=code,
+            voucherDateExpired=code,
+            externalId=code,
+            priceVatAmount=money(unit.vat_minor, own),
+            priceVatTurnover=money(unit.turnover_minor, own),
+            priceInclVat=money(unit.price_minor + unit.vat_minor, own),
+            priceAmountInPaymentCurrency=money(unit.pay_price_minor, paid),
+            priceVatAmountInPaymentCurrency=money(unit.pay_vat_minor, paid),
+            priceVatTurnoverInPaymentCurrency=money(unit.pay_turnover_minor, paid),
+            priceInclVatInPaymentCurrency=money(unit.pay_price_minor + unit.pay_vat_minor, paid),
+            paymentCurrency=paid.lower(),
+            paymentCurrencyFx=rate(order.payment_fx_e8),
+            dateUpdated=HOLE,
+            state=order.state.word,
+            product=HOLE,
+            token=code,
+            redemptionLink=code,
+            dateVoucherViewed=None,
+            dateLinkViewed=None,
+            dateReturned=None,
+            allowAsyncDelivery=version.async_delivery,
+            productRegion=version.region,
+            entityId=HOLE,
+            **_purchase_facts(view, piece.item, lot_id),
+        )
+    )
 
 
-def _purchase_facts(view: View, piece: Piece) -> dict[str, Any]:
+def _purchase_facts(view: View, item: Item, lot_id: int | None) -> dict[str, Any]:
     """The offer that served the line, or the best one that Create saw (OP-58)."""
-    delivered = piece.outcome is not None and piece.outcome.lot_id is not None
-    lot_id = piece.outcome.lot_id if delivered and piece.outcome else next(iter(piece.item.offers), None)
     facts: dict[str, Any] = {
         "offerId": None if lot_id is None else f"LOT-{lot_id}",
         "purchasePriceAmount": None,
@@ -159,7 +203,7 @@ def _purchase_facts(view: View, piece: Piece) -> dict[str, Any]:
         "purchasePriceAmount": money(lot.purchase_minor, lot.purchase_currency),
         "purchasePriceCurrency": lot.purchase_currency.lower(),
         "purchasePriceFx": rate(lot.purchase_fx_e8),
-        "commissionEur": money(commission_eur_minor(piece.item, lot), "EUR"),
+        "commissionEur": money(commission_eur_minor(item, lot), "EUR"),
         "externalSupplier": lot.supplier,
     }
 
@@ -171,49 +215,53 @@ def commission_eur_minor(item: Item, lot: LotInfo) -> int:
     return divide_half_up(price - cost, RATE_ONE * 10)
 
 
-def describe(view: View, item: Item) -> str:
-    """The serialised product of an extended line: what Create saw."""
+def describe(view: View, item: Item) -> bytes:
+    """The serialised product of an extended line, what Create saw: a JSON string that holds JSON."""
+    lots, stock = item.offers[::2], item.offers[1::2]
+    stock_count = sum(stock)
+    key = ("product", item.version.version_id, item.unit, lots, stock_count > 0, view.expose_costs)
+    frame = view.templates.get(key, lambda: _make_description(view, item, lots, is_stocked=stock_count > 0))
+    if not view.expose_costs:
+        return frame % stock_count
+    return frame % (*stock, *stock[:1], stock_count)
+
+
+def _make_description(view: View, item: Item, lots: tuple[int, ...], *, is_stocked: bool) -> bytes:
     unit, version = item.unit, item.version
-    offers = [_offer(view, item, lot_id, stock) for lot_id, stock in _pairs(item.offers)]
-    shown = offers if view.expose_costs else None
-    stock_count = sum(stock for _, stock in _pairs(item.offers))
-    description = ProductDescription(
-        name=version.name,
-        slug=version.slug,
-        brand=version.brand_name,
-        offers=shown,
-        region=version.region,
-        inScope=True,
-        bestOffer=shown[0] if shown else None,
-        faceValue=money(unit.face_minor, version.face_currency),
-        isStocked=stock_count > 0,
-        redeemType=version.redeem_type,
-        stockCount=stock_count,
-        priceAmount=money(unit.price_minor, unit.price_currency),
-        productType=version.product_type,
-        vatCategory=version.vat_category,
-        mainCategory=version.category,
-        priceCurrency=unit.price_currency.lower(),
-        faceValueCurrency=version.face_currency.lower(),
-        isVariableProduct=version.is_variable,
-        isIncentiveProduct=version.incentive,
+    offers = [_offer(view, item, lot_id) for lot_id in lots] if view.expose_costs else None
+    return nested_template(
+        ProductDescription(
+            name=version.name,
+            slug=version.slug,
+            brand=version.brand_name,
+            offers=offers,
+            region=version.region,
+            inScope=True,
+            bestOffer=offers[0] if offers else None,
+            faceValue=money(unit.face_minor, version.face_currency),
+            isStocked=is_stocked,
+            redeemType=version.redeem_type,
+            stockCount=HOLE,
+            priceAmount=money(unit.price_minor, unit.price_currency),
+            productType=version.product_type,
+            vatCategory=version.vat_category,
+            mainCategory=version.category,
+            priceCurrency=unit.price_currency.lower(),
+            faceValueCurrency=version.face_currency.lower(),
+            isVariableProduct=version.is_variable,
+            isIncentiveProduct=version.incentive,
+        )
     )
-    return msgspec.json.encode(description).decode()
 
 
-def _offer(view: View, item: Item, lot_id: int, stock: int) -> Offer:
+def _offer(view: View, item: Item, lot_id: int) -> Offer:
     lot = view.answer.lots[lot_id]
-    price: Raw = money(item.unit.price_minor, item.unit.price_currency)
     return Offer(
-        price=price,
+        price=money(item.unit.price_minor, item.unit.price_currency),
         offerId=f"LOT-{lot_id}",
         currency=item.unit.price_currency.lower(),
         supplier=lot.supplier,
-        stockCount=stock,
+        stockCount=HOLE,
         purchasePrice=money(lot.purchase_minor, lot.purchase_currency),
         purchasePriceCurrency=lot.purchase_currency.lower(),
     )
-
-
-def _pairs(offers: tuple[int, ...]) -> list[tuple[int, int]]:
-    return list(zip(offers[::2], offers[1::2], strict=True))

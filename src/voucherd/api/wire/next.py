@@ -8,4 +8,4 @@ from voucherd.api.wire.lines import short_lines
 from voucherd.api.wire.order import Shape
 from voucherd.api.wire.shapes import ShortItem, ShortOrder
 
-SHAPE: Final = Shape(order=ShortOrder, item=ShortItem, lines=short_lines, face_value_range=False)
+SHAPE: Final = Shape(name="Next", order=ShortOrder, item=ShortItem, lines=short_lines, face_value_range=False)

@@ -1,92 +1,186 @@
 """An order on the wire, in any version: the fields that all share, and the bytes, whole or in pieces.
 
-An order of 10,000 extended lines is 20 MB. It is never in memory as a whole: the head is encoded with a mark in the
-place of each item's lines, cut at the marks, and the lines are written between the cuts in pieces of 500.
+An order of 10,000 extended lines is 20 MB. It is never in memory as a whole: its lines are written in pieces of 500,
+and the codes of each piece are opened only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Final, TypeAlias
 
-import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from voucherd.api.wire.numbers import money, rate
+from voucherd.api.wire.numbers import money, money_bytes, rate, rate_bytes
 from voucherd.api.wire.shapes import Product
+from voucherd.api.wire.templates import HOLE, encode, template
 from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS, Piece, View, lines_completed, pieces
 from voucherd.clock import iso
 from voucherd.orders.desk import INLINE_LINES_MAX, Codes
 from voucherd.orders.model import TYPES, Item
 from voucherd.orders.states import Status
 
-encode: Final = msgspec.json.Encoder().encode
-_LINES_MARK: Final = b"\x00"
-"""Stands for an item's lines: a byte that JSON can't contain."""
-
-ReadCodes = Callable[[Sequence[tuple[int, int, int]]], Awaitable[Codes]]
+ReadCodes: TypeAlias = Callable[[Sequence[tuple[int, int, int]]], Awaitable[Codes]]
 
 
 class Shape(Struct, frozen=True):
     """What differs between versions."""
 
+    name: str
     order: Callable[..., Struct]
     item: Callable[..., Struct]
-    lines: Callable[[View, Piece], Sequence[Struct]]
+    lines: Callable[[View, Piece], bytes]
     face_value_range: bool
 
 
-def order_struct(shape: Shape, view: View, *, marks: bool = False) -> Struct:
-    """The order as a struct of its version; with `marks` its lines are left out for a stream."""
-    order = view.order
-    currency = order.payment_currency
-    return shape.order(
-        trx=view.ids.trx(order.id),
-        priceCurrency=currency,
-        priceAmount=money(order.price_minor, currency),
-        priceVat=money(order.vat_minor, currency),
-        priceInclVat=money(order.total_minor, currency),
-        priceFx=rate(order.payment_fx_e8),
-        dateCreated=iso(order.created_at),
-        paymentStatus=PAYMENT_WORDS[order.payment_status],
-        type=TYPES[order.type],
-        reference=order.reference,
-        state=order.state.word,
-        orderStatus=STATUS_WORDS[order.status],
-        isBalancePayment=True,
-        downloaded=order.downloaded,
-        items=[_item(shape, view, item, marks=marks) for item in order.items],
-        dateExpires=iso(order.expires_at) if order.status is Status.CREATED else UNSET,
+def render(shape: Shape, view: View) -> bytes:
+    """The whole order."""
+    items = []
+    for item in view.order.items:
+        lines = b",".join([shape.lines(view, piece) for piece in pieces(view.answer, item)])
+        items.append(_item_frame(shape, view, item) % (_completed(view, item), b"[%b]" % lines))
+    return _order_with(shape, view, b"[%b]" % b",".join(items))
+
+
+def is_large(view: View) -> bool:
+    """Whether the order is to be streamed."""
+    return view.order.lines > INLINE_LINES_MAX
+
+
+async def stream(shape: Shape, view: View, read_codes: ReadCodes) -> AsyncIterator[bytes]:
+    """The order's bytes, piece by piece."""
+    head, tail = _order_with(shape, view, b"\x00").split(b"\x00")
+    yield head
+    before = b"["
+    for item in view.order.items:
+        start, end = (_item_frame(shape, view, item) % (_completed(view, item), b"\x00")).split(b"\x00")
+        yield before + start
+        before = b"["
+        for piece in _small_pieces(view, item):
+            yield before + shape.lines(view, await _opened(piece, read_codes))
+            before = b","
+        yield b"]" + end
+        before = b","
+    yield b"]" + tail
+
+
+def _small_pieces(view: View, item: Item) -> Iterator[Piece]:
+    for piece in pieces(view.answer, item):
+        for start in range(piece.line_from, piece.line_to, INLINE_LINES_MAX):
+            yield replace(piece, line_from=start, line_to=min(start + INLINE_LINES_MAX, piece.line_to))
+
+
+async def _opened(piece: Piece, read_codes: ReadCodes) -> Piece:
+    """The piece with its codes, which a large order reads only now."""
+    if not piece.delivered or piece.codes is not None:
+        return piece
+    assert piece.outcome is not None
+    assert piece.outcome.lot_id is not None
+    where = piece.positions()
+    (codes,) = await read_codes([(piece.outcome.lot_id, where.start, where.stop)])
+    return replace(piece, codes=codes)
+
+
+_STATUS: Final = tuple(b'"%b"' % word.encode() for word in STATUS_WORDS)
+_PAYMENT: Final = tuple(b'"%b"' % word.encode() for word in PAYMENT_WORDS)
+_TYPE: Final = tuple(b'"%b"' % word.encode() for word in TYPES)
+
+
+def _order_with(shape: Shape, view: View, items: bytes) -> bytes:
+    """The order around its items."""
+    order, currency = view.order, view.order.payment_currency
+    created = order.status is Status.CREATED
+    frame = view.templates.get(
+        ("order", shape.name, created), lambda: _make_order_frame(shape, created=created)
+    )
+    values = [
+        b'"%b"' % view.ids.trx(order.id).encode(),
+        b'"%b"' % currency.encode(),
+        money_bytes(order.price_minor, currency),
+        money_bytes(order.vat_minor, currency),
+        money_bytes(order.total_minor, currency),
+        rate_bytes(order.payment_fx_e8),
+        b'"%b"' % iso(order.created_at).encode(),
+        _PAYMENT[order.payment_status],
+        _TYPE[order.type],
+        encode(order.reference),
+        b'"%b"' % order.state.word.encode(),
+        _STATUS[order.status],
+        b"true" if order.downloaded else b"false",
+    ]
+    if created:
+        values.append(b'"%b"' % iso(order.expires_at).encode())
+    return frame % (*values, items)
+
+
+def _make_order_frame(shape: Shape, *, created: bool) -> bytes:
+    return template(
+        shape.order(
+            trx=HOLE,
+            priceCurrency=HOLE,
+            priceAmount=HOLE,
+            priceVat=HOLE,
+            priceInclVat=HOLE,
+            priceFx=HOLE,
+            dateCreated=HOLE,
+            paymentStatus=HOLE,
+            type=HOLE,
+            reference=HOLE,
+            state=HOLE,
+            orderStatus=HOLE,
+            isBalancePayment=True,
+            downloaded=HOLE,
+            dateExpires=HOLE if created else UNSET,
+            items=HOLE,
+        )
     )
 
 
-def _item(shape: Shape, view: View, item: Item, *, marks: bool) -> Struct:
+def _completed(view: View, item: Item) -> bytes:
+    return b"%d" % lines_completed(view.order, item)
+
+
+def _item_frame(shape: Shape, view: View, item: Item) -> bytes:
+    """The template of an item: all but its lines and how many of them are completed."""
+    stocked = any(item.offers[1::2])
+    key = (
+        "item",
+        shape.name,
+        item.version.version_id,
+        item.unit,
+        item.amount,
+        view.order.payment_currency,
+        stocked,
+    )
+    return view.templates.get(key, lambda: _make_item_frame(shape, view, item))
+
+
+def _make_item_frame(shape: Shape, view: View, item: Item) -> bytes:
     unit, version, amount = item.unit, item.version, item.amount
     own, paid = unit.price_currency, view.order.payment_currency
-    lines: Any = Raw(_LINES_MARK)
-    if not marks:
-        lines = [line for piece in pieces(view.answer, item) for line in shape.lines(view, piece)]
-    return shape.item(
-        product=_product(item, with_range=shape.face_value_range),
-        amount=amount,
-        priceCurrency=own.lower(),
-        singlePriceAmount=money(unit.price_minor, own),
-        totalPriceAmount=money(unit.price_minor * amount, own),
-        totalPriceVat=money(unit.vat_minor * amount, own),
-        totalPriceInclVat=money((unit.price_minor + unit.vat_minor) * amount, own),
-        priceFx=rate(unit.price_fx_e8),
-        paymentCurrency=paid.lower(),
-        singlePriceAmountInPaymentCurrency=money(unit.pay_price_minor, paid),
-        totalPriceAmountInPaymentCurrency=money(unit.pay_price_minor * amount, paid),
-        totalPriceVatInPaymentCurrency=money(unit.pay_vat_minor * amount, paid),
-        totalPriceInclVatInPaymentCurrency=money(item.unit_charge_minor * amount, paid),
-        orderLines=lines,
-        linesCompleted=lines_completed(view.order, item),
-        productSlug=version.slug,
-        faceValueAmount=money(unit.face_minor, version.face_currency),
-        faceValueCurrency=version.face_currency.lower(),
-        faceValueFx=rate(unit.face_fx_e8),
+    return template(
+        shape.item(
+            product=_product(item, with_range=shape.face_value_range),
+            amount=amount,
+            priceCurrency=own.lower(),
+            singlePriceAmount=money(unit.price_minor, own),
+            totalPriceAmount=money(unit.price_minor * amount, own),
+            totalPriceVat=money(unit.vat_minor * amount, own),
+            totalPriceInclVat=money((unit.price_minor + unit.vat_minor) * amount, own),
+            priceFx=rate(unit.price_fx_e8),
+            paymentCurrency=paid.lower(),
+            singlePriceAmountInPaymentCurrency=money(unit.pay_price_minor, paid),
+            totalPriceAmountInPaymentCurrency=money(unit.pay_price_minor * amount, paid),
+            totalPriceVatInPaymentCurrency=money(unit.pay_vat_minor * amount, paid),
+            totalPriceInclVatInPaymentCurrency=money(item.unit_charge_minor * amount, paid),
+            linesCompleted=HOLE,
+            productSlug=version.slug,
+            faceValueAmount=money(unit.face_minor, version.face_currency),
+            faceValueCurrency=version.face_currency.lower(),
+            faceValueFx=rate(unit.face_fx_e8),
+            orderLines=HOLE,
+        )
     )
 
 
@@ -108,32 +202,3 @@ def _product(item: Item, *, with_range: bool) -> Product:
         redeemType=version.redeem_type,
         isStocked=any(item.offers[1::2]),
     )
-
-
-def is_large(view: View) -> bool:
-    """Whether the order is to be streamed."""
-    return view.order.lines > INLINE_LINES_MAX
-
-
-async def stream(shape: Shape, view: View, read_codes: ReadCodes) -> AsyncIterator[bytes]:
-    """The order's bytes, piece by piece."""
-    head, *rest = encode(order_struct(shape, view, marks=True)).split(_LINES_MARK)
-    yield head + b"["
-    last = len(rest) - 1
-    for at, (item, tail) in enumerate(zip(view.order.items, rest, strict=True)):
-        comma = b""
-        for piece in pieces(view.answer, item):
-            for start in range(piece.line_from, piece.line_to, INLINE_LINES_MAX):
-                part = replace(piece, line_from=start, line_to=min(start + INLINE_LINES_MAX, piece.line_to))
-                yield comma + encode(shape.lines(view, await _opened(part, read_codes)))[1:-1]
-                comma = b","
-        yield b"]" + tail + (b"[" if at < last else b"")
-
-
-async def _opened(piece: Piece, read_codes: ReadCodes) -> Piece:
-    """The piece with its codes, which a large order reads only now."""
-    if piece.outcome is None or piece.outcome.lot_id is None or piece.codes is not None:
-        return piece
-    where = piece.positions()
-    (codes,) = await read_codes([(piece.outcome.lot_id, where.start, where.stop)])
-    return replace(piece, codes=codes)

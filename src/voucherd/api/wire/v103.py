@@ -8,4 +8,6 @@ from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.order import Shape
 from voucherd.api.wire.shapes import ExtendedItem, ExtendedOrder
 
-SHAPE: Final = Shape(order=ExtendedOrder, item=ExtendedItem, lines=extended_lines, face_value_range=True)
+SHAPE: Final = Shape(
+    name="1.03", order=ExtendedOrder, item=ExtendedItem, lines=extended_lines, face_value_range=True
+)

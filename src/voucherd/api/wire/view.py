@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd.api.wire.templates import TemplateBook
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Answer
 from voucherd.orders.model import Item, Order, Outcome
@@ -21,6 +22,7 @@ class View(Struct, frozen=True):
 
     answer: Answer
     ids: Identifiers
+    templates: TemplateBook
     public_url: str
     expose_costs: bool
     bare_lines: bool
@@ -40,6 +42,18 @@ class Piece(Struct, frozen=True):
     line_to: int
     outcome: Outcome | None
     codes: list[tuple[str, str]] | None
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the lines have codes."""
+        return self.outcome is not None and self.outcome.lot_id is not None
+
+    @property
+    def status(self) -> str:
+        """The word for the lines' status (OP-41)."""
+        if self.outcome is None:
+            return "pending"
+        return "cancelled" if self.outcome.lot_id is None else "finished"
 
     @property
     def lines(self) -> range:

@@ -1,0 +1,184 @@
+"""Examples that are real: one sample order, priced, paid and delivered by the same pure decisions as any other.
+
+What the document shows is what the wire makes of the outcome, so an example can't show what no client will see.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from voucherd.api.handlers import SHAPES
+from voucherd.api.requests import CreateBody, CreateItem, cursor_of
+from voucherd.api.wire.order import render
+from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.templates import TemplateBook
+from voucherd.api.wire.view import View
+from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.store import Listing
+from voucherd.ids import Identifiers, State
+from voucherd.money import RATE_ONE
+from voucherd.orders import decide
+from voucherd.orders.decide import Cancel, Chance, Facts, Finalise, Standing, Windows
+from voucherd.orders.desk import Answer
+from voucherd.orders.model import Order
+from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
+from voucherd.orders.refusals import Refusal
+from voucherd.vault.shelf import Lot
+from voucherd.vault.store import LotInfo
+from voucherd.wallet.ledger import Wallet
+
+CREATED_AT: Final = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+CONFIRMED_AT: Final = CREATED_AT + timedelta(minutes=2)
+REFERENCE: Final = "PO-2026-0131"
+SLUG: Final = "brightbean-25-eur"
+NAME: Final = "Brightbean Coffee 25 EUR"
+
+_IDS: Final = Identifiers(bytes(range(32)))
+_ORDER_ID: Final = 6_842
+_COMPANY_ID: Final = 17
+_LOT_ID: Final = 304
+_CODES: Final = [("BRGT-7K2M-Q9XD-41PA", "B0000118"), ("BRGT-M3VW-08ZT-C6HN", "B0000119")]
+_PRODUCT: Final = ProductVersion(
+    version_id=1,
+    product_id=1,
+    slug=SLUG,
+    name=NAME,
+    brand_slug="brightbean",
+    brand_name="Brightbean",
+    product_type="giftcard",
+    category="food-and-drink",
+    redeem_type="currency",
+    region="nl",
+    vat_category="single_purpose",
+    async_delivery=True,
+    incentive=False,
+    face_currency="EUR",
+    face_minor=2500,
+    face_min_minor=None,
+    face_max_minor=None,
+    price_minor=2390,
+    price_currency="EUR",
+    fee_variable_e8=None,
+    fee_fixed_minor=None,
+)
+_EXPIRES_AT: Final = datetime(2028, 1, 31, tzinfo=UTC)
+
+
+def create_body() -> Raw:
+    """The body of a Create request."""
+    body = CreateBody([CreateItem(SLUG, 2)], "EUR", REFERENCE)
+    plain = msgspec.structs.asdict(body) | {
+        "items": [{"productSlug": item.productSlug, "amount": item.amount} for item in body.items]
+    }
+    return Raw(msgspec.json.encode(plain))
+
+
+def trx() -> str:
+    """The trx of the sample order."""
+    return _IDS.trx(_ORDER_ID)
+
+
+def created(version: str, public_url: str) -> Raw:
+    """The order after Create."""
+    return _shown(_created(amount=2), version, public_url)
+
+
+def finalised(version: str, public_url: str, chance: Chance, *, in_stock: int = 2) -> Raw:
+    """The answer of Confirm or Resolve."""
+    return _shown(_finalised(chance, in_stock), version, public_url, bare=True)
+
+
+def found(version: str, public_url: str) -> Raw:
+    """The finished order, as Find order shows it."""
+    return _shown(_finalised(Chance.FINISHED, 2), version, public_url)
+
+
+def cancelled(version: str, public_url: str) -> Raw:
+    """The answer of Cancel to an order of which one code was delivered and one was not."""
+    return _shown(_cancelled(), version, public_url)
+
+
+def page(version: str, public_url: str) -> Raw:
+    """The first page of Find all orders."""
+    body = b'{"data":[%s],"metadata":%s}' % (
+        found(version, public_url),
+        msgspec.json.encode(PageMetadata(50, None, 1, 1, 1)),
+    )
+    return Raw(body)
+
+
+def cursor() -> str:
+    """Where a page that ended with the sample order goes on."""
+    return cursor_of(CREATED_AT, _ORDER_ID)
+
+
+@cache
+def _created(amount: int) -> Order:
+    shop = Shop(
+        now=CREATED_AT,
+        window=timedelta(hours=24),
+        operator_country="NL",
+        buyers={_COMPANY_ID: Buyer(active=True, country="NL", vat_number=None)},
+        listings={SLUG: Listing(_PRODUCT, active=True)},
+        rates={"EUR": RATE_ONE},
+        vat_rates={"NL": 2100},
+        shelves={(1, 2500, int(State.LIVE)): [_lot(left=2)]},
+    )
+    command = Create(_COMPANY_ID, State.LIVE, 0, (CartLine(SLUG, amount),), "EUR", REFERENCE)
+    return _granted(place(shop, [command], lambda _: _ORDER_ID)[0])
+
+
+@cache
+def _finalised(chance: Chance, in_stock: int) -> Order:
+    facts = _facts(_created(amount=2), in_stock)
+    command = Finalise(_ORDER_ID, _COMPANY_ID, State.LIVE, resolve=False, chance=chance)
+    return _granted(decide.finalise(facts, [command]).answers[0])
+
+
+@cache
+def _cancelled() -> Order:
+    facts = _facts(_finalised(Chance.FINISHED, 1), 0)
+    return _granted(decide.cancel(facts, [Cancel(_ORDER_ID, _COMPANY_ID, State.LIVE)]).answers[0])
+
+
+def _facts(order: Order, in_stock: int) -> Facts:
+    """What is true when the sample order is finalised."""
+    return Facts(
+        now=CONFIRMED_AT,
+        windows=Windows(timedelta(hours=72), timedelta(seconds=30)),
+        orders={_ORDER_ID: order},
+        standing={_COMPANY_ID: Standing(active=True, verified=True)},
+        purses={_ORDER_ID: 1},
+        wallets={1: Wallet(1, 100_000, 0, 1)},
+        shelves={(1, 2500, int(State.LIVE)): [_lot(left=in_stock)]},
+    )
+
+
+def _lot(left: int) -> Lot:
+    first = 118
+    return Lot(_LOT_ID, 1, 2500, int(State.LIVE), first, first + left, _EXPIRES_AT, 2250, "EUR", RATE_ONE)
+
+
+def _granted(answer: Order | Refusal) -> Order:
+    assert isinstance(answer, Order), answer
+    return answer
+
+
+def _shown(order: Order, version: str, public_url: str, *, bare: bool = False) -> Raw:
+    """The order as the wire writes it."""
+    codes = [_CODES[o.line_from : o.line_to] for o in order.outcomes if o.lot_id is not None]
+    lot = LotInfo(1, 2500, "northwind-wholesale", 2250, "EUR", RATE_ONE, _EXPIRES_AT, False)
+    view = View(
+        answer=Answer(order, codes, {_LOT_ID: lot}),
+        ids=_IDS,
+        templates=TemplateBook(),
+        public_url=public_url,
+        expose_costs=True,
+        bare_lines=bare,
+    )
+    return Raw(render(SHAPES[version], view))
