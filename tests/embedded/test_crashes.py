@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.embedded.witness import WAIT_S_MAX, Neighbour, is_running, kill_server, postmaster, query
-from voucherd.embedded import EmbeddedError, place, processes, running, stop_now
+from voucherd.embedded import EmbeddedError, cluster, place, processes, running, stop_now
 
 
 def test_a_killed_owners_server_is_adopted_and_not_started_twice(made: Path) -> None:
@@ -44,8 +44,7 @@ def test_a_server_found_stopping_is_waited_for_and_started_again(made: Path) -> 
     before = postmaster(made)
     owner.killed()
     os.kill(before, signal.SIGINT)
-    cluster = made / "postgres" / "cluster"
-    assert processes.wait_until(lambda: not _is_ready(cluster), wait_s_max=WAIT_S_MAX)
+    assert processes.wait_until(lambda: not _is_ready(made), wait_s_max=WAIT_S_MAX)
     with running(made, exclusive=True) as address:
         assert postmaster(made) != before
         assert query(address, "SELECT 1") == 1
@@ -163,6 +162,9 @@ def test_a_first_start_that_is_killed_half_way_leaves_a_startable_folder(data: P
     owner.killed()
     with running(data, exclusive=True) as address:
         assert query(address, "SELECT current_database()") == "voucherd"
+    assert processes.wait_until(lambda: not _is_being_made(data), wait_s_max=WAIT_S_MAX)
+    with running(data, exclusive=True):
+        assert list((data / "postgres").glob(f"{cluster.HALF_MADE}*")) == []
     assert not is_running(data)
 
 
@@ -198,8 +200,12 @@ def test_a_folder_renamed_under_its_orphan_is_still_recognised(made: Path, base:
     moved.rename(made)
 
 
-def _is_ready(cluster: Path) -> bool:
-    written = processes.read_pid_file(cluster)
+def _is_being_made(data: Path) -> bool:
+    return any(f"{data}/postgres/{cluster.HALF_MADE}" in command for _, _, command in processes.everything())
+
+
+def _is_ready(data: Path) -> bool:
+    written = processes.read_pid_file(data / "postgres" / "cluster")
     return written is not None and written.status == "ready"
 
 

@@ -3,7 +3,9 @@
 import grp
 import os
 import pwd
+import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from voucherd.embedded.errors import EmbeddedError
 # usual systems leave unused, and it lies below 65536, where a rootless container still maps it.
 PRIVATE_IDS: Final = range(60_787, 61_184)
 PROBE_S_MAX: Final = 10.0
+END_S_MAX: Final = 5.0
+END_POLL_S: Final = 0.02
 
 # No PG* variable, locale or library path of the caller may reach the server.
 ENVIRONMENT: Final = {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -33,14 +37,13 @@ class Account:
         self, arguments: Sequence[str | Path], *, wait_s_max: float, text: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """The finished program, run as this account outside of the terminal's process group."""
-        return subprocess.run(
+        with subprocess.Popen(
             arguments,
-            input=text,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=wait_s_max,
-            check=False,
             cwd="/",
             env=ENVIRONMENT,
             umask=0o077,
@@ -48,7 +51,13 @@ class Account:
             user=self.uid if self.switches else None,
             group=self.gid if self.switches else None,
             extra_groups=[] if self.switches else None,
-        )
+        ) as child:
+            try:
+                out, err = child.communicate(text, wait_s_max)
+            except BaseException:
+                _end_group(child)
+                raise
+        return subprocess.CompletedProcess(child.args, child.returncode, out, err)
 
     def spawn(self, arguments: Sequence[str | Path], *, log: IO[bytes]) -> subprocess.Popen[bytes]:
         """The started program, in a session of its own so that Ctrl-C reaches us and not it."""
@@ -109,6 +118,20 @@ def private() -> Account:
         if not _has_entry(number) and not _has_group(number):
             return Account(number, number, switches=True)
     raise EmbeddedError(f"no free user number between {PRIVATE_IDS.start} and {PRIVATE_IDS.stop - 1}")
+
+
+def _end_group(child: subprocess.Popen[str]) -> None:
+    # Killed outright, the helpers of initdb would leave their shared memory behind for good.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline_s = time.monotonic() + END_S_MAX
+        try:
+            os.killpg(child.pid, number)
+            while time.monotonic() < deadline_s:
+                child.poll()
+                os.killpg(child.pid, 0)
+                time.sleep(END_POLL_S)
+        except (ProcessLookupError, PermissionError):
+            return  # The group is empty; some systems say so by refusing.
 
 
 def _has_entry(uid: int) -> bool:

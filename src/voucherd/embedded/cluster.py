@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from voucherd.embedded import account, durable, serverlog
+from voucherd.embedded import account, durable, processes, serverlog
 from voucherd.embedded.account import Account
 from voucherd.embedded.errors import EmbeddedError
 from voucherd.embedded.place import Place
@@ -27,7 +27,6 @@ ALTER ROLE postgres PASSWORD NULL
 
 def create(place: Place, programs: Path, *, sync: bool) -> None:
     """Makes the cluster; the caller holds the gate."""
-    _remove_half_made(place)
     half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=place.home))
     try:
         if place.account.switches:
@@ -43,6 +42,16 @@ def create(place: Place, programs: Path, *, sync: bool) -> None:
         durable.sync(place.home)
     finally:
         shutil.rmtree(half, ignore_errors=True)
+
+
+def remove_half_made(place: Place) -> None:
+    """Removes what a killed first start has left, unless its initdb is still at it."""
+    left = list(place.home.glob(f"{HALF_MADE}*"))
+    busy = [command for _, _, command in processes.everything()] if left else []
+    for half in left:
+        # Cut off in the middle, it would leave its shared memory behind for good; the next start is time enough.
+        if not any(str(half) in command for command in busy):
+            shutil.rmtree(half, ignore_errors=True)
 
 
 def take_back(place: Place) -> None:
@@ -86,9 +95,3 @@ def _run(place: Place, maker: Account, *arguments: str | Path, text: str = "") -
     done = maker.run(arguments, wait_s_max=INITDB_S_MAX, text=text)
     if done.returncode != 0:
         raise EmbeddedError(f"cannot create the database: {serverlog.reason(place, done.stderr)}")
-
-
-def _remove_half_made(place: Place) -> None:
-    # An initdb whose voucherd was killed may still be writing there; what is left goes the next time.
-    for left in place.home.glob(f"{HALF_MADE}*"):
-        shutil.rmtree(left, ignore_errors=True)

@@ -56,6 +56,7 @@ class EmbeddedPostgres:
         """Leaves the server ready, whatever was there before; `alone` when nobody else uses it."""
         self.place.check()
         programs = binaries_for(self.place.account, place.SYSTEM_ROOT)
+        cluster.remove_half_made(self.place)
         if not self.place.cluster.exists():
             cluster.create(self.place, programs, sync=not self._throwaway)
         cluster.take_back(self.place)
