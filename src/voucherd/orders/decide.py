@@ -403,6 +403,8 @@ def deliver_waiting(facts: Facts, waits: Sequence[Wait]) -> Ruling:
         order = facts.orders.get(wait.order_id)
         if order is None or order.status is not Status.PENDING:
             continue  # It ended between the look and the lock.
+        if _is_late(facts, order):
+            continue  # Its time is up: it will be ended, and is not sold to any more.
         open_range = next((r for r in order.open_ranges() if r[1] == wait.line_from), None)
         if open_range is None:
             continue
@@ -442,6 +444,11 @@ def end_waiting(facts: Facts, order_ids: Sequence[int]) -> Ruling:
     ruling = Ruling()
     for order_id in order_ids:
         order = facts.orders.get(order_id)
-        if order and order.status is Status.PENDING and order.deadline_at and facts.now >= order.deadline_at:
+        if order and order.status is Status.PENDING and _is_late(facts, order):
             ruling.answers.append(_cancel_open_lines(facts, ruling, order))
     return ruling
+
+
+def _is_late(facts: Facts, order: Order) -> bool:
+    """Whether Resolve's limit or the delivery window is over."""
+    return order.deadline_at is not None and facts.now >= order.deadline_at
