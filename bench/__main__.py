@@ -1,0 +1,52 @@
+"""`make bench`: measure, print the table, and write it to bench/RESULTS.md."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from bench import plan
+from bench.figures import report, table
+from bench.parts import MEASURES
+from bench.pgbench import Pgbench
+from bench.plan import Request
+from bench.seed import Seeder
+from bench.session import Session
+from bench.stage import stage
+from voucherd.embedded import shutdown_signals
+
+RESULTS: Final = Path(__file__).parent / "RESULTS.md"
+
+
+async def run(request: Request) -> None:
+    """Measure what is asked for; pgbench comes right before and right after the first part."""
+    began = time.monotonic()
+    async with stage() as on:
+        session = Session(on, await Seeder.open(on), request.plan, request.connections)
+        pgbench = Pgbench(on, request.plan)
+        await session.prepare()
+        await pgbench.prepare()
+        yard = await pgbench.measure()
+        for at, part in enumerate(request.parts):
+            await MEASURES[part](session)
+            if at == 0:
+                yard = yard.averaged(await pgbench.measure())
+        version: str = await on.pool.fetchval("SELECT split_part(version(), ' on ', 1)")
+    print(table(session.rows, yard))
+    if request.write:
+        took_s = time.monotonic() - began
+        RESULTS.write_text(report(session.rows, yard, version, took_s), "utf-8")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run, and leave nothing running behind."""
+    with shutdown_signals():
+        asyncio.run(run(plan.read(arguments)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,17 @@
+"""What can be measured, by name."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from bench.parts import fairness, find, intake, large, lifecycle, waiting
+from bench.session import Session
+
+MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
+    "lifecycle": lifecycle.confirm,
+    "resolve": lifecycle.resolve,
+    "find": find.measure,
+    "large": large.measure,
+    "fairness": fairness.measure,
+    "waiting": waiting.measure,
+    "import": intake.measure,
+}
