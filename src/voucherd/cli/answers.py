@@ -6,15 +6,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 
 PIPE_COLUMNS: Final = 1_000
 """How wide a view may be where no terminal cuts it: a pipe gets whole lines."""
 
+_MARKS: Final = ">~?"
+_GAP: Final = 2
 _encoder: Final = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -52,28 +55,64 @@ def screen(*, stderr: bool = False) -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> RenderableType:
-    """Aligned rows. A column named ">balance" is right-aligned, one named "~name" may wrap, others stay whole."""
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        drawn.add_column(
-            column.lstrip(">~"),
-            justify="right" if column.startswith(">") else "left",
-            no_wrap=not column.startswith("~"),
-            overflow="fold",
-        )
-    for row in rows:
-        drawn.add_row(*map(cell, row))
-    return drawn if drawn.row_count else empty
+    """Aligned rows, or the sentence for none.
+
+    A column named ">balance" is right-aligned, one named "~name" may wrap, and one named "?region" is left out of a
+    terminal that is too narrow for it, the last one first.
+    """
+    texts = [tuple(map(cell, row)) for row in rows]
+    return _Columns(columns, texts) if texts else empty
+
+
+class _Columns:
+    """Rows that know the width of the terminal only when they are drawn."""
+
+    def __init__(self, columns: Sequence[str], rows: list[tuple[str, ...]]) -> None:
+        self._columns = columns
+        self._rows = rows
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        places = self._fitting(options.max_width)
+        drawn = _bare(header_style="bold")
+        for place in places:
+            name = self._columns[place]
+            mark = name[: len(name) - len(name.lstrip(_MARKS))]
+            drawn.add_column(
+                name.lstrip(_MARKS),
+                justify="right" if ">" in mark else "left",
+                no_wrap="~" not in mark,
+                overflow="fold",
+            )
+        for row in self._rows:
+            drawn.add_row(*[row[place] for place in places])
+        yield drawn
+
+    def _fitting(self, width_max: int) -> list[int]:
+        """The columns that there is room for."""
+        widths = [
+            max(cell_len(text) for text in (name.lstrip(_MARKS), *(row[place] for row in self._rows)))
+            for place, name in enumerate(self._columns)
+        ]
+        places = list(range(len(widths)))
+        spare = [place for place in places if "?" in self._columns[place]]
+        while spare and sum(widths[place] + _GAP for place in places) - _GAP > width_max:
+            places.remove(spare.pop())
+        return places
 
 
 def record(pairs: Iterable[tuple[str, object]]) -> RenderableType:
     """Names and values, one pair a line."""
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    drawn = _bare(show_header=False)
     drawn.add_column(style="dim", no_wrap=True)
     drawn.add_column(overflow="fold")
     for name, value in pairs:
         drawn.add_row(name, cell(value))
     return drawn
+
+
+def _bare(**look: Any) -> Table:
+    """A table without lines: the columns say enough."""
+    return Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), **look)
 
 
 def stacked(*views: RenderableType) -> RenderableType:

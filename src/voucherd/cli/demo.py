@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from voucherd import bootstrap, logs
+from voucherd import bootstrap
 from voucherd.api.server import CannotListen, listen
 from voucherd.cli.answers import Answer, Refused
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office, master_key
 from voucherd.cli.serve import serve_until_told
 from voucherd.cli.shop import handout, seed
-from voucherd.cli.shop.handout import Handout
+from voucherd.cli.shop.handout import FILE_NAME, Handout
 from voucherd.db import open_pool, transaction
 from voucherd.migrate import migrate
 from voucherd.settings import Settings
@@ -31,8 +32,9 @@ async def demo(
 ) -> None:
     """Run the whole service with a demo shop, and print how to try it. Ctrl-C stops it; the data stays."""
     settings = office.with_flags(port=port)
-    # The server's own greetings would bury what the demo has to say.
-    logs.configure("warning" if settings.log_level == "info" else settings.log_level, settings.log_format)
+    if settings.log_level == "info":
+        # The server's own greetings would bury what the demo has to say.
+        settings = replace(settings, log_level="warning")
     _refuse_taken_port(settings)
     async with bootstrap.database(settings, exclusive=True) as url:
         await migrate(url)
@@ -75,13 +77,14 @@ def _refuse_taken_port(settings: Settings) -> None:
 
 def _greeting(given: Handout, base_url: str, settings: Settings) -> str:
     return f"""\
-voucherd is running at {base_url}; Ctrl-C stops it, the data stays in {settings.data}
+voucherd is running at {base_url}; Ctrl-C stops it.
 
   company      {given.company}
   live key     {given.live_key}
   sandbox key  {given.sandbox_key}
   operator     {given.operator.email}  {given.operator.password}
-  buyer        {given.buyer.email}  {given.buyer.password}
+  buyer        {given.buyer.email}     {given.buyer.password}
+  data         {settings.data} ({FILE_NAME} there keeps these)
 
 Create an order, then confirm it:
 

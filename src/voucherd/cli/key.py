@@ -58,17 +58,17 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
         keys = await store.list_keys(connection, owner.id)
     now = clock.now()
     view = table(
-        [">id", "key", "state", "~description", ">rate", "expires", "last used", "standing"],
+        [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?description"],
         [
             (
                 key.id,
                 f"{key.prefix}…",
                 key.state.word,
-                key.description,
+                _standing(key, now),
                 key.rate_limit,
                 key.expires_at and f"{key.expires_at:%Y-%m-%d}",
                 key.last_used_at and f"{key.last_used_at:%Y-%m-%d}",
-                _standing(key, now),
+                key.description,
             )
             for key in keys
         ],

@@ -74,17 +74,17 @@ async def list_(
         )
         names = Identifiers(await master_key(office.settings, connection))
     view = table(
-        ["trx", "~company", "state", "status", "~payment", ">total", ">lines", "created"],
+        ["trx", "?company", "status", ">total", ">lines", "?state", "?created", "?payment"],
         [
             (
                 names.trx(order.id),
                 order.company,
-                order.state.word,
                 _word(order.status),
-                _word(order.payment_status),
                 Money(order.total_minor, order.payment_currency),
                 f"{order.lines_finished}/{order.lines}",
+                order.state.word,
                 order.created_at,
+                _word(order.payment_status),
             )
             for order in orders
         ],
@@ -162,8 +162,13 @@ def _lines(order: Order, names: Identifiers, codes: list[tuple[str, str]]) -> li
 
 
 def _lines_view(lines: list[Line], most: int, reveal: bool) -> Any:
-    columns = [">line", "~product", "status", "tag"] + (["~code", "~serial"] if reveal else [])
-    rows = [(line.number + 1, *line[1:4], *(line[4:] if reveal else ())) for line in lines[:most]]
+    rows: list[tuple[object, ...]]
+    if reveal:
+        columns = [">line", "status", "~code", "~serial", "?product", "?tag"]
+        rows = [(at.number + 1, at.status, at.code, at.serial, at.product, at.tag) for at in lines[:most]]
+    else:
+        columns = [">line", "status", "tag", "?product"]
+        rows = [(at.number + 1, at.status, at.tag, at.product) for at in lines[:most]]
     view = table(columns, rows, empty="")
     left = len(lines) - len(rows)
     return stacked(view, f"… and {left:,} more (--lines {len(lines)})") if left else view

@@ -137,7 +137,7 @@ async def list_(
     async with office.connection() as connection:
         listings = await _all(connection, brand, active)
     view = table(
-        ["slug", "~name", "type", "region", ">face value", ">price", "active"],
+        ["slug", ">face value", ">price", "active", "?region", "?type", "?name"],
         [_row(listing) for listing in listings],
         empty="No products.",
     )
@@ -171,12 +171,12 @@ def _row(listing: Listing) -> tuple[object, ...]:
     version = listing.version
     return (
         version.slug,
-        version.name,
-        version.product_type,
-        version.region,
         face_text(version),
         _selling_text(version),
         listing.active,
+        version.region,
+        version.product_type,
+        version.name,
     )
 
 

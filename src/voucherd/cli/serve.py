@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from voucherd import logs
 from voucherd.api import server
 from voucherd.cli.answers import Answer
 from voucherd.cli.frame import command, noun
@@ -34,7 +33,6 @@ async def serve(
 ) -> None:
     """Run the API and the pages, and the background work beside them."""
     settings = office.with_flags(host=host, port=port)
-    logs.configure(settings.log_level, settings.log_format)
 
     def ready(base_url: str) -> None:
         office.say(Answer({"baseUrl": base_url}, f"Listening on {base_url}"))

@@ -88,16 +88,16 @@ async def list_(
             raise UnknownProduct(slug)
         lots = await vault.list_lots(connection, slug=slug, state=state.state, sold_out=sold_out, limit=limit)
     view = table(
-        [">lot", "~product", ">face value", ">left", ">of", ">value left", "expires", "~supplier"],
+        [">lot", "product", ">face value", ">left", ">value left", "expires", "?>of", "?supplier"],
         [
             (
                 lot.id,
                 lot.slug,
                 lot.face,
                 lot.left,
-                lot.size,
                 lot.value_left,
                 lot.expires_at and f"{lot.expires_at:%Y-%m-%d}",
+                lot.size,
                 lot.supplier,
             )
             for lot in lots

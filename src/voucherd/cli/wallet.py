@@ -80,11 +80,11 @@ async def statement(
         names = await office.identifiers(connection) if with_orders else None
     rows = [_movement(line, currency, names) for line in lines]
     view = table(
-        [">no", "when", "what", ">amount", ">balance", "~for"],
+        ["?>no", "when", "what", ">amount", ">balance", "~for"],
         [
             (
                 row["number"],
-                row["at"],
+                f"{row['at']:%Y-%m-%d}",
                 row["kind"],
                 row["amount"],
                 row["balance"],
