@@ -127,5 +127,5 @@ class Gate(Generic[C, A]):
 
     async def drain(self) -> None:
         """Wait until nothing is waiting or in flight."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        while self._launch_planned or self._tasks:
+            await (asyncio.wait(self._tasks) if self._tasks else asyncio.sleep(0))
