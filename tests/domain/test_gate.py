@@ -17,12 +17,14 @@ class Counterpart:
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
+        self.running = asyncio.Event()
         self.open = asyncio.Event()
         self.open.set()
 
     async def run(self, commands: Sequence[str]) -> list[str]:
         """Every command in capitals."""
         self.batches.append(list(commands))
+        self.running.set()
         await self.open.wait()
         return [command.upper() for command in commands]
 
@@ -43,8 +45,7 @@ async def busy_gate(counterpart: Counterpart, waiting_max: int = 10_000) -> Gate
     counterpart.open.clear()
     gate = gate_to(counterpart, waiting_max)
     gate.submit(0, "first")
-    while not counterpart.batches:
-        await asyncio.sleep(0)
+    await counterpart.running.wait()
     return gate
 
 

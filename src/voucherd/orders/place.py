@@ -97,8 +97,9 @@ def _place(shop: Shop, command: Create, next_id: Callable[[State], int]) -> Orde
     buyer = shop.buyers[command.company_id]
     if not buyer.active:
         raise CompanyNotActive
-    units = _price_cart(shop, command, buyer)
-    _refuse_unavailable(shop, command, units)
+    faces = _faces(shop, command)
+    _refuse_unavailable(shop, command, faces)
+    units = _price_cart(shop, command, faces, buyer)
     price_minor = sum(
         unit.pay_price_minor * line.amount for (_, unit), line in zip(units, command.cart, strict=True)
     )
@@ -142,15 +143,41 @@ def _place(shop: Shop, command: Create, next_id: Callable[[State], int]) -> Orde
     )
 
 
-def _price_cart(shop: Shop, command: Create, buyer: Buyer) -> list[tuple[ProductVersion, UnitPrice]]:
-    """The price of one unit of each line; input is refused before anything is said about offers."""
-    unknown = [line.slug for line in command.cart if line.slug not in shop.listings]
-    faces = [
+def _faces(shop: Shop, command: Create) -> list[int]:
+    """The face value of each line (0 for an unknown slug); input is refused before anything is said about offers."""
+    return [
         face_of(shop.listings[line.slug].version, line, at) if line.slug in shop.listings else 0
         for at, line in enumerate(command.cart)
     ]
-    if unknown:
-        _refuse_offers(shop, command, set(unknown))
+
+
+def _refuse_unavailable(shop: Shop, command: Create, faces: Sequence[int]) -> None:
+    """Refuse what is unknown, withdrawn, or has less stock than asked and can't be delivered later (OP-21)."""
+    wanted: dict[Shelf, int] = {}
+    missing: set[str] = set()
+    for line, face_minor in zip(command.cart, faces, strict=True):
+        listing = shop.listings.get(line.slug)
+        if listing is None or not listing.active:
+            missing.add(line.slug)
+            continue
+        shelf = (listing.version.product_id, face_minor, command.state)
+        wanted[shelf] = wanted.get(shelf, 0) + line.amount
+        if not listing.version.async_delivery and wanted[shelf] > sum(
+            lot.left for lot in shop.shelves[shelf]
+        ):
+            missing.add(line.slug)
+    if missing:
+        # Names, or slugs where there is none, in the order of the request.
+        listings = shop.listings
+        slugs = [line.slug for line in command.cart if line.slug in missing]
+        names = [listings[slug].version.name if slug in listings else slug for slug in slugs]
+        raise OffersNotAvailable(tuple(dict.fromkeys(names)))
+
+
+def _price_cart(
+    shop: Shop, command: Create, faces: Sequence[int], buyer: Buyer
+) -> list[tuple[ProductVersion, UnitPrice]]:
+    """The price of one unit of each line."""
     rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
     units = []
     for line, face_minor in zip(command.cart, faces, strict=True):
@@ -169,29 +196,3 @@ def _price_cart(shop: Shop, command: Create, buyer: Buyer) -> list[tuple[Product
             raise BadInput("items", str(large)) from None
         units.append((product, unit))
     return units
-
-
-def _refuse_unavailable(
-    shop: Shop, command: Create, units: Sequence[tuple[ProductVersion, UnitPrice]]
-) -> None:
-    """Refuse what is withdrawn, or has less stock than asked and can't be delivered later (OP-21)."""
-    wanted: dict[Shelf, int] = {}
-    missing: set[str] = set()
-    for (product, unit), line in zip(units, command.cart, strict=True):
-        shelf = (product.product_id, unit.face_minor, command.state)
-        wanted[shelf] = wanted.get(shelf, 0) + line.amount
-        if not shop.listings[line.slug].active or (
-            not product.async_delivery and wanted[shelf] > sum(lot.left for lot in shop.shelves[shelf])
-        ):
-            missing.add(line.slug)
-    if missing:
-        _refuse_offers(shop, command, missing)
-
-
-def _refuse_offers(shop: Shop, command: Create, slugs: set[str]) -> None:
-    """Refuse with names (or slugs where there is none) in the order of the request."""
-    listings = shop.listings
-    gone = slugs | {slug for slug, listing in listings.items() if not listing.active}
-    wanted = [line.slug for line in command.cart if line.slug in gone]
-    names = [listings[slug].version.name if slug in listings else slug for slug in wanted]
-    raise OffersNotAvailable(tuple(dict.fromkeys(names)))
