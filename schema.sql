@@ -42,10 +42,25 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION guard_codes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM (SELECT DISTINCT lot_id FROM fresh) f LEFT JOIN lot l ON l.id = f.lot_id
+               WHERE l.id IS NULL OR l.generated) THEN
+        RAISE EXCEPTION 'a code needs a lot that holds codes' USING ERRCODE = 'foreign_key_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION guard_outcomes() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
+    -- Under a snapshot of the transaction's start the look below would not see what the lock waited for.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'outcomes are written under read committed' USING ERRCODE = 'invalid_transaction_state';
+    END IF;
     PERFORM FROM orders WHERE id IN (SELECT order_id FROM fresh) ORDER BY id FOR UPDATE;
     PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR UPDATE;
     IF EXISTS (
@@ -230,7 +245,7 @@ CREATE TABLE event (
     order_id bigint,
     seq integer,
     data jsonb,
-    CONSTRAINT event_same_state CHECK (((order_id IS NULL) OR ((order_id & (1)::bigint) = state))),
+    CONSTRAINT event_same_state CHECK (((order_id IS NULL) OR ((state IS NOT NULL) AND ((order_id & (1)::bigint) = state)))),
     CONSTRAINT event_state_check CHECK ((state = ANY (ARRAY[0, 1])))
 );
 
@@ -430,7 +445,8 @@ CREATE TABLE outcome (
     CONSTRAINT outcome_check1 CHECK (((lot_id IS NULL) = (seq_from IS NULL))),
     CONSTRAINT outcome_line_from_check CHECK ((line_from >= 0)),
     CONSTRAINT outcome_line_to_check CHECK ((line_to <= 10000)),
-    CONSTRAINT outcome_same_state CHECK (((lot_id IS NULL) OR ((lot_id & (1)::bigint) = (order_id & (1)::bigint))))
+    CONSTRAINT outcome_same_state CHECK (((lot_id IS NULL) OR ((lot_id & (1)::bigint) = (order_id & (1)::bigint)))),
+    CONSTRAINT outcome_seq_from_check CHECK ((seq_from >= 0))
 );
 
 CREATE TABLE product (
@@ -659,9 +675,11 @@ CREATE INDEX waiting_deadline ON waiting USING btree (deadline_at);
 
 CREATE INDEX waiting_order ON waiting USING btree (order_id);
 
-CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
+CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 
 CREATE TRIGGER code_append_only BEFORE DELETE OR UPDATE OF lot_id, seq, blind OR TRUNCATE ON code FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER code_has_lot AFTER INSERT ON code REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_codes();
 
 CREATE TRIGGER company_epoch AFTER DELETE OR UPDATE ON company FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 
@@ -671,11 +689,19 @@ CREATE TRIGGER entry_carry AFTER INSERT ON entry REFERENCING NEW TABLE AS fresh 
 
 CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot FOR EACH ROW WHEN ((new.cursor < old.cursor)) EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER lot_unchanging BEFORE DELETE OR UPDATE OF id, product_id, face_minor, state, generated, supplier, purchase_minor, purchase_currency, purchase_fx_e8, expires_at OR TRUNCATE ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER orders_kept BEFORE DELETE ON orders FOR EACH ROW WHEN ((old.status <> 0)) EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER outcome_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON outcome FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER outcome_guard AFTER INSERT ON outcome REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_outcomes();
 
 CREATE TRIGGER product_version_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON product_version FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER wallet_starts_empty BEFORE INSERT ON wallet FOR EACH ROW WHEN (((new.balance_minor <> 0) OR (new.held_minor <> 0) OR (new.seq <> 0))) EXECUTE FUNCTION refuse_direct_balance();
 
 CREATE TRIGGER wallet_through_entries BEFORE UPDATE ON wallet FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION refuse_direct_balance();
 
@@ -687,9 +713,6 @@ ALTER TABLE ONLY api_key
 
 ALTER TABLE ONLY app_user
     ADD CONSTRAINT app_user_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
-
-ALTER TABLE ONLY code
-    ADD CONSTRAINT code_lot_id_fkey FOREIGN KEY (lot_id) REFERENCES lot(id);
 
 ALTER TABLE ONLY entry
     ADD CONSTRAINT entry_wallet_id_fkey FOREIGN KEY (wallet_id) REFERENCES wallet(id);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import asyncpg
 import pytest
@@ -179,6 +180,15 @@ async def test_a_balance_is_not_changed_directly(tx: Tx) -> None:
         await refused(tx, change, "a balance changes through entries only")
 
 
+@pytest.mark.parametrize("column", ["balance_minor", "held_minor", "seq"])
+async def test_a_wallet_starts_empty(tx: Tx, column: str) -> None:
+    """Invariant 1: a balance without an entry behind it is no balance."""
+    new = "INSERT INTO wallet (id, company_id, currency, state, {}) VALUES (6, 1, 'GBP', 0, {})"
+    await refused(tx, new.format(column, 1), "a balance changes through entries only")
+    await refused(tx, new.format(column, -1), "a balance changes through entries only")
+    await tx.execute(new.format(column, 0))
+
+
 async def test_the_legs_of_every_entry_sum_to_zero(tx: Tx) -> None:
     """Invariant 1: entries of every transfer sum to zero."""
     await enter(tx, (1, 1000, 1000, 0))
@@ -231,6 +241,73 @@ async def test_history_never_changes(tx: Tx, table: str, change: str) -> None:
 async def test_a_code_may_be_sealed_again(tx: Tx) -> None:
     """The master key can be rotated: what a code is does not change, only what it is sealed with."""
     await tx.execute("UPDATE code SET sealed = 'y'")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "id = 8",
+        "product_id = product_id",
+        "face_minor = 2000",
+        "state = 1",
+        "generated = true",
+        "supplier = 'another'",
+        "purchase_minor = 1",
+        "purchase_currency = 'USD'",
+        "purchase_fx_e8 = 1",
+        "expires_at = now()",
+    ],
+)
+async def test_what_a_lot_is_never_changes(tx: Tx, change: str) -> None:
+    """Processes keep a lot's facts in memory, and the audit of a sale needs them as they were."""
+    await refused(tx, f"UPDATE lot SET {change} WHERE id = 2", "lot is append-only")  # noqa: S608 - The words above.
+
+
+async def test_a_lot_is_never_removed(tx: Tx) -> None:
+    """Its codes were sold, or will be: they are never without their lot."""
+    await refused(tx, "DELETE FROM lot", "lot is append-only")
+    await refused(tx, "TRUNCATE lot", "lot is append-only")
+
+
+async def test_a_lot_only_sells_forwards(tx: Tx) -> None:
+    """Invariant 3: a cursor that went back would sell a code again."""
+    await refused(tx, "UPDATE lot SET cursor = cursor - 1 WHERE id = 2", "lot is append-only")
+    await tx.execute("UPDATE lot SET cursor = cursor WHERE id = 2")
+    await tx.execute("UPDATE lot SET cursor = cursor + 1 WHERE id = 2")
+
+
+async def test_a_lot_may_grow_and_be_sealed_again(tx: Tx) -> None:
+    """Late codes are appended to a lot, and the master key can be rotated."""
+    await tx.execute("UPDATE lot SET size = size + 1, key_version = 2 WHERE id = 2")
+
+
+@pytest.mark.parametrize("lot", [1000, SANDBOX], ids=["no lot", "a lot of computed codes"])
+async def test_a_code_needs_a_lot_that_holds_codes(tx: Tx, lot: int) -> None:
+    """Every code is in a lot; a sandbox's codes are computed, so a row of one would be a real code in play."""
+    rows = "INSERT INTO code (lot_id, seq, sealed, blind) VALUES (2, 1, 'x', '{}'), ({}, 1, 'x', '{}')"
+    await refused(
+        tx, rows.format("fedcba9876543210", lot, "fedcba9876543211"), "a code needs a lot that holds codes"
+    )
+    assert await tx.fetchval("SELECT count(*) FROM code") == 1, "its neighbour in the statement went with it"
+
+
+@pytest.mark.parametrize(
+    ("now", "kept"),
+    [
+        ("status = 0", False),
+        ("status = 1", True),
+        ("status = 2, lines_finished = lines", True),
+        ("status = 3, lines_cancelled = lines", True),
+        ("status = 4", True),
+    ],
+)
+async def test_only_an_order_that_was_never_confirmed_may_be_removed(tx: Tx, now: str, kept: bool) -> None:
+    """OP-40 removes what expired unconfirmed; OP-53 keeps even the deleted for the operator's audit."""
+    await tx.execute(f"UPDATE orders SET {now} WHERE id = 4")  # noqa: S608 - The words above.
+    if kept:
+        await refused(tx, "DELETE FROM orders WHERE id = 4", "orders is append-only")
+    else:
+        assert await tx.execute("DELETE FROM orders WHERE id = 4") == "DELETE 1"
 
 
 # ── orders and lots ─────────────────────────────────────────────────────────────────────────────────────
@@ -296,6 +373,7 @@ async def test_live_and_sandbox_never_meet(tx: Tx) -> None:
     await refused(
         tx, "INSERT INTO event (at, type, state, order_id) VALUES (now(), 'x', 0, 3)", "event_same_state"
     )
+    await refused(tx, "INSERT INTO event (at, type, order_id) VALUES (now(), 'x', 3)", "event_same_state")
     await tx.execute(crossing.format(SANDBOX, SANDBOX))
 
 
@@ -328,6 +406,31 @@ async def test_two_transactions_that_can_not_see_each_other_can_not_both_pass(po
         await waiting
 
 
+@pytest.mark.parametrize("isolation", ["repeatable_read", "serializable"])
+@pytest.mark.parametrize("by", ["line", "code"])
+async def test_a_snapshot_that_is_too_old_to_see_a_sale_can_not_sell_again(
+    pool: Pool, isolation: Literal["repeatable_read", "serializable"], by: str
+) -> None:
+    """Invariant 3: the guard's look needs a fresh snapshot after its lock, so other isolation levels are refused."""
+    async with transaction(pool) as opened:
+        await opened.execute(GROUND)
+
+    async def sell_again() -> None:
+        async with pool.acquire() as old, old.transaction(isolation=isolation):
+            assert await old.fetchval("SELECT count(*) FROM outcome") == 0
+            async with transaction(pool) as first:
+                await deliver(first, 0, 5, 0)
+            assert await old.fetchval("SELECT count(*) FROM outcome") == 0, "it can't see the sale"
+            if by == "line":
+                await cancel(old, 3, 8)
+            else:
+                await deliver(old, 0, 5, 3, order=4)
+
+    with pytest.raises(asyncpg.InvalidTransactionStateError, match="written under read committed"):
+        await sell_again()
+    assert await pool.fetchval("SELECT count(*) FROM outcome") == 1
+
+
 # ── catalogue and access ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -350,6 +453,8 @@ async def test_a_product_points_at_a_version_of_its_own(pool: Pool, tx: Tx) -> N
         ("UPDATE api_key SET scopes = '{}'", True),
         ("UPDATE api_key SET rate_limit = 1", True),
         ("UPDATE api_key SET state = 1", True),
+        ("UPDATE api_key SET company_id = company_id", True),
+        ("UPDATE api_key SET hash = sha256('b')", True),
         ("DELETE FROM api_key", True),
         ("UPDATE api_key SET last_used_at = now()", False),
     ],
@@ -376,12 +481,17 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
     assert {row["tgname"] for row in rows} == {
         "api_key_epoch",
         "code_append_only",
+        "code_has_lot",
         "company_epoch",
         "entry_append_only",
         "entry_carry",
         "event_append_only",
+        "lot_forwards",
+        "lot_unchanging",
+        "orders_kept",
         "outcome_append_only",
         "outcome_guard",
         "product_version_append_only",
+        "wallet_starts_empty",
         "wallet_through_entries",
     }
