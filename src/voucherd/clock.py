@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def now() -> datetime:
@@ -10,6 +11,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+@lru_cache(maxsize=4_096)
 def iso(moment: datetime) -> str:
-    """The wire's form of a moment: UTC, milliseconds, Z (OP-08)."""
+    """The wire's form of a moment: UTC, milliseconds, Z (OP-08). Kept, because a batch shares its moments."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

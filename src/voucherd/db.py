@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -40,6 +40,20 @@ async def open_pool(url: str, *, size_max: int = 10, size_min: int = 1) -> Pool:
         reset=_keep,
         server_settings={"application_name": "voucherd", "timezone": "UTC", "jit": "off"},
     )
+
+
+def array(values: Iterable[object]) -> str:
+    """An array as PostgreSQL writes it, for a parameter that is cast (`$1::text::bigint[]`).
+
+    For numbers and plain words only. The driver looks twice at every element of a list before it encodes it; on the
+    money path that was a third of the server's time.
+    """
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def sparse_array(values: Iterable[object | None]) -> str:
+    """The same where some elements may be missing."""
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
 @asynccontextmanager

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from voucherd.catalogue.products import ProductVersion, price_with_fee
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
 from voucherd.catalogue.vat import EU_COUNTRIES
@@ -42,8 +44,7 @@ class PriceTooLarge(ValueError):
         super().__init__(f"a unit of {slug} costs too much in {currency}")
 
 
-@dataclass(frozen=True, slots=True)
-class UnitPrice:
+class UnitPrice(Struct, frozen=True):
     """One code's price: in its own currency, and (`pay_…`) in the currency that it is paid in."""
 
     face_minor: int

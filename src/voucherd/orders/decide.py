@@ -163,7 +163,7 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
         charged_minor=0 if held else order.total_minor,
         held_minor=order.total_minor if held else 0,
         resolving=command.resolve,
-        deadline_at=facts.now + (facts.windows.resolve if command.resolve else facts.windows.delivery),
+        deadline_at=_deadline(facts, command) if plan.open else None,
     )
     if held:
         _post(facts, ruling, wallet, paid, Kind.HOLD, hold_minor=order.total_minor)
@@ -289,6 +289,11 @@ def _wait(order: Order, item: Item, line_from: int, line_to: int, not_before: da
         not_before,
         order.deadline_at,
     )
+
+
+def _deadline(facts: Facts, command: Finalise) -> datetime:
+    """When the wait for codes ends: Resolve's limit, or the delivery window."""
+    return facts.now + (facts.windows.resolve if command.resolve else facts.windows.delivery)
 
 
 def _not_before(now: datetime, command: Finalise) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -12,7 +12,7 @@ from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Tx, array, sparse_array
 from voucherd.orders.decide import Facts, Ruling, Standing, Windows
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.states import Payment, Status
@@ -139,18 +139,21 @@ _SAVE = """
             refunded_minor = n.refunded_minor, held_minor = n.held_minor, lines_finished = n.lines_finished,
             lines_cancelled = n.lines_cancelled, resolving = n.resolving, version = n.version,
             deadline_at = n.deadline_at, updated_at = now()
-        FROM unnest($1::bigint[], $2::smallint[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                    $7::int[], $8::int[], $9::bool[], $10::int[], $11::timestamptz[])
+        FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::smallint[], $4::text::bigint[],
+                    $5::text::bigint[], $6::text::bigint[], $7::text::int[], $8::text::int[], $9::text::int[]::bool[],
+                    $10::text::int[], $11::timestamptz[])
              AS n (id, status, payment_status, charged_minor, refunded_minor, held_minor, lines_finished,
                    lines_cancelled, resolving, version, deadline_at)
         WHERE o.id = n.id
     ), settled AS (
         INSERT INTO outcome (order_id, line_from, line_to, lot_id, seq_from, at)
-        SELECT *, now() FROM unnest($12::bigint[], $13::int[], $14::int[], $15::bigint[], $16::int[])
+        SELECT *, now() FROM unnest($12::text::bigint[], $13::text::int[], $14::text::int[], $15::text::bigint[],
+                                    $16::text::int[])
     )
     INSERT INTO event (at, company_id, state, type, order_id, seq)
     SELECT now(), e.company_id, (e.order_id & 1)::smallint, e.type, e.order_id, e.seq
-    FROM unnest($17::bigint[], $18::int[], $19::text[], $20::int[]) AS e (order_id, company_id, type, seq)
+    FROM unnest($17::text::bigint[], $18::text::int[], $19::text::text[], $20::text::int[])
+         AS e (order_id, company_id, type, seq)
 """
 
 
@@ -161,28 +164,30 @@ async def save(tx: Tx, ruling: Ruling) -> None:
     await shelf.move(tx, ruling.cursors)
     await wallet_store.append(tx, ruling.entries)
     orders = list(ruling.orders.values())
+    # A shorter list is filled up with NULL, and an order that ended at once has no deadline.
+    deadlines = [o.deadline_at for o in orders] if any(o.deadline_at for o in orders) else []
     await tx.execute(
         _SAVE,
-        [o.id for o in orders],
-        [o.status for o in orders],
-        [o.payment_status for o in orders],
-        [o.charged_minor for o in orders],
-        [o.refunded_minor for o in orders],
-        [o.held_minor for o in orders],
-        [o.lines_finished for o in orders],
-        [o.lines_cancelled for o in orders],
-        [o.resolving for o in orders],
-        [o.version for o in orders],
-        [o.deadline_at for o in orders],
-        [order_id for order_id, _ in ruling.outcomes],
-        [outcome.line_from for _, outcome in ruling.outcomes],
-        [outcome.line_to for _, outcome in ruling.outcomes],
-        [outcome.lot_id for _, outcome in ruling.outcomes],
-        [outcome.seq_from for _, outcome in ruling.outcomes],
-        [e.order_id for e in ruling.events],
-        [e.company_id for e in ruling.events],
-        [e.type for e in ruling.events],
-        [e.seq for e in ruling.events],
+        array(o.id for o in orders),
+        array(int(o.status) for o in orders),
+        array(int(o.payment_status) for o in orders),
+        array(o.charged_minor for o in orders),
+        array(o.refunded_minor for o in orders),
+        array(o.held_minor for o in orders),
+        array(o.lines_finished for o in orders),
+        array(o.lines_cancelled for o in orders),
+        array(int(o.resolving) for o in orders),
+        array(o.version for o in orders),
+        deadlines,
+        array(order_id for order_id, _ in ruling.outcomes),
+        array(outcome.line_from for _, outcome in ruling.outcomes),
+        array(outcome.line_to for _, outcome in ruling.outcomes),
+        sparse_array(outcome.lot_id for _, outcome in ruling.outcomes),
+        sparse_array(outcome.seq_from for _, outcome in ruling.outcomes),
+        array(e.order_id for e in ruling.events),
+        array(e.company_id for e in ruling.events),
+        array(e.type for e in ruling.events),
+        array(e.seq for e in ruling.events),
     )
     await _save_waits(tx, ruling)
 
@@ -221,66 +226,62 @@ _INSERT = """
     WITH placed AS (
         INSERT INTO orders (id, company_id, type, status, payment_currency, payment_fx_e8, price_minor, vat_minor,
                             lines, created_at, expires_at, updated_at, reference)
-        SELECT n.id, n.company_id, n.type, 0, n.currency, n.fx, n.price, n.vat, n.lines,
-               n.at, n.expires_at, n.at, n.reference
-        FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-                    $8::int[], $9::timestamptz[], $10::timestamptz[], $11::text[])
-             AS n (id, company_id, type, currency, fx, price, vat, lines, at, expires_at, reference)
+        SELECT n.id, n.company_id, n.type, 0, n.currency, n.fx, n.price, n.vat, n.lines, $9, $10, $9, n.reference
+        FROM unnest($1::text::bigint[], $2::text::int[], $3::text::smallint[], $4::text::text[], $5::text::bigint[],
+                    $6::text::bigint[], $7::text::bigint[], $8::text::int[], $11::text[])
+             AS n (id, company_id, type, currency, fx, price, vat, lines, reference)
     ), listed AS (
         INSERT INTO order_item (order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8,
                                 price_currency, price_fx_e8, price_minor, vat_minor, turnover_minor,
                                 pay_price_minor, pay_vat_minor, pay_turnover_minor, offers)
         SELECT order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8, price_currency, price_fx_e8,
                price_minor, vat_minor, turnover_minor, pay_price_minor, pay_vat_minor, pay_turnover_minor,
-               offers::bigint[]
-        FROM unnest($12::bigint[], $13::smallint[], $14::int[], $15::int[], $16::int[], $17::bigint[],
-                    $18::bigint[], $19::text[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[],
-                    $24::bigint[], $25::bigint[], $26::bigint[], $27::text[])
+               string_to_array(offers, ' ')::bigint[]
+        FROM unnest($12::text::bigint[], $13::text::smallint[], $14::text::int[], $15::text::int[], $16::text::int[],
+                    $17::text::bigint[], $18::text::bigint[], $19::text::text[], $20::text::bigint[],
+                    $21::text::bigint[], $22::text::bigint[], $23::text::bigint[], $24::text::bigint[],
+                    $25::text::bigint[], $26::text::bigint[], string_to_array($27::text, ','))
              AS n (order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8, price_currency,
                    price_fx_e8, price_minor, vat_minor, turnover_minor, pay_price_minor, pay_vat_minor,
                    pay_turnover_minor, offers)
     )
     INSERT INTO event (at, company_id, state, type, order_id, seq)
-    SELECT n.at, n.company_id, (n.id & 1)::smallint, 'order.created', n.id, 1
-    FROM unnest($1::bigint[], $2::int[], $9::timestamptz[]) AS n (id, company_id, at)
+    SELECT $9, n.company_id, (n.id & 1)::smallint, 'order.created', n.id, 1
+    FROM unnest($1::text::bigint[], $2::text::int[]) AS n (id, company_id)
 """
 
 
 async def insert(conn: Connection, orders: Sequence[Order]) -> None:
-    """Write new orders, their items and events: one statement, so one transaction."""
+    """Write new orders of one moment, their items and events: one statement, so one transaction."""
     items = [(order.id, item) for order in orders for item in order.items]
+    units = [item.unit for _, item in items]
     await conn.execute(
         _INSERT,
-        [o.id for o in orders],
-        [o.company_id for o in orders],
-        [o.type for o in orders],
-        [o.payment_currency for o in orders],
-        [o.payment_fx_e8 for o in orders],
-        [o.price_minor for o in orders],
-        [o.vat_minor for o in orders],
-        [o.lines for o in orders],
-        [o.created_at for o in orders],
-        [o.expires_at for o in orders],
-        [o.reference for o in orders],
-        [number for number, _ in items],
-        [item.item_no for _, item in items],
-        [item.version.version_id for _, item in items],
-        [item.amount for _, item in items],
-        [item.first_line for _, item in items],
-        [item.unit.face_minor for _, item in items],
-        [item.unit.face_fx_e8 for _, item in items],
-        [item.unit.price_currency for _, item in items],
-        [item.unit.price_fx_e8 for _, item in items],
-        [item.unit.price_minor for _, item in items],
-        [item.unit.vat_minor for _, item in items],
-        [item.unit.turnover_minor for _, item in items],
-        [item.unit.pay_price_minor for _, item in items],
-        [item.unit.pay_vat_minor for _, item in items],
-        [item.unit.pay_turnover_minor for _, item in items],
-        [_array(item.offers) for _, item in items],
+        array(o.id for o in orders),
+        array(o.company_id for o in orders),
+        array(o.type for o in orders),
+        array(o.payment_currency for o in orders),
+        array(o.payment_fx_e8 for o in orders),
+        array(o.price_minor for o in orders),
+        array(o.vat_minor for o in orders),
+        array(o.lines for o in orders),
+        orders[0].created_at,
+        orders[0].expires_at,
+        [o.reference for o in orders] if any(o.reference is not None for o in orders) else [],
+        array(number for number, _ in items),
+        array(item.item_no for _, item in items),
+        array(item.version.version_id for _, item in items),
+        array(item.amount for _, item in items),
+        array(item.first_line for _, item in items),
+        array(unit.face_minor for unit in units),
+        array(unit.face_fx_e8 for unit in units),
+        array(unit.price_currency for unit in units),
+        array(unit.price_fx_e8 for unit in units),
+        array(unit.price_minor for unit in units),
+        array(unit.vat_minor for unit in units),
+        array(unit.turnover_minor for unit in units),
+        array(unit.pay_price_minor for unit in units),
+        array(unit.pay_vat_minor for unit in units),
+        array(unit.pay_turnover_minor for unit in units),
+        ",".join([" ".join(map(str, item.offers)) for _, item in items]),
     )
-
-
-def _array(numbers: Iterable[int]) -> str:
-    """A bigint[] as text: an array of arrays of different lengths has no other form in a parameter."""
-    return "{" + ",".join(map(str, numbers)) + "}"

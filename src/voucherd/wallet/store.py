@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Tx, array, sparse_array
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.wallet.ledger import Entry, Kind, Wallet, post
@@ -62,19 +62,21 @@ async def append(tx: Tx, entries: Sequence[Entry]) -> None:
         """
         INSERT INTO entry (wallet_id, seq, kind, amount_minor, vat_minor, hold_minor,
                            balance_after_minor, held_after_minor, order_id, reference, at)
-        SELECT *, now() FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
-                                    $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[])
+        SELECT *, now() FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[], $4::text::bigint[],
+                                    $5::text::bigint[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[],
+                                    $9::text::bigint[], $10::text[])
         """,
-        [e.wallet_id for e in entries],
-        [e.seq for e in entries],
-        [e.kind for e in entries],
-        [e.amount_minor for e in entries],
-        [e.vat_minor for e in entries],
-        [e.hold_minor for e in entries],
-        [e.balance_after_minor for e in entries],
-        [e.held_after_minor for e in entries],
-        [e.order_id for e in entries],
-        [e.reference for e in entries],
+        array(e.wallet_id for e in entries),
+        array(e.seq for e in entries),
+        array(int(e.kind) for e in entries),
+        array(e.amount_minor for e in entries),
+        array(e.vat_minor for e in entries),
+        array(e.hold_minor for e in entries),
+        array(e.balance_after_minor for e in entries),
+        array(e.held_after_minor for e in entries),
+        sparse_array(e.order_id for e in entries),
+        # A shorter list is filled up with NULL, and orders' entries have no reference.
+        [e.reference for e in entries] if any(e.reference for e in entries) else [],
     )
 
 
