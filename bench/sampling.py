@@ -1,11 +1,13 @@
-"""A sampling profiler of a few lines: a timer that runs on processor time, and the stack it interrupts.
+"""Two profilers of the process they are in: one that samples, one that traces.
 
-Unlike a tracing profiler it does not make small functions look expensive. Time inside C (the event loop, the driver,
-JSON) is charged to the Python line that is next, so read it as "at or just before here".
+The sampling one is a timer that runs on processor time, and the stack it interrupts. It does not make small functions
+look expensive, as tracing does. Time inside C (the event loop, the driver, JSON) is charged to the Python line that
+is next, so read it as "at or just before here".
 """
 
 from __future__ import annotations
 
+import cProfile
 import json
 import signal
 from collections import Counter
@@ -43,6 +45,23 @@ def sampled(path: Path) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         path.write_text(json.dumps(seen))
+
+
+@contextmanager
+def traced(path: Path) -> Iterator[None]:
+    """Trace every call of this thread, and write the profile to the file at the end; SIGUSR1 begins anew."""
+    profile = cProfile.Profile()
+
+    def forget(_number: int, _frame: FrameType | None) -> None:
+        profile.clear()
+
+    signal.signal(signal.SIGUSR1, forget)
+    profile.enable()
+    try:
+        yield
+    finally:
+        profile.disable()
+        profile.dump_stats(path)
 
 
 def _short(filename: str) -> str:

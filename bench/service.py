@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import cProfile
 import resource
 import sys
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import uvloop
 
-from bench.sampling import sampled
+from bench.sampling import sampled, traced
 from voucherd import logs
 from voucherd.api.server import run
 from voucherd.embedded import shutdown_signals
@@ -35,10 +34,8 @@ def main() -> None:
         stack.enter_context(shutdown_signals())
         if given.sample:
             stack.enter_context(sampled(given.sample))
-        profile = cProfile.Profile() if given.cprofile else None
-        if profile is not None:
-            stack.callback(profile.dump_stats, given.cprofile)
-            stack.enter_context(profile)
+        if given.cprofile:
+            stack.enter_context(traced(given.cprofile))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(run(settings, settings.database_url, with_worker=True, on_ready=_say_ready))
 
