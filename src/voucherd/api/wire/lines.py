@@ -129,6 +129,7 @@ def _line_frame(view: View, piece: Piece) -> bytes:
         "line",
         item.version.version_id,
         item.unit,
+        order.state,
         order.payment_currency,
         lot_id,
         piece.delivered,

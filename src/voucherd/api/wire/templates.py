@@ -26,7 +26,9 @@ def template(struct: Struct) -> bytes:
 
 def nested_template(struct: Struct) -> bytes:
     """The struct's JSON as a JSON string, with `%d` for each hole."""
-    return encode(encode(struct).decode()).replace(b"%", b"%%").replace(b"\\u0000", b"%d")
+    # Cut at the holes first: a text that itself holds "\\u0000" must not be taken for one.
+    parts = [encode(part)[1:-1].replace(b"%", b"%%") for part in encode(struct).decode().split("\x00")]
+    return b'"%b"' % b"%d".join(parts)
 
 
 class TemplateBook:
