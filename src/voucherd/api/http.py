@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 JSON: Final = b"application/json"
 TEXT: Final = b"text/plain; charset=utf-8"
@@ -22,6 +22,7 @@ class Request(Struct):
     body: bytes
     client_ip: str
     id: str
+    started: float = 0.0
 
 
 class Response(Struct):
@@ -30,4 +31,4 @@ class Response(Struct):
     status: int
     body: bytes | AsyncIterator[bytes] = b""
     content_type: bytes | None = None
-    headers: list[tuple[bytes, bytes]] = []
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)

@@ -13,9 +13,11 @@ from voucherd import logs
 from voucherd.access.gatekeeper import Gatekeeper
 from voucherd.api.app import Api
 from voucherd.api.asgi import AsgiApp
+from voucherd.api.front import Front
 from voucherd.api.handlers import Service
 from voucherd.api.metrics import Metrics
 from voucherd.api.pages import Pages
+from voucherd.api.protocol import ApiProtocol
 from voucherd.db import open_pool
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
@@ -65,7 +67,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         metrics = Metrics(desk)
         api = Api(Service(desk, Identifiers(master), settings), gatekeeper, Pages(pool, metrics.registry))
         try:
-            yield AsgiApp(api, settings, metrics)
+            yield AsgiApp(Front(api, settings, metrics))
         finally:
             await worker.stop()
             await desk.stop()
@@ -99,7 +101,7 @@ async def run(
         async with service(settings, database_url, with_worker=with_worker) as app:
             config = uvicorn.Config(
                 app,
-                http="httptools",
+                http=ApiProtocol,
                 loop="none",
                 lifespan="off",
                 ws="none",

@@ -1,0 +1,58 @@
+"""The front: what every way into the service does with a call, whichever server brought it."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from voucherd.api import errors
+from voucherd.api.app import Api, RequestIds
+from voucherd.api.errors import HttpError
+from voucherd.api.http import Request, Response
+from voucherd.api.metrics import Metrics
+from voucherd.api.proxies import client_behind
+from voucherd.settings import Settings
+
+NO_STORE: Final = (b"cache-control", b"no-store")
+"""Answers hold prices and bearer secrets: no cache keeps any unless the answer says otherwise."""
+
+
+class Front:
+    """Makes requests and counts their answers."""
+
+    def __init__(self, api: Api, settings: Settings, metrics: Metrics) -> None:
+        self._api = api
+        self._metrics = metrics
+        self._trusted_proxies = settings.trusted_proxies
+        self._ids = RequestIds()
+        self.body_bytes_max = settings.body_bytes_max
+
+    def request(
+        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], peer: str
+    ) -> Request:
+        """A call whose body is still to come."""
+        client_ip = peer
+        if self._trusted_proxies:
+            client_ip = client_behind(self._trusted_proxies, peer, headers.get(b"x-forwarded-for", b""))
+        return Request(method, path, query, headers, b"", client_ip, self._ids.next(), time.perf_counter())
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a whole call."""
+        return self._finished(request, await self._api.answer(request))
+
+    def too_large(self, request: Request) -> Response:
+        """The answer to a call whose body is larger than any may be (OP-14)."""
+        problem = HttpError(413, "body_too_large", f"the body must be at most {self.body_bytes_max} bytes")
+        return self._finished(request, errors.http_error(request, problem))
+
+    def _finished(self, request: Request, response: Response) -> Response:
+        headers = [*response.headers, (b"x-request-id", request.id.encode())]
+        if not any(name == b"cache-control" for name, _ in headers):
+            headers.append(NO_STORE)
+        if response.content_type is not None:
+            headers.append((b"content-type", response.content_type))
+        if isinstance(response.body, bytes) and response.status not in (204, 304):
+            headers.append((b"content-length", b"%d" % len(response.body)))
+        response.headers = headers
+        self._metrics.observe(request.method, response.status, time.perf_counter() - request.started)
+        return response
