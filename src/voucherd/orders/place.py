@@ -61,12 +61,11 @@ class Shop(Struct):
 
 def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
     """The face value that is asked for, in minor units (OP-10)."""
+    if product.face_minor is not None and line.face_value is None:
+        return product.face_minor
     name = f"items[{at}].faceValue"
     if not product.is_variable:
-        if line.face_value is not None:
-            raise BadInput(name, "is not allowed for a product with a fixed face value")
-        assert product.face_minor is not None
-        return product.face_minor
+        raise BadInput(name, "is not allowed for a product with a fixed face value")
     if line.face_value is None:
         raise BadInput(name, "is required for a product with a variable face value")
     try:
@@ -85,36 +84,68 @@ def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
 def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int]) -> list[Order | Refusal]:
     """An order for every cart that can be sold, a refusal for the rest."""
     answers: list[Order | Refusal] = []
+    memo = _Memo(shop)
     for command in commands:
         try:
-            answers.append(_place(shop, command, next_id))
+            answers.append(_place(memo, command, next_id))
         except Refusal as refusal:
             answers.append(refusal)
     return answers
 
 
-def _place(shop: Shop, command: Create, next_id: Callable[[State], int]) -> Order:
+class _Stall(Struct, frozen=True):
+    """What a shelf offers: how much is left, and its best lots as an order keeps them."""
+
+    left: int
+    offers: tuple[int, ...]
+
+
+class _Memo:
+    """What the carts of one batch share: most of them ask for the same few things."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self._stalls: dict[Shelf, _Stall] = {}
+        self._units: dict[tuple[int, int, str, int], UnitPrice] = {}
+
+    def stall(self, shelf: Shelf) -> _Stall:
+        """What this shelf offers."""
+        found = self._stalls.get(shelf)
+        if found is None:
+            lots = self.shop.shelves[shelf]
+            offers = tuple(number for lot in lots[:OFFERS_SHOWN_MAX] for number in (lot.id, lot.left))
+            found = self._stalls[shelf] = _Stall(sum(lot.left for lot in lots), offers)
+        return found
+
+    def unit(self, product: ProductVersion, face_minor: int, currency: str, rate_bp: int) -> UnitPrice:
+        """The price of one code."""
+        key = (product.version_id, face_minor, currency, rate_bp)
+        found = self._units.get(key)
+        if found is None:
+            found = self._units[key] = price_unit(
+                product, face_minor, payment_currency=currency, rates=self.shop.rates, vat_bp=rate_bp
+            )
+        return found
+
+
+def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Order:
+    shop = memo.shop
     buyer = shop.buyers[command.company_id]
     if not buyer.active:
         raise CompanyNotActive
     faces = _faces(shop, command)
-    _refuse_unavailable(shop, command, faces)
-    units = _price_cart(shop, command, faces, buyer)
-    price_minor = sum(
-        unit.pay_price_minor * line.amount for (_, unit), line in zip(units, command.cart, strict=True)
-    )
-    vat_minor = sum(
-        unit.pay_vat_minor * line.amount for (_, unit), line in zip(units, command.cart, strict=True)
-    )
+    _refuse_unavailable(memo, command, faces)
+    units = _price_cart(memo, command, faces, buyer)
+    items: list[Item] = []
+    first_line = price_minor = vat_minor = 0
+    for (product, unit), line in zip(units, command.cart, strict=True):
+        stall = memo.stall((product.product_id, unit.face_minor, command.state))
+        items.append(Item(len(items), product, line.amount, first_line, unit, stall.offers))
+        first_line += line.amount
+        price_minor += unit.pay_price_minor * line.amount
+        vat_minor += unit.pay_vat_minor * line.amount
     if price_minor + vat_minor > MINOR_MAX:
         raise BadInput("items", f"the total must be at most {Money(MINOR_MAX, command.payment_currency)}")
-    items: list[Item] = []
-    first_line = 0
-    for (product, unit), line in zip(units, command.cart, strict=True):
-        lots = shop.shelves[product.product_id, unit.face_minor, command.state][:OFFERS_SHOWN_MAX]
-        offers = tuple(number for lot in lots for number in (lot.id, lot.left))
-        items.append(Item(len(items), product, line.amount, first_line, unit, offers))
-        first_line += line.amount
     return Order(
         id=next_id(command.state),
         company_id=command.company_id,
@@ -151,8 +182,9 @@ def _faces(shop: Shop, command: Create) -> list[int]:
     ]
 
 
-def _refuse_unavailable(shop: Shop, command: Create, faces: Sequence[int]) -> None:
+def _refuse_unavailable(memo: _Memo, command: Create, faces: Sequence[int]) -> None:
     """Refuse what is unknown, withdrawn, or has less stock than asked and can't be delivered later (OP-21)."""
+    shop = memo.shop
     wanted: dict[Shelf, int] = {}
     missing: set[str] = set()
     for line, face_minor in zip(command.cart, faces, strict=True):
@@ -162,9 +194,7 @@ def _refuse_unavailable(shop: Shop, command: Create, faces: Sequence[int]) -> No
             continue
         shelf = (listing.version.product_id, face_minor, command.state)
         wanted[shelf] = wanted.get(shelf, 0) + line.amount
-        if not listing.version.async_delivery and wanted[shelf] > sum(
-            lot.left for lot in shop.shelves[shelf]
-        ):
+        if not listing.version.async_delivery and wanted[shelf] > memo.stall(shelf).left:
             missing.add(line.slug)
     if missing:
         # Names, or slugs where there is none, in the order of the request.
@@ -175,24 +205,18 @@ def _refuse_unavailable(shop: Shop, command: Create, faces: Sequence[int]) -> No
 
 
 def _price_cart(
-    shop: Shop, command: Create, faces: Sequence[int], buyer: Buyer
+    memo: _Memo, command: Create, faces: Sequence[int], buyer: Buyer
 ) -> list[tuple[ProductVersion, UnitPrice]]:
     """The price of one unit of each line."""
+    shop = memo.shop
     rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
     units = []
     for line, face_minor in zip(command.cart, faces, strict=True):
         product = shop.listings[line.slug].version
         try:
-            unit = price_unit(
-                product,
-                face_minor,
-                payment_currency=command.payment_currency,
-                rates=shop.rates,
-                vat_bp=rate_bp,
-            )
+            units.append((product, memo.unit(product, face_minor, command.payment_currency, rate_bp)))
         except NoRate as missing:
             raise BadInput("paymentCurrency", f"there is no exchange rate for {missing.currency}") from None
         except PriceTooLarge as large:
             raise BadInput("items", str(large)) from None
-        units.append((product, unit))
     return units
