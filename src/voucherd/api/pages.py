@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from voucherd import migrate
+from voucherd.api import docs
 from voucherd.api.errors import HttpError
-from voucherd.api.http import TEXT, Request, Response
+from voucherd.api.http import JSON, TEXT, Request, Response
+from voucherd.api.openapi import document
 from voucherd.db import Pool
+from voucherd.settings import Settings
 
 READY_S_MAX: Final = 2.0
 
@@ -19,24 +24,29 @@ READY_S_MAX: Final = 2.0
 class Pages:
     """Paths outside /api/."""
 
-    def __init__(self, pool: Pool, registry: CollectorRegistry) -> None:
+    def __init__(self, pool: Pool, registry: CollectorRegistry, settings: Settings | None = None) -> None:
         self._pool = pool
         self._registry = registry
-        self._answers = {
+        self._answers: dict[str, Callable[[], Awaitable[Response]]] = {
             "/healthz": self._healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
         }
+        self._still = _still_pages(settings)
 
     async def answer(self, request: Request) -> Response:
         """The page, or 404."""
+        still = self._still.get(request.path)
         page = self._answers.get(request.path)
-        if page is None:
+        if still is None and page is None:
             raise HttpError(404, "no_such_path", "not found")
         if request.method not in ("GET", "HEAD"):
             raise HttpError(
                 405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
             )
+        if still is not None:
+            return Response(still.status, still.body, still.content_type, list(still.headers))
+        assert page is not None
         return await page()
 
     async def _healthz(self) -> Response:
@@ -56,3 +66,18 @@ class Pages:
 
     async def _metrics(self) -> Response:
         return Response(200, generate_latest(self._registry), CONTENT_TYPE_LATEST.encode())
+
+
+def _still_pages(settings: Settings | None) -> dict[str, Response]:
+    """The pages that never change while the service runs, made once."""
+    public_url = None if settings is None else settings.public_url
+    described = document(public_url, (settings or Settings()).body_bytes_max)
+    return {
+        # A relative address, so that it still leads here behind a proxy that serves us under a path of its own.
+        "/": Response(307, b"", None, [(b"location", b"docs")]),
+        "/openapi.json": Response(
+            200, msgspec.json.encode(described), JSON, [docs.BRIEFLY_CACHED, docs.NO_SNIFFING]
+        ),
+        "/docs": docs.page(described, public_url),
+        **docs.assets(),
+    }

@@ -1,0 +1,63 @@
+"""The OpenAPI document, made from the objects that the service itself works with, so that it can't be wrong."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+from typing import Any, Final
+
+from voucherd.access.keys import RATE_LIMIT_DEFAULT
+from voucherd.api.openapi.operations import TAGS, operation, shared_failures
+from voucherd.api.openapi.parameters import HEADERS
+from voucherd.api.openapi.schemas import schemas
+from voucherd.api.routes import ROUTES
+
+EXAMPLE_URL: Final = "https://vouchers.example.com"
+"""Stands in the examples where the service was not told its own address."""
+
+_ABOUT: Final = """\
+Sells prepaid codes in two steps. Create an order to fix its price; then confirm or resolve it to pay from your \
+balance and get the codes.
+
+The version is part of the path. `1.03` has every operation and extended order lines; `1.00` and `Next` have short \
+ones. A version keeps its shape for good: fields may be added, never removed or retyped, so ignore those that you \
+do not know. A version to be retired answers with `Deprecation` and `Sunset` headers for 12 months first.
+
+Amounts are JSON numbers with exactly as many digits as their currency has; read them as decimals, not as binary \
+floats. Times are UTC.
+
+An error is one line of `text/plain`. Send `Accept: application/problem+json` to get RFC 9457 with a stable `code` \
+instead."""
+
+_KEY: Final = (
+    "An API key of your company, as `Authorization: Bearer <key>`. A key that begins with `vk_live_` works on live "
+    "orders, one that begins with `vk_test_` on sandbox orders; the paths are the same. What a key may do is set by "
+    f"its scopes, and how often by its rate limit, {RATE_LIMIT_DEFAULT} requests a minute unless agreed otherwise."
+)
+
+
+def document(public_url: str | None, body_bytes_max: int) -> dict[str, Any]:
+    """The whole document; without an address of its own it points to wherever it was read from."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        for version in route.versions:
+            item = paths.setdefault(f"/api/{version}/{route.path}", {})
+            item[route.method.lower()] = operation(route, version, public_url or EXAMPLE_URL, body_bytes_max)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "voucherd order API",
+            "version": installed_version("voucherd"),
+            "summary": "Order prepaid codes: create, confirm, resolve, cancel, find.",
+            "description": _ABOUT,
+        },
+        "servers": [{"url": public_url or "/"}],
+        "security": [{"ApiKey": []}],
+        "tags": [{"name": name, "description": words} for name, words in TAGS],
+        "paths": paths,
+        "components": {
+            "schemas": schemas(),
+            "responses": shared_failures(),
+            "headers": HEADERS,
+            "securitySchemes": {"ApiKey": {"type": "http", "scheme": "bearer", "description": _KEY}},
+        },
+    }

@@ -11,9 +11,10 @@ from typing import Final
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from voucherd.api.handlers import SHAPES
-from voucherd.api.requests import CreateBody, CreateItem, cursor_of
+from voucherd.api.requests import cursor_of
 from voucherd.api.wire.order import render
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook
@@ -23,7 +24,7 @@ from voucherd.catalogue.store import Listing
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
 from voucherd.orders import decide
-from voucherd.orders.decide import Cancel, Chance, Facts, Finalise, Standing, Windows
+from voucherd.orders.decide import Cancel, Facts, Finalise, Standing, Windows
 from voucherd.orders.desk import Answer
 from voucherd.orders.model import Order
 from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
@@ -42,6 +43,7 @@ _IDS: Final = Identifiers(bytes(range(32)))
 _ORDER_ID: Final = 6_842
 _COMPANY_ID: Final = 17
 _LOT_ID: Final = 304
+_SHELF: Final = (1, 2500, int(State.LIVE))
 _CODES: Final = [("BRGT-7K2M-Q9XD-41PA", "B0000118"), ("BRGT-M3VW-08ZT-C6HN", "B0000119")]
 _PRODUCT: Final = ProductVersion(
     version_id=1,
@@ -71,11 +73,12 @@ _EXPIRES_AT: Final = datetime(2028, 1, 31, tzinfo=UTC)
 
 def create_body() -> Raw:
     """The body of a Create request."""
-    body = CreateBody([CreateItem(SLUG, 2)], "EUR", REFERENCE)
-    plain = msgspec.structs.asdict(body) | {
-        "items": [{"productSlug": item.productSlug, "amount": item.amount} for item in body.items]
+    body = {
+        "items": [{"productSlug": SLUG, "amount": 2}],
+        "paymentCurrency": "EUR",
+        "reference": REFERENCE,
     }
-    return Raw(msgspec.json.encode(plain))
+    return Raw(msgspec.json.encode(body))
 
 
 def trx() -> str:
@@ -85,22 +88,32 @@ def trx() -> str:
 
 def created(version: str, public_url: str) -> Raw:
     """The order after Create."""
-    return _shown(_created(amount=2), version, public_url)
+    return _shown(_created(), version, public_url)
 
 
-def finalised(version: str, public_url: str, chance: Chance, *, in_stock: int = 2) -> Raw:
-    """The answer of Confirm or Resolve."""
-    return _shown(_finalised(chance, in_stock), version, public_url, bare=True)
+def finished(version: str, public_url: str) -> Raw:
+    """The answer of Confirm or Resolve to an order that was delivered at once."""
+    return _shown(_confirmed(in_stock=2), version, public_url, bare=True)
+
+
+def pending(version: str, public_url: str) -> Raw:
+    """The answer of Confirm to an order of which one code is there and one is not."""
+    return _shown(_confirmed(in_stock=1), version, public_url, bare=True)
+
+
+def timed_out(version: str, public_url: str) -> Raw:
+    """The answer of Resolve to an order that could not be delivered in time."""
+    return _shown(_timed_out(), version, public_url, bare=True)
 
 
 def found(version: str, public_url: str) -> Raw:
     """The finished order, as Find order shows it."""
-    return _shown(_finalised(Chance.FINISHED, 2), version, public_url)
+    return _shown(_confirmed(in_stock=2), version, public_url)
 
 
 def cancelled(version: str, public_url: str) -> Raw:
     """The answer of Cancel to an order of which one code was delivered and one was not."""
-    return _shown(_cancelled(), version, public_url)
+    return _shown(_cancelled(_confirmed(in_stock=1)), version, public_url)
 
 
 def page(version: str, public_url: str) -> Raw:
@@ -118,7 +131,7 @@ def cursor() -> str:
 
 
 @cache
-def _created(amount: int) -> Order:
+def _created() -> Order:
     shop = Shop(
         now=CREATED_AT,
         window=timedelta(hours=24),
@@ -127,22 +140,32 @@ def _created(amount: int) -> Order:
         listings={SLUG: Listing(_PRODUCT, active=True)},
         rates={"EUR": RATE_ONE},
         vat_rates={"NL": 2100},
-        shelves={(1, 2500, int(State.LIVE)): [_lot(left=2)]},
+        shelves={_SHELF: [_lot(left=2)]},
     )
-    command = Create(_COMPANY_ID, State.LIVE, 0, (CartLine(SLUG, amount),), "EUR", REFERENCE)
+    command = Create(_COMPANY_ID, State.LIVE, 0, (CartLine(SLUG, 2),), "EUR", REFERENCE)
     return _granted(place(shop, [command], lambda _: _ORDER_ID)[0])
 
 
 @cache
-def _finalised(chance: Chance, in_stock: int) -> Order:
-    facts = _facts(_created(amount=2), in_stock)
-    command = Finalise(_ORDER_ID, _COMPANY_ID, State.LIVE, resolve=False, chance=chance)
-    return _granted(decide.finalise(facts, [command]).answers[0])
+def _confirmed(in_stock: int) -> Order:
+    return _finalised(_facts(_created(), in_stock), resolve=False)
 
 
 @cache
-def _cancelled() -> Order:
-    facts = _facts(_finalised(Chance.FINISHED, 1), 0)
+def _timed_out() -> Order:
+    return _cancelled(_finalised(_facts(_created(), in_stock=0), resolve=True))
+
+
+def _finalised(facts: Facts, *, resolve: bool) -> Order:
+    command = Finalise(_ORDER_ID, _COMPANY_ID, State.LIVE, resolve)
+    return _granted(decide.finalise(facts, [command]).answers[0])
+
+
+def _cancelled(order: Order) -> Order:
+    """The order after Cancel, or after Resolve gave up on it."""
+    facts = _facts(order, in_stock=0)
+    if order.held_minor:
+        facts.wallets[1] = replace(facts.wallets[1], held_minor=order.held_minor)
     return _granted(decide.cancel(facts, [Cancel(_ORDER_ID, _COMPANY_ID, State.LIVE)]).answers[0])
 
 
@@ -155,7 +178,7 @@ def _facts(order: Order, in_stock: int) -> Facts:
         standing={_COMPANY_ID: Standing(active=True, verified=True)},
         purses={_ORDER_ID: 1},
         wallets={1: Wallet(1, 100_000, 0, 1)},
-        shelves={(1, 2500, int(State.LIVE)): [_lot(left=in_stock)]},
+        shelves={_SHELF: [_lot(left=in_stock)]},
     )
 
 
@@ -172,7 +195,7 @@ def _granted(answer: Order | Refusal) -> Order:
 def _shown(order: Order, version: str, public_url: str, *, bare: bool = False) -> Raw:
     """The order as the wire writes it."""
     codes = [_CODES[o.line_from : o.line_to] for o in order.outcomes if o.lot_id is not None]
-    lot = LotInfo(1, 2500, "northwind-wholesale", 2250, "EUR", RATE_ONE, _EXPIRES_AT, False)
+    lot = LotInfo(1, 2500, "harbour-wholesale", 2250, "EUR", RATE_ONE, _EXPIRES_AT, False)
     view = View(
         answer=Answer(order, codes, {_LOT_ID: lot}),
         ids=_IDS,

@@ -1,0 +1,244 @@
+"""The operations of the document: one for every route and version, each with all that can come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any, Final
+
+from msgspec import Raw, Struct
+
+from voucherd.api.errors import Op
+from voucherd.api.openapi import examples, problems
+from voucherd.api.openapi.parameters import FIND_ALL, SANDBOX_OUTCOME, TRX
+from voucherd.api.openapi.problems import Problem
+from voucherd.api.openapi.schemas import REF
+from voucherd.api.routes import Route
+
+MAIN_VERSION: Final = "1.03"
+_HEADERS: Final = "#/components/headers/"
+_RESPONSES: Final = "#/components/responses/"
+
+Part = dict[str, Any]
+Example = Callable[[str, str], Raw]
+
+
+class Success(Struct, frozen=True):
+    """A good answer of an operation; one without examples has no body."""
+
+    status: int
+    words: str
+    examples: dict[str, tuple[str, Example]] = {}
+    is_page: bool = False
+
+
+class Words(Struct, frozen=True):
+    """What is said about an operation, in all its versions."""
+
+    id: str
+    title: str
+    tag: str
+    text: str
+    successes: tuple[Success, ...]
+    parameters: tuple[Part, ...] = ()
+
+
+ORDERING: Final = "Ordering"
+FINDING: Final = "Finding"
+TAGS: Final = (
+    (ORDERING, "Create an order, then confirm, resolve or cancel it."),
+    (FINDING, "Read one order or many."),
+)
+
+_FINISHED: Final = ("Every code is delivered", examples.finished)
+
+WORDS: Final[dict[Op, Words]] = {
+    Op.CREATE: Words(
+        "createOrder",
+        "Create order",
+        ORDERING,
+        "Checks price and availability and fixes the price for 24 hours. Nothing is paid and no code is delivered "
+        "yet: confirm or resolve the order for that, or leave it to expire at no cost.",
+        (Success(201, "The order was created.", {"created": ("A new order", examples.created)}),),
+    ),
+    Op.FIND_ALL: Words(
+        "findOrders",
+        "Find all orders",
+        FINDING,
+        "Your company's orders in the key's own state, newest first, a page at a time. Deleted orders never appear. "
+        "Use `page` for a list that people leaf through. Use `cursor` to walk through all orders: its cost is the "
+        "same at any depth and new orders do not shift it; the totals are left out then.",
+        (
+            Success(
+                200, "A page of orders.", {"page": ("A page with one order", examples.page)}, is_page=True
+            ),
+        ),
+        FIND_ALL,
+    ),
+    Op.FIND: Words(
+        "findOrder",
+        "Find order",
+        FINDING,
+        "The order as it stands. Ask again for an order that is `pending` until it is `finished` or `cancelled`.",
+        (Success(200, "The order.", {"finished": ("A finished order", examples.found)}),),
+        (TRX,),
+    ),
+    Op.CONFIRM: Words(
+        "confirmOrder",
+        "Confirm order",
+        ORDERING,
+        "Takes the price from your balance and delivers the codes. For bulk orders and all that need not be there "
+        "this second: the call waits about 25 seconds for the last code, then answers with the order as it is. "
+        "Then it is `pending`, the codes that are there are in it, and the rest is delivered in the background.\n\n"
+        "Only an order that is `created` can be confirmed. A line whose `allowAsyncDelivery` is false must be in "
+        "stock; any other may wait. In the answer a line that is not finished has only `tag` and `status`.",
+        (
+            Success(
+                200,
+                "The order, `finished` or `pending`; with a sandbox key it may be `cancelled`.",
+                {"finished": _FINISHED, "pending": ("One code is still to come", examples.pending)},
+            ),
+        ),
+        (TRX, SANDBOX_OUTCOME),
+    ),
+    Op.RESOLVE: Words(
+        "resolveOrder",
+        "Resolve order",
+        ORDERING,
+        "Delivers the whole order now, or cancels it without a charge. For webshops and points of sale: it never "
+        "waits in a batch behind other orders, and the answer is there within 30 seconds.\n\n"
+        "Only an order that is `created` and has exactly one item (of any amount) can be resolved. In the answer a "
+        "line that is not finished has only `tag` and `status`.",
+        (
+            Success(
+                200,
+                "The order, `finished` or `cancelled`.",
+                {
+                    "finished": _FINISHED,
+                    "cancelled": ("Not delivered in time, not charged", examples.timed_out),
+                },
+            ),
+        ),
+        (TRX, SANDBOX_OUTCOME),
+    ),
+    Op.CANCEL: Words(
+        "cancelOrder",
+        "Cancel order",
+        ORDERING,
+        "Deletes an order that is `created`; it can no longer be found. Cancels one that is `pending`: codes that "
+        "were delivered stay delivered and paid for, all other lines are cancelled and refunded.",
+        (
+            Success(
+                200,
+                "The order was confirmed before: it is `cancelled`, and what was not delivered is refunded.",
+                {"cancelled": ("One code was delivered, one is refunded", examples.cancelled)},
+            ),
+            Success(204, "The order was not confirmed: it is deleted and nothing was charged."),
+        ),
+        (TRX,),
+    ),
+}
+
+
+def operation(route: Route, version: str, public_url: str, body_bytes_max: int) -> Part:
+    """One route in one version."""
+    words = WORDS[route.op]
+    part: Part = {
+        "operationId": words.id + _suffix(version),
+        "tags": [words.tag],
+        "summary": words.title,
+        "description": f"{words.text}\n\nNeeds the scope `{route.scope.value}`.",
+        "security": [{"ApiKey": [route.scope.value]}],
+    }
+    if words.parameters:
+        part["parameters"] = list(words.parameters)
+    if route.op is Op.CREATE:
+        part["requestBody"] = _body()
+    good = {str(success.status): _success(success, version, public_url) for success in words.successes}
+    part["responses"] = good | _failures(route.op, body_bytes_max)
+    return part
+
+
+def _suffix(version: str) -> str:
+    """What tells an operation's id from the same one in the main version."""
+    if version == MAIN_VERSION:
+        return ""
+    return version if version.isalpha() else "V" + version.replace(".", "")
+
+
+def _body() -> Part:
+    example = {"summary": "Two codes of one product", "value": examples.create_body()}
+    return {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"$ref": REF + "CreateBody"}, "examples": {"order": example}}
+        },
+    }
+
+
+def shape_name(version: str, *, is_page: bool = False) -> str:
+    """The schema of an order, or of a page of them, in this version."""
+    return ("Extended" if version == MAIN_VERSION else "Short") + ("OrderPage" if is_page else "Order")
+
+
+def _success(success: Success, version: str, public_url: str) -> Part:
+    part: Part = {
+        "description": success.words,
+        "headers": _headers("X-Request-Id", "RateLimit", "RateLimit-Policy"),
+    }
+    if success.status == 201:
+        part["headers"] |= _headers("Location")
+    if success.examples:
+        part["content"] = {
+            "application/json": {
+                "schema": {"$ref": REF + shape_name(version, is_page=success.is_page)},
+                "examples": {
+                    name: {"summary": title, "value": make(version, public_url)}
+                    for name, (title, make) in success.examples.items()
+                },
+            }
+        }
+    return part
+
+
+def _failures(op: Op, body_bytes_max: int) -> Part:
+    own = problems.of_operation(op, body_bytes_max)
+    parts = {str(status): failure(list(group)) for status, group in groupby(own, lambda p: p.status)}
+    shared = {str(problem.status): {"$ref": f"{_RESPONSES}{problem.status}"} for problem in problems.ANYWHERE}
+    return dict(sorted((parts | shared).items()))
+
+
+def shared_failures() -> Part:
+    """The answers that any operation may give, by status."""
+    return {
+        str(status): failure(list(group)) for status, group in groupby(problems.ANYWHERE, lambda p: p.status)
+    }
+
+
+_ALSO: Final = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+_UNCOUNTED: Final = (401, 413, 500, 503)
+"""Answers that are given before a call is counted, or after counting it became moot."""
+
+
+def failure(found: list[Problem]) -> Part:
+    """All problems of one status: plain text, or RFC 9457 for clients that ask for it."""
+    status = found[0].status
+    counted = () if status in _UNCOUNTED else ("RateLimit", "RateLimit-Policy")
+    return {
+        "description": " ".join(dict.fromkeys(problem.when for problem in found)),
+        "headers": _headers("X-Request-Id", *counted, *_ALSO.get(status, ())),
+        "content": {
+            "text/plain": {
+                "schema": {"type": "string"},
+                "examples": {p.code: {"summary": p.when, "value": p.text} for p in found},
+            },
+            "application/problem+json": {
+                "schema": {"$ref": REF + "Problem"},
+                "examples": {p.code: {"summary": p.when, "value": p.body} for p in found},
+            },
+        },
+    }
+
+
+def _headers(*names: str) -> Part:
+    return {name: {"$ref": _HEADERS + name} for name in names}

@@ -1,0 +1,136 @@
+"""What clients may send beside a body, and the headers that answers carry."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from voucherd.access.keys import RATE_LIMIT_DEFAULT
+from voucherd.access.limits import Taken, policy, standing
+from voucherd.api.openapi import examples
+from voucherd.api.openapi.fields import ORDER_STATUSES
+from voucherd.api.openapi.problems import REQUEST_ID
+from voucherd.api.requests import PAGE_MAX, PAGE_SIZE, PAGE_SIZE_MAX, SLOW_S_MAX
+from voucherd.orders.decide import SANDBOX_PENDING_S, Chance
+from voucherd.orders.model import TYPES
+
+Part = dict[str, Any]
+
+
+def _query(name: str, words: str, schema: Part, **more: Any) -> Part:
+    return {"name": name, "in": "query", "description": words, "schema": schema, **more}
+
+
+TRX: Final[Part] = {
+    "name": "trx",
+    "in": "path",
+    "required": True,
+    "description": "The trx that Create order returned.",
+    "schema": {"type": "string"},
+    "example": examples.trx(),
+}
+
+OUTCOMES: Final[dict[Chance, tuple[str, str]]] = {
+    Chance.FINISHED: ("finished", "Every code is delivered at once."),
+    Chance.CANCELLED: ("cancelled", "The order is cancelled at once and not charged."),
+    Chance.PENDING: (
+        "pending",
+        f"Confirm answers `pending` at once and delivers {SANDBOX_PENDING_S} seconds later. Resolve waits for its "
+        "limit and cancels.",
+    ),
+    Chance.SLOW: (
+        "slow:<seconds>",
+        f"Delivery takes that many seconds, at most {SLOW_S_MAX:,}.",
+    ),
+    Chance.OUT_OF_STOCK: ("out-of-stock", "Refused: `Product … is out of stock`."),
+    Chance.INSUFFICIENT_BALANCE: ("insufficient-balance", "Refused: `insufficient balance`."),
+}
+"""What a sandbox call can ask for (OP-49): how it is written, and what happens then."""
+
+
+def _outcome_pattern() -> str:
+    """The header's form; slow is the one that takes a number."""
+    plain = [chance.value for chance in Chance if chance is not Chance.SLOW]
+    return f"^({'|'.join(plain)}|slow:[0-9]{{1,4}})$"
+
+
+SANDBOX_OUTCOME: Final[Part] = {
+    "name": "X-Sandbox-Outcome",
+    "in": "header",
+    "description": "Sandbox keys only: what is to become of the call. Without it, half of all sandbox calls are "
+    "cancelled at once.\n\n" + "\n".join(f"- `{form}`: {words}" for form, words in OUTCOMES.values()),
+    "schema": {"type": "string", "pattern": _outcome_pattern()},
+    "example": Chance.FINISHED.value,
+}
+
+FIND_ALL: Final[tuple[Part, ...]] = (
+    _query(
+        "page",
+        "Number of the page. Not together with `cursor`.",
+        {"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": 1},
+    ),
+    _query(
+        "limit",
+        "The most orders that a page holds.",
+        {"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE},
+    ),
+    _query(
+        "cursor",
+        "Where to go on: the `nextCursor` of the last page, or empty to begin a walk.",
+        {"type": "string"},
+        allowEmptyValue=True,
+        example=examples.cursor(),
+    ),
+    _query("trx", "Only the order with this trx.", {"type": "string"}),
+    _query(
+        "orderStatus",
+        "Only orders with this status; repeat it for several.",
+        {"type": "array", "items": {"type": "string", "enum": list(ORDER_STATUSES)}},
+        style="form",
+        explode=True,
+    ),
+    _query("type", "Only orders that this system created.", {"type": "string", "enum": list(TYPES)}),
+    _query("reference", "Only orders with exactly this reference.", {"type": "string"}),
+    _query("productSlug", "Only orders with an item of this product.", {"type": "string"}),
+    _query(
+        "paymentCurrency",
+        "Only orders paid in this currency.",
+        {"type": "string", "pattern": "^[A-Za-z]{3}$"},
+    ),
+    _query(
+        "dateFrom",
+        "Only orders created at this moment or later: a date or date-time of ISO 8601, in UTC unless it names a "
+        "zone.",
+        {"type": "string"},
+        example="2026-01-01",
+    ),
+    _query(
+        "dateTo",
+        "Only orders created at this moment or earlier. A bare date is its first moment.",
+        {"type": "string"},
+        example="2026-02-01T00:00:00Z",
+    ),
+    _query(
+        "sortOrder",
+        "`desc`: newest first. `asc`: oldest first.",
+        {"type": "string", "enum": ["desc", "asc"], "default": "desc"},
+    ),
+)
+
+
+def _header(words: str, example: str | int, kind: str = "string") -> Part:
+    return {"description": words, "schema": {"type": kind}, "example": example}
+
+
+HEADERS: Final[dict[str, Part]] = {
+    "X-Request-Id": _header("Names the call in our logs: quote it when you ask about one.", REQUEST_ID),
+    "RateLimit-Policy": _header(
+        "The quota of the key (`q`) and its window in seconds (`w`).", policy(RATE_LIMIT_DEFAULT).decode()
+    ),
+    "RateLimit": _header(
+        "What remains of the quota (`r`) and the seconds until it is restored (`t`).",
+        standing(Taken(True, RATE_LIMIT_DEFAULT - 2, 58)).decode(),
+    ),
+    "Retry-After": _header("Seconds to wait before the next attempt.", 1, "integer"),
+    "Location": _header("The path of the new order.", f"/api/1.03/order/{examples.trx()}"),
+    "WWW-Authenticate": _header("How to authenticate.", 'Bearer error="invalid_token"'),
+}

@@ -1,0 +1,182 @@
+"""The errors of every operation: read off the table of refusals, or got by asking for them.
+
+Where a message is made by a function, that function is called; the few that are written in the middle of a request's
+way are repeated here, and a test compares them with what the service says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from voucherd.api import errors, requests
+from voucherd.api.errors import CODES, REFUSALS, HttpError, Op
+from voucherd.api.http import PROBLEM, Request
+from voucherd.api.openapi import examples
+from voucherd.ids import Identifiers, State
+from voucherd.orders.refusals import (
+    BadInput,
+    CompanyNotActive,
+    CompanyNotVerified,
+    InsufficientBalance,
+    OffersNotAvailable,
+    OrderExpired,
+    OrderNotFound,
+    OutOfStock,
+    Refusal,
+    SeveralItems,
+    WrongStatus,
+)
+
+REQUEST_ID: Final = "req_5f2b8c0e9a7100000001"
+
+
+class Problem(Struct, frozen=True):
+    """One thing that can go wrong, as a client hears it."""
+
+    status: int
+    code: str
+    text: str
+    when: str
+    retryable: bool = False
+    field: str | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The same in the form of RFC 9457, made by the function that makes every other."""
+        request = _request(headers={b"accept": PROBLEM})
+        response = errors.error(
+            request, self.status, self.code, self.text, field=self.field, retryable=self.retryable
+        )
+        assert isinstance(response.body, bytes)
+        decoded: dict[str, Any] = msgspec.json.decode(response.body)
+        return decoded
+
+
+_WHEN: Final[dict[type[Refusal], str]] = {
+    OrderNotFound: "There is no order with this trx, it was deleted, or it belongs to another company or state.",
+    CompanyNotActive: "The company is not active.",
+    CompanyNotVerified: "The company is not verified.",
+    WrongStatus: "The order's status does not allow it.",
+    OrderExpired: "The order was created more than 24 hours ago.",
+    SeveralItems: "The order has more than one item.",
+    OffersNotAvailable: "A product is unknown, withdrawn, or has too little stock and can't be delivered later.",
+    OutOfStock: "A product has too little stock and can't be delivered later.",
+    InsufficientBalance: "The balance in the payment currency does not cover the order.",
+}
+
+
+_WHEN_HERE: Final[dict[tuple[Op, type[Refusal]], str]] = {
+    (Op.CONFIRM, WrongStatus): "The order is not `created`: it was confirmed or cancelled before.",
+    (Op.RESOLVE, WrongStatus): "The order is not `created`: it was confirmed or cancelled before.",
+    (Op.CANCEL, WrongStatus): "The order is neither `created` nor `pending`.",
+    (Op.CONFIRM, OffersNotAvailable): "A product was withdrawn since the order was created.",
+    (Op.RESOLVE, OffersNotAvailable): "A product was withdrawn since the order was created.",
+}
+"""Where the same refusal has a narrower meaning."""
+
+
+def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
+    """What this operation can refuse, by status; what any call can meet is in `ANYWHERE`."""
+    told = [
+        Problem(
+            status,
+            CODES[kind],
+            text.format(names=examples.NAME, name=examples.NAME),
+            _WHEN_HERE.get((op, kind)) or _WHEN[kind],
+        )
+        for (owner, kind), (status, text) in REFUSALS.items()
+        if owner is op
+    ]
+    told += _bad_input(op)
+    if op is Op.CREATE:
+        too_large = f"the body must be at most {body_bytes_max} bytes"
+        told += [
+            _caught(lambda: requests.create(_request(b"{"), 1, State.LIVE), "The body is not JSON."),
+            Problem(413, "body_too_large", too_large, "The body is too large."),
+            _caught(
+                lambda: requests.create(_request(b"", {b"content-type": b"text/plain"}), 1, State.LIVE),
+                "The body's content type is not `application/json`.",
+            ),
+        ]
+    return sorted(told, key=lambda problem: problem.status)
+
+
+def _bad_input(op: Op) -> list[Problem]:
+    """A field that breaks a rule: one example for each operation that takes fields."""
+    if op is Op.CREATE:
+        body = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}' % examples.SLUG.encode()
+        return [
+            _caught(lambda: requests.create(_request(body), 1, State.LIVE), "A field is missing or wrong.")
+        ]
+    if op is Op.FIND_ALL:
+        ids = Identifiers(bytes(32))
+        return [
+            _caught(lambda: requests.find_all(_request(query=b"limit=1000"), ids), "A parameter is wrong.")
+        ]
+    if op in (Op.CONFIRM, Op.RESOLVE):
+        asked = _request(headers={requests.SANDBOX_HEADER: b"finished"})
+        return [
+            _caught(
+                lambda: requests.chance(asked, State.LIVE),
+                "The header `X-Sandbox-Outcome` is wrong, or the key is a live one.",
+            )
+        ]
+    return []
+
+
+def _caught(attempt: Any, when: str) -> Problem:
+    """What the attempt is refused with."""
+    try:
+        attempt()
+    except BadInput as bad:
+        return Problem(400, CODES[BadInput], str(bad), when, field=bad.field)
+    except HttpError as problem:
+        return Problem(problem.status, problem.code, problem.text, when)
+    raise AssertionError("an example of bad input was accepted")
+
+
+def _request(body: bytes = b"", headers: dict[bytes, bytes] | None = None, *, query: bytes = b"") -> Request:
+    return Request("POST", "/", query, headers or {}, body, "", REQUEST_ID)
+
+
+ANYWHERE: Final = (
+    Problem(401, "unauthorized", "unauthorized", "There is no API key, or none that is valid."),
+    Problem(403, "forbidden", "forbidden", "The key lacks the scope, or may not be used from this address."),
+    Problem(
+        429,
+        "rate_limit_exceeded",
+        "rate limit exceeded",
+        "The key made more calls than it may. Wait for `Retry-After` seconds.",
+        retryable=True,
+    ),
+    Problem(500, "internal_error", "internal error", "Something broke on our side.", retryable=True),
+    Problem(
+        503,
+        "unavailable",
+        "service unavailable",
+        "The database is away. Wait for `Retry-After` seconds.",
+        retryable=True,
+    ),
+    Problem(
+        503,
+        "busy",
+        "too many requests are waiting",
+        "The service is full. Wait for `Retry-After` seconds.",
+        retryable=True,
+    ),
+)
+"""What any call can meet."""
+
+OFF_THE_MAP: Final = (
+    Problem(404, "no_such_path", "not found", "There is no such path, or not in this version."),
+    Problem(
+        405,
+        "method_not_allowed",
+        "method not allowed",
+        "The path exists, but not with this method; see `Allow`.",
+    ),
+)
+"""What a call to no operation meets."""

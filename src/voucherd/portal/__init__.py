@@ -1,0 +1,1 @@
+"""What people see in a browser: templates and static files, no code."""
