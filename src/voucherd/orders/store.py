@@ -236,7 +236,7 @@ _INSERT = """
                                 pay_price_minor, pay_vat_minor, pay_turnover_minor, offers)
         SELECT order_id, item_no, version_id, amount, first_line, face_minor, face_fx_e8, price_currency, price_fx_e8,
                price_minor, vat_minor, turnover_minor, pay_price_minor, pay_vat_minor, pay_turnover_minor,
-               string_to_array(offers, ' ')::bigint[]
+               coalesce(string_to_array(offers, ' '), '{}')::bigint[]
         FROM unnest($12::text::bigint[], $13::text::smallint[], $14::text::int[], $15::text::int[], $16::text::int[],
                     $17::text::bigint[], $18::text::bigint[], $19::text::text[], $20::text::bigint[],
                     $21::text::bigint[], $22::text::bigint[], $23::text::bigint[], $24::text::bigint[],
