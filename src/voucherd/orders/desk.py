@@ -6,6 +6,7 @@ call and no wait happens inside a transaction, and no connection is held while a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -78,10 +79,10 @@ class Desk:
         self._numbers = OrderNumbers()
         self._versions = VersionCache()
         self._lots = vault.LotBook()
-        self._window = timedelta(seconds=float(settings.confirmation_window_s))
+        self._window = timedelta(seconds=settings.confirmation_window_s)
         self._windows = Windows(
-            timedelta(seconds=float(settings.delivery_window_s)),
-            timedelta(seconds=float(settings.resolve_limit_s)),
+            timedelta(seconds=settings.delivery_window_s),
+            timedelta(seconds=settings.resolve_limit_s),
         )
         self.watch = Watch(pool)
         limit = settings.waiting_calls_max
@@ -133,22 +134,29 @@ class Desk:
         answer = _granted(await self.confirms.submit(command.company_id, command))
         if answer.order.status is not Status.PENDING or command.chance is Chance.PENDING:
             return answer
-        await self.watch.until_done(answer.order.id, float(self._settings.confirm_wait_s))
+        await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
         return await self.find(command.order_id, command.company_id, command.state)
 
     async def resolve(self, command: Finalise) -> Answer:
-        """Pay and deliver all of it within the limit, or cancel without a charge."""
-        answer = _granted((await self._finalise([command]))[0])
-        if answer.order.status is not Status.PENDING:
-            return answer
-        limit_s = float(self._settings.resolve_limit_s)
-        patience_s = limit_s - min(RESOLVE_MARGIN_S_MAX, limit_s / 10)
-        if not await self.watch.until_done(answer.order.id, patience_s):
-            ended = (await self._cancel([Cancel(command.order_id, command.company_id, command.state)]))[0]
-            if isinstance(ended, Answer):
-                return ended
-            assert isinstance(ended, WrongStatus)  # It ended by itself in the last moment.
-        return await self.find(command.order_id, command.company_id, command.state)
+        """Pay and deliver all of it within the limit, or cancel without a charge.
+
+        Whatever the database does, the caller hears in time: a TimeoutError when it is too slow even for that, and
+        then the deadline in the database lets a sweep end the order (OP-46).
+        """
+        limit_s = self._settings.resolve_limit_s
+        margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 10)
+        async with asyncio.timeout(limit_s - margin_s / 4):
+            patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
+            answer = _granted((await self._finalise([command]))[0])
+            if answer.order.status is not Status.PENDING:
+                return answer
+            patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
+            if not await self.watch.until_done(answer.order.id, patience_s):
+                ended = (await self._cancel([Cancel(command.order_id, command.company_id, command.state)]))[0]
+                if isinstance(ended, Answer):
+                    return ended
+                assert isinstance(ended, WrongStatus)  # It ended by itself in the last moment.
+            return await self.find(command.order_id, command.company_id, command.state)
 
     async def cancel(self, command: Cancel) -> Answer:
         """Delete an order that is not confirmed, or cancel and refund what is undelivered."""
