@@ -60,10 +60,16 @@ def create(request: Request, company_id: int, state: State) -> Create:
     cart = tuple(_cart_line(at, item) for at, item in enumerate(body.items))
     if sum(line.amount for line in cart) > LINES_MAX:
         raise BadInput("items", f"must add up to at most {LINES_MAX} codes")
-    currency = body.paymentCurrency.upper()
-    if currency not in DIGITS:
-        raise BadInput("paymentCurrency", "must be an ISO 4217 currency code")
+    currency = _currency(body.paymentCurrency)
     return Create(company_id, state, 0, cart, currency, _reference(body.reference))
+
+
+def _currency(text: str) -> str:
+    """A currency code in any case (OP-06). Not every letter that has a capital of ours is one: "ſ" is no "s"."""
+    code = text.upper()
+    if not text.isascii() or code not in DIGITS:
+        raise BadInput("paymentCurrency", "must be an ISO 4217 currency code")
+    return code
 
 
 def _cart_line(at: int, item: CreateItem) -> CartLine:
@@ -171,8 +177,6 @@ def find_all(request: Request, ids: Identifiers) -> tuple[Filters, Page]:
     if kind is not None and kind not in TYPES:
         raise BadInput("type", "must be api or portal")
     currency = _one(given, "paymentCurrency")
-    if currency is not None and currency.upper() not in DIGITS:
-        raise BadInput("paymentCurrency", "must be an ISO 4217 currency code")
     order = _one(given, "sortOrder") or "desc"
     if order.lower() not in ("asc", "desc"):
         raise BadInput("sortOrder", "must be asc or desc")
@@ -182,7 +186,7 @@ def find_all(request: Request, ids: Identifiers) -> tuple[Filters, Page]:
         type=None if kind is None else TYPES.index(kind),
         reference=_one(given, "reference"),
         product_slug=_one(given, "productSlug"),
-        payment_currency=None if currency is None else currency.upper(),
+        payment_currency=None if currency is None else _currency(currency),
         date_from=_moment(given, "dateFrom"),
         date_to=_moment(given, "dateTo"),
         oldest_first=order.lower() == "asc",
