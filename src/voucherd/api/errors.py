@@ -146,7 +146,7 @@ def error(
 ) -> Response:
     """One line of text, or RFC 9457 for a client that asks for it (OP-26)."""
     more = list(headers or [])
-    if PROBLEM not in request.headers.get(b"accept", b""):
+    if PROBLEM not in request.headers.get(b"accept", b"").lower():
         return Response(status, text.encode(), TEXT, more)
     problem: dict[str, Any] = {
         "type": "about:blank",

@@ -1,0 +1,295 @@
+"""Paths, methods, keys and headers: what HTTP itself has a say in."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from ipaddress import ip_network
+
+import httpx
+
+from tests.shop import Shop
+from voucherd.access import store as access
+from voucherd.access.keys import KeyDraft, Scope, new_key
+from voucherd.db import transaction
+from voucherd.ids import State
+
+TRX = "TRX" + "0" * 26
+
+# Section 4 and OP-04: the operations, and the versions that each is offered in.
+OFFERED = {
+    ("POST", "order"): {"1.03"},
+    ("GET", "order"): {"1.00", "1.03", "Next"},
+    ("GET", f"order/{TRX}"): {"1.00", "1.03", "Next"},
+    ("PATCH", f"order/confirm/{TRX}"): {"1.00", "1.03"},
+    ("PATCH", f"order/resolve/{TRX}"): {"1.03", "Next"},
+    ("PATCH", f"order/cancel/{TRX}"): {"1.03"},
+}
+
+
+async def test_each_operation_exists_in_exactly_the_versions_of_the_contract(quiet_shop: Shop) -> None:
+    """Spec 9, OP-04: any other pair is 404, or 405 where the path has another method."""
+    company = await quiet_shop.company()
+    versions = ["1.00", "1.03", "Next", "1.01", "1.0", "2.00", "next", "v1.03", ""]
+    for ((method, path), offered), version in itertools.product(OFFERED.items(), versions):
+        response = await quiet_shop.call(method, f"/api/{version}/{path}", company)
+        got = (response.status_code, response.text)
+        if version in offered:
+            assert got != (404, "not found"), (method, version, path)
+            assert response.status_code != 405
+        elif (method, path) == ("POST", "order") and version in ("1.00", "Next"):
+            assert got == (405, "method not allowed")
+        else:
+            assert got == (404, "not found"), (method, version, path)
+
+
+async def test_paths_that_do_not_exist_are_not_found(quiet_shop: Shop) -> None:
+    """OP-04: with one slash too many, another case, or something behind."""
+    company = await quiet_shop.company()
+    for path in (
+        "/api",
+        "/api/",
+        "/api/1.03",
+        "/api/1.03/",
+        "/api/1.03/order/",
+        "/api/1.03/Order",
+        "/api/1.03/orders",
+        "//api/1.03/order",
+        "/api//1.03/order",
+        f"/api/1.03/order/{TRX}/",
+        f"/api/1.03/order/{TRX}/lines",
+        f"/api/1.03/order/confirm/{TRX}/x",
+        f"/api/1.03/order/refund/{TRX}",
+        "/API/1.03/order",
+    ):
+        response = await quiet_shop.call("GET", path, company)
+        assert response.status_code == 404, path
+
+
+async def test_a_wrong_method_is_told_the_right_ones(quiet_shop: Shop) -> None:
+    """OP-25: 405 with Allow."""
+    company = await quiet_shop.company()
+    for method, path, allow in (
+        ("PUT", "/api/1.03/order", "GET, POST"),
+        ("DELETE", "/api/Next/order", "GET"),
+        ("POST", "/api/1.00/order", "GET"),
+        ("PATCH", f"/api/1.03/order/{TRX}", "GET"),
+        ("POST", f"/api/1.03/order/confirm/{TRX}", "PATCH"),
+        ("GET", f"/api/1.03/order/cancel/{TRX}", "PATCH"),
+        ("OPTIONS", f"/api/1.03/order/resolve/{TRX}", "PATCH"),
+        ("BREW", "/api/1.03/order", "GET, POST"),
+    ):
+        response = await quiet_shop.call(method, path, company)
+        assert (response.status_code, response.text) == (405, "method not allowed"), (method, path)
+        assert response.headers["allow"] == allow
+
+
+async def test_a_trx_that_is_not_ours_is_not_found_whatever_it_looks_like(quiet_shop: Shop) -> None:
+    """OP-02, OP-09: made up, altered by one character, in lower case, of another company."""
+    shop = quiet_shop
+    company, other = await shop.company(), await shop.company()
+    await shop.product("gift-10", stock=1)
+    trx = (await shop.create(company, ("gift-10", 1)))["trx"]
+    assert re.fullmatch("TRX[0-9A-HJKMNP-TV-Z]{26}", trx)
+    altered = trx[:-3] + ("0" if trx[-3] != "0" else "1") + trx[-2:]
+    forms = [
+        TRX,
+        altered,
+        trx.lower(),
+        trx[:-1],
+        trx + "0",
+        "1",
+        "0",
+        "-1",
+        "%00",
+        "a" * 500,
+        "TRX",
+        "%F0%9F%98%80",
+    ]
+    for form in forms:
+        await shop.assert_refused(
+            shop.call("GET", f"/api/1.03/order/{form}", company), 404, "order not found"
+        )
+        refused = shop.call("PATCH", f"/api/1.03/order/confirm/{form}", company)
+        await shop.assert_refused(refused, 404, "Order not found")
+    for operation, text in (("confirm", "Order"), ("resolve", "order"), ("cancel", "order")):
+        await shop.assert_refused(shop.finalise(operation, other, trx), 404, f"{text} not found")
+    await shop.assert_refused(shop.call("GET", f"/api/1.03/order/{trx}", other), 404, "order not found")
+    await shop.assert_books_balance()
+
+
+async def test_a_caller_without_a_valid_key_is_unauthorized(quiet_shop: Shop) -> None:
+    """OP-24: with a challenge, and the reason where a token was sent."""
+    company = await quiet_shop.company()
+    key = company.keys[State.LIVE]
+    wrong = [
+        "Bearer",
+        "Bearer ",
+        "Bearer nonsense",
+        f"Bearer {key}x",
+        f"Bearer {key[:-1]}",
+        f"Bearer {key.swapcase()}",
+        f"Bearer {new_key(State.LIVE).text}",
+        f"Basic {key}",
+        key,
+    ]
+    for path in ("/api/1.03/order", f"/api/1.03/order/{TRX}"):
+        response = await quiet_shop.client.get(path)
+        assert (response.status_code, response.text) == (401, "unauthorized")
+        assert response.headers["www-authenticate"] == "Bearer"
+        for header in wrong:
+            response = await quiet_shop.client.get(path, headers={"authorization": header})
+            assert (response.status_code, response.text) == (401, "unauthorized"), header
+            assert response.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+    assert (await quiet_shop.client.get("/api/1.03/order", headers=company.bearer())).status_code == 200
+
+
+async def test_a_key_may_do_only_what_its_scopes_say(quiet_shop: Shop) -> None:
+    """OP-24: 403 forbidden, and nothing changed."""
+    shop = quiet_shop
+    reader = await shop.company(scopes=frozenset({Scope.ORDERS_READ}))
+    writer = await shop.company(scopes=frozenset({Scope.ORDERS_WRITE}))
+    await shop.product("gift-10", stock=2)
+
+    await shop.assert_refused(shop.try_create(reader, ("gift-10", 1)), 403, "forbidden")
+    for operation in ("confirm", "resolve", "cancel"):
+        await shop.assert_refused(shop.finalise(operation, reader, TRX), 403, "forbidden")
+    assert (await shop.call("GET", "/api/1.03/order", reader)).status_code == 200
+
+    trx = (await shop.create(writer, ("gift-10", 1)))["trx"]
+    for path in ("/api/1.03/order", f"/api/1.03/order/{trx}"):
+        await shop.assert_refused(shop.call("GET", path, writer), 403, "forbidden")
+    await shop.confirm(writer, trx)
+    await shop.assert_books_balance()
+
+
+async def test_a_key_may_be_used_only_from_its_addresses(quiet_shop: Shop) -> None:
+    """OP-24: 403 from anywhere else."""
+    shop = quiet_shop
+    company = await shop.company()
+    bearers = {}
+    for network in ("127.0.0.0/8", "10.0.0.0/8"):
+        async with transaction(shop.pool) as tx:
+            draft = KeyDraft(scopes=frozenset({Scope.ORDERS_READ}), allow_ips=(ip_network(network),))
+            key = await access.add_key(tx, company.id, State.LIVE, draft)
+        bearers[network] = {"authorization": f"Bearer {key.text}"}
+
+    assert (await shop.client.get("/api/1.03/order", headers=bearers["127.0.0.0/8"])).status_code == 200
+    response = await shop.client.get("/api/1.03/order", headers=bearers["10.0.0.0/8"])
+    assert (response.status_code, response.text) == (403, "forbidden")
+
+
+async def test_a_key_over_its_limit_is_told_when_to_come_back(quiet_shop: Shop) -> None:
+    """OP-27: 429 with RateLimit headers and Retry-After; another key is not affected."""
+    shop = quiet_shop
+    company, other = await shop.company(rate_limit=3), await shop.company()
+    for left in (2, 1, 0):
+        response = await shop.call("GET", "/api/1.03/order", company)
+        assert response.status_code == 200
+        assert response.headers["ratelimit-policy"] == '"default";q=3;w=60'
+        assert re.fullmatch(rf'"default";r={left};t=[0-9]+', response.headers["ratelimit"])
+    # A refusal counts too, and carries the same headers.
+    response = await shop.assert_refused(
+        shop.call("GET", f"/api/1.03/order/{TRX}", company), 429, "rate limit exceeded"
+    )
+    assert 1 <= int(response.headers["retry-after"]) <= 61
+    assert re.fullmatch('"default";r=0;t=[0-9]+', response.headers["ratelimit"])
+    not_found = await shop.call("GET", f"/api/1.03/order/{TRX}", other)
+    assert not_found.status_code == 404
+    assert "ratelimit" in not_found.headers
+    sandbox = await shop.call("GET", "/api/1.03/order", company, state=State.SANDBOX)
+    assert sandbox.status_code == 200
+
+
+async def test_a_client_that_asks_for_it_gets_problem_json(quiet_shop: Shop) -> None:
+    """OP-26: RFC 9457 with a stable code, retryable, the request's id and, for bad input, the field."""
+    shop = quiet_shop
+    company = await shop.company(rate_limit=9)
+    await shop.product("gift-10", stock=1)
+    accept = {"accept": "application/problem+json"}
+
+    async def problem(
+        method: str, path: str, **arguments: object
+    ) -> tuple[httpx.Response, dict[str, object]]:
+        response = await shop.call(method, path, company, headers=accept, **arguments)
+        assert response.headers["content-type"] == "application/problem+json"
+        said = response.json()
+        assert said["status"] == response.status_code
+        assert said["requestId"] == response.headers["x-request-id"]
+        assert (said["title"], said["type"]) == (said["detail"], "about:blank")
+        return response, said
+
+    bad = {"items": [{"productSlug": "gift-10", "amount": 0}], "paymentCurrency": "EUR"}
+    _, said = await problem("POST", "/api/1.03/order", json=bad)
+    assert (said["code"], said["field"], said["retryable"]) == ("bad_input", "items[0].amount", False)
+    assert said["detail"] == "items[0].amount: must be between 1 and 10000"
+    gone = {"items": [{"productSlug": "none", "amount": 1}], "paymentCurrency": "EUR"}
+    _, said = await problem("POST", "/api/1.03/order", json=gone)
+    assert (said["code"], said["status"]) == ("offers_not_available", 422)
+    assert "field" not in said
+    for method, path, code in (
+        ("PATCH", f"/api/1.03/order/confirm/{TRX}", "order_not_found"),
+        ("PATCH", f"/api/1.03/order/{TRX}", "method_not_allowed"),
+        ("GET", "/api/1.03/nothing", "no_such_path"),
+        ("POST", "/api/1.03/order", "not_json"),
+    ):
+        _, said = await problem(method, path)
+        assert said["code"] == code
+    for _ in range(20):
+        limited, said = await problem("GET", f"/api/1.03/order/{TRX}")
+        if limited.status_code == 429:
+            break
+    assert (said["code"], said["retryable"]) == ("rate_limit_exceeded", True)
+
+    response = await shop.client.get("/api/1.03/order", headers=accept)
+    assert response.json()["code"] == "unauthorized"
+    assert response.headers["www-authenticate"] == "Bearer"
+    for kind in ("*/*", "application/json", "text/plain", ""):
+        response = await shop.client.get("/api/1.03/order", headers={"accept": kind})
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    for kind in ("application/json, application/problem+json;q=0.9", "Application/Problem+JSON"):
+        response = await shop.client.get("/api/1.03/order", headers={"accept": kind})
+        assert response.headers["content-type"] == "application/problem+json", kind
+
+
+async def test_every_answer_has_an_id_of_its_own_and_is_kept_by_no_cache(quiet_shop: Shop) -> None:
+    """OP-26: X-Request-Id on success, refusal and error alike."""
+    shop = quiet_shop
+    company = await shop.company()
+    await shop.product("gift-10", stock=1)
+    created = await shop.try_create(company, ("gift-10", 1))
+    trx = created.json()["trx"]
+    answers = [
+        created,
+        await shop.call("GET", f"/api/1.03/order/{trx}", company),
+        await shop.call("GET", "/api/1.03/order", company),
+        await shop.cancel(company, trx),
+        await shop.cancel(company, trx),
+        await shop.call("GET", "/nothing", company),
+        await shop.client.get("/api/1.03/order"),
+    ]
+    assert [answer.status_code for answer in answers] == [201, 200, 200, 204, 404, 404, 401]
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"req_[0-9a-f]+", one) for one in ids)
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+
+
+async def test_a_live_trx_means_nothing_to_the_sandbox_key_and_the_other_way_round(quiet_shop: Shop) -> None:
+    """OP-29, OP-49: the key alone picks the state; nothing crosses."""
+    shop = quiet_shop
+    company = await shop.company()
+    await shop.product("gift-10", stock=1)
+    for own, foreign in ((State.LIVE, State.SANDBOX), (State.SANDBOX, State.LIVE)):
+        order = await shop.create(company, ("gift-10", 1), state=own)
+        assert order["state"] == own.word
+        trx = order["trx"]
+        for operation, text in (("confirm", "Order"), ("resolve", "order"), ("cancel", "order")):
+            refused = shop.finalise(operation, company, trx, state=foreign)
+            await shop.assert_refused(refused, 404, f"{text} not found")
+        refused = shop.call("GET", f"/api/1.03/order/{trx}", company, state=foreign)
+        await shop.assert_refused(refused, 404, "order not found")
+        listed = (await shop.call("GET", f"/api/1.03/order?trx={trx}", company, state=foreign)).json()
+        assert listed["data"] == []
+        assert (await shop.find(company, trx, state=own))["orderStatus"] == "created"
+    await shop.assert_books_balance()
