@@ -1,0 +1,108 @@
+"""Money on the command line: top-ups, balances, statements, exchange rates."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
+from voucherd.db import Pool
+
+TOP_UP = ["wallet", "top-up", "Acme", "100.50", "eur", "--state", "live", "--reference", "bank-1"]
+
+
+@pytest.fixture
+def acme(terminal: Terminal) -> Terminal:
+    """A terminal whose database knows one company."""
+    terminal.json("company", "add", "Acme", "--country", "NL")
+    return terminal
+
+
+async def test_a_repeated_reference_tops_up_once(acme: Terminal, pool: Pool) -> None:
+    """The command line: a repeated reference tops up once."""
+    first, second = acme.json(*TOP_UP), acme.json(*TOP_UP)
+
+    assert (first["toppedUp"], first["balance"], first["currency"]) == (True, 100.50, "EUR")
+    assert (second["toppedUp"], second["balance"]) == (False, 100.50)
+    events = await pool.fetch(
+        "SELECT company_id, state, data::text FROM event WHERE type = 'wallet.topped_up'"
+    )
+    assert len(events) == 1
+    assert json.loads(events[0]["data"])["amount"] == "100.50"
+    assert "booked before" in acme.view(*TOP_UP)
+
+
+def test_a_reference_that_comes_back_with_another_amount_is_refused(acme: Terminal) -> None:
+    """The command line: exits 1 when refused, and nothing changed."""
+    acme.json(*TOP_UP)
+    other = ["wallet", "top-up", "Acme", "7", "EUR", "--state", "live", "--reference", "bank-1"]
+    assert_refused(acme.run(*other), "was used before, for 100.50 EUR")
+    assert acme.json("wallet", "show", "Acme")[0]["balance"] == 100.50
+
+
+def test_live_and_sandbox_money_are_two_wallets(acme: Terminal) -> None:
+    """Invariant 5: sandbox and live never share a wallet."""
+    acme.json(*TOP_UP)
+    acme.json(*["wallet", "top-up", "Acme", "9000", "JPY", "--state", "sandbox", "--reference", "play"])
+
+    live, sandbox = acme.json("wallet", "show", "Acme")
+    assert (live["state"], live["currency"], live["available"]) == ("live", "EUR", 100.50)
+    assert (sandbox["state"], sandbox["currency"], sandbox["balance"]) == ("sandbox", "JPY", 9000)
+    shown = acme.view("wallet", "show", "Acme")
+    assert "100.50" in shown
+    assert " 9000 " in shown
+
+
+def test_amounts_are_numbers_with_their_currencys_digits(acme: Terminal) -> None:
+    """OP-07: JSON numbers, with the ISO 4217 number of digits."""
+    said = acme.run(
+        *["wallet", "top-up", "Acme", "3", "KWD", "--state", "live", "--reference", "k", "--json"]
+    )
+    assert json.loads(said.out, parse_float=Decimal)["balance"] == Decimal("3.000")
+    assert '"balance":3.000' in said.out
+
+
+def test_a_statement_lists_the_newest_first(acme: Terminal) -> None:
+    """The command line: `wallet statement COMPANY CURRENCY`."""
+    for number in (1, 2, 3):
+        acme.json(*f"wallet top-up Acme {number} EUR --state live --reference r{number}".split())
+
+    lines = acme.json("wallet", "statement", "Acme", "EUR", "--limit", "2")
+
+    assert [(line["number"], line["kind"], line["amount"], line["balance"]) for line in lines] == [
+        (3, "top-up", 3, 6),
+        (2, "top-up", 2, 3),
+    ]
+    assert [
+        line["reference"] for line in acme.json("wallet", "statement", "Acme", "EUR", "--before", "2")
+    ] == ["r1"]
+    assert "top-up" in acme.view("wallet", "statement", "Acme", "EUR")
+    assert_refused(acme.run("wallet", "statement", "Acme", "USD"), "has no live wallet in USD")
+
+
+def test_rates_come_from_the_ecb_or_by_hand(terminal: Terminal, tmp_path: Path) -> None:
+    """The command line: `fx import FILE` (the ECB's daily XML or CSV), `fx set USD 0.92`, `fx list`."""
+    daily = tmp_path / "eurofxref.csv"
+    daily.write_text("Date, USD, JPY, \n02 January 2024, 1.0956, 155.66, \n")
+
+    assert terminal.json("fx", "import", str(daily)) == {
+        "rates": 2,
+        "days": 1,
+        "from": "2024-01-02",
+        "to": "2024-01-02",
+    }
+    assert terminal.json("fx", "set", "gbp", "1.17")["eur"] == 1.17
+    rates = {rate["currency"]: (rate["eur"], rate["source"]) for rate in terminal.json("fx", "list")}
+    assert rates == {"GBP": (1.17, "manual"), "JPY": (0.00642426, "ecb"), "USD": (0.91274188, "ecb")}
+    assert "0.91274188" in terminal.view("fx", "list")
+
+
+def test_rates_that_can_not_be_believed_are_refused(terminal: Terminal) -> None:
+    """The command line: exits 1 when refused, with one clear line on stderr."""
+    assert_refused(terminal.run("fx", "import", "-", stdin="hello\n"), "not a file of the ECB")
+    assert_refused(terminal.run("fx", "set", "EUR", "1"), "is the base")
+    assert_wrong_usage(terminal.run("fx", "set", "EURO", "1"), "not a currency code")
+    assert terminal.json("fx", "list") == []
