@@ -15,15 +15,16 @@ from bench.parts import MEASURES
 from bench.pgbench import Pgbench
 from bench.plan import Request
 from bench.seed import Seeder
-from bench.session import Session
-from bench.stage import stage
+from bench.session import LoadFailed, Session
+from bench.stage import ChildFailed, stage
 from voucherd.embedded import shutdown_signals
 
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 
 
-async def run(request: Request) -> None:
-    """Measure what is asked for; pgbench comes right before and right after the first part."""
+async def run(request: Request) -> bool:
+    """Measure what is asked for, pgbench right before and right after the first part; whether all of it worked."""
+    failed = []
     began = time.monotonic()
     async with stage() as on:
         session = Session(on, await Seeder.open(on), request.plan, request.connections)
@@ -32,20 +33,29 @@ async def run(request: Request) -> None:
         await pgbench.prepare()
         yard = await pgbench.measure()
         for at, part in enumerate(request.parts):
-            await MEASURES[part](session)
+            try:
+                await MEASURES[part](session)
+            except (LoadFailed, ChildFailed, TimeoutError) as failure:
+                # The other parts' minutes are not to be lost with this one's.
+                sys.stderr.write(f"{part} failed: {failure}\n")
+                failed.append(part)
             if at == 0:
                 yard = yard.averaged(await pgbench.measure())
         version: str = await on.pool.fetchval("SELECT split_part(version(), ' on ', 1)")
     print(table(session.rows, yard))
-    if request.write:
+    if failed:
+        print(f"Failed: {', '.join(failed)}.")
+    elif request.write:
         took_s = time.monotonic() - began
         RESULTS.write_text(report(session.rows, yard, version, took_s), "utf-8")
+    return not failed
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run, and leave nothing running behind."""
     with shutdown_signals():
-        asyncio.run(run(plan.read(arguments)))
+        worked = asyncio.run(run(plan.read(arguments)))
+    sys.exit(0 if worked else 1)
 
 
 if __name__ == "__main__":

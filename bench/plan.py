@@ -34,17 +34,17 @@ class Plan:
 
 
 QUICK: Final = Plan(
-    load_s=0.5,
-    warm_s=0.2,
+    load_s=0.4,
+    warm_s=0.1,
     pgbench_s=1,
     pgbench_scale=2,
     wallets=100,
-    stock=60_000,
-    deep_orders=10_000,
+    stock=30_000,
+    deep_orders=5_000,
     large_orders=2,
     waiting_calls=500,
-    waiting_slow_s=3,
-    import_codes=50_000,
+    waiting_slow_s=2,
+    import_codes=30_000,
 )
 
 
