@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from ipaddress import ip_network
+from typing import Any
 
 import httpx
 
@@ -208,9 +209,7 @@ async def test_a_client_that_asks_for_it_gets_problem_json(quiet_shop: Shop) -> 
     await shop.product("gift-10", stock=1)
     accept = {"accept": "application/problem+json"}
 
-    async def problem(
-        method: str, path: str, **arguments: object
-    ) -> tuple[httpx.Response, dict[str, object]]:
+    async def problem(method: str, path: str, **arguments: Any) -> tuple[httpx.Response, dict[str, object]]:
         response = await shop.call(method, path, company, headers=accept, **arguments)
         assert response.headers["content-type"] == "application/problem+json"
         said = response.json()
