@@ -24,7 +24,14 @@ from voucherd.orders.refusals import Refusal
 logger = structlog.get_logger(__name__)
 
 _RETRY_SOON: Final = [(b"retry-after", b"1")]
-_UNAVAILABLE: Final = (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)
+_UNAVAILABLE: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # It starts, shuts down, or was told to stop this query.
+    asyncpg.InsufficientResourcesError,  # It is out of connections, memory or disk.
+)
 """The database is away, or was lost in the middle: nothing a client did."""
 
 

@@ -21,6 +21,13 @@ IN_FLIGHT_MAX: Final = 2
 SECOND_BATCH_FROM: Final = 64
 """A second batch starts beside the first only when this many wait: always two was slower."""
 
+UNDONE: Final = (
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.DataError,
+    asyncpg.TransactionRollbackError,  # A deadlock, say.
+)
+"""The database looked at what a batch would store and undid it. After any other error it may have been stored."""
+
 
 class Busy(Exception):
     """Too many calls wait already; try again shortly."""
@@ -107,7 +114,7 @@ class Gate(Generic[C, A]):
         except asyncpg.PostgresError as error:
             # The database refused the whole batch and undid it. Each call is tried alone, so that one that can't
             # be stored fails by itself and not with its neighbours.
-            if len(batch) == 1 or isinstance(error, asyncpg.PostgresConnectionError):
+            if len(batch) == 1 or not isinstance(error, UNDONE):
                 self._fail(batch, error)
                 return
             for call in batch:
