@@ -15,19 +15,27 @@ from voucherd.money import Money
 STAMP = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 
 # Section 2, the extended line: every field, in the order of the table.
-EXTENDED = """
+EXTENDED_TABLE = """
     id tag orderId dateCreated brandSlug productSlug productFacevalueAmount productFacevalueCurrency productFacevalueFx
     priceAmount priceCurrency priceFx voucherCode voucherSerial voucherUrl voucherDateExpired purchasePriceAmount
     purchasePriceCurrency purchasePriceFx status commissionEur externalId offerId externalSupplier priceVatAmount
     priceVatTurnover priceInclVat priceAmountInPaymentCurrency priceVatAmountInPaymentCurrency
     priceVatTurnoverInPaymentCurrency priceInclVatInPaymentCurrency paymentCurrency paymentCurrencyFx dateUpdated state
     product token redemptionLink dateVoucherViewed dateLinkViewed dateReturned allowAsyncDelivery productRegion entityId
-""".split()
-DESCRIPTION = """
+"""
+DESCRIPTION_TABLE = """
     name slug brand offers region inScope bestOffer faceValue isStocked redeemType stockCount priceAmount productType
     vatCategory mainCategory priceCurrency faceValueCurrency isVariableProduct isIncentiveProduct
-""".split()
-COSTS = "purchasePriceAmount purchasePriceCurrency purchasePriceFx commissionEur externalSupplier".split()
+"""
+EXTENDED = EXTENDED_TABLE.split()
+DESCRIPTION = DESCRIPTION_TABLE.split()
+COSTS = [
+    "purchasePriceAmount",
+    "purchasePriceCurrency",
+    "purchasePriceFx",
+    "commissionEur",
+    "externalSupplier",
+]
 
 
 def exactly(body: bytes) -> Any:
