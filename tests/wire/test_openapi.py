@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -211,6 +212,26 @@ def test_an_extended_line_is_whole_or_bare(described: dict[str, Any]) -> None:
     validator = strictly(described, schema)
     assert validator.is_valid(bare)
     assert not validator.is_valid(bare | {"id": 1})
+
+
+def test_the_guide_agrees_with_the_document() -> None:
+    """OP-04, OP-26, OP-49: its table of versions, its outcomes and its example of an error are the code's own."""
+    guide = (Path(__file__).parents[2] / "docs" / "api-guide.md").read_text("utf-8")
+    for op, name in (
+        (Op.CREATE, "Create"),
+        (Op.CONFIRM, "Confirm"),
+        (Op.RESOLVE, "Resolve"),
+        (Op.CANCEL, "Cancel"),
+    ):
+        (route,) = (route for route in ROUTES if route.op is op)
+        cells = ["yes" if version in route.versions else "" for version in ("1.00", "1.03", "Next")]
+        assert re.search(
+            rf"^\| {name} \|" + "".join(rf" *{cell} *\|" for cell in cells), guide, re.MULTILINE
+        ), name
+    for form, _ in OUTCOMES.values():
+        assert f"| `{form}` |" in guide
+    (example,) = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
+    assert read(example.encode()) in [p.body for p in problems.of_operation(Op.CREATE, 262_144)]
 
 
 # ── real answers ──────────────────────────────────────────────────────────────────────────────────────────
