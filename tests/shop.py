@@ -27,6 +27,7 @@ from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.money import Money
+from voucherd.orders.desk import Desk
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.keys import load_or_create_master
@@ -64,6 +65,11 @@ class Shop:
         self.ids = Identifiers(master)
         self.worker = Worker(pool, settings)
         self.products: dict[str, ProductVersion] = {}
+
+    @property
+    def desk(self) -> Desk:
+        """The desk behind the API, for scenarios about what no client can see."""
+        return self.app.front._api._service.desk
 
     # ── what the operator does ────────────────────────────────────────────────────────────────────────
 
