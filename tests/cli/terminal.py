@@ -52,6 +52,11 @@ class Terminal:
         )
         return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start a command that goes on until it is told to stop."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen([*PROGRAM, *words], stdin=pipe, stdout=pipe, stderr=pipe, env=self.env)
+
     def json(self, *words: str, stdin: str = "") -> Any:
         """The document of a command that must succeed, with nothing beside it."""
         said = self.run(*words, "--json", stdin=stdin)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
+import signal
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.cli.terminal import COMMAND_S_MAX, PROGRAM, Terminal, assert_refused, assert_wrong_usage
 from voucherd.db import Pool
@@ -204,3 +208,25 @@ def test_long_work_shows_a_bar_on_a_terminal_only(terminal: Terminal, tmp_path: 
     assert json.loads(done.stdout)["taken"] == 20_000
     assert b"codes, " in drawn
     assert b"CODE-" not in drawn
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_an_import_that_is_interrupted_takes_nothing(
+    terminal: Terminal, pool: Pool, number: signal.Signals
+) -> None:
+    """The command line: all or nothing; Ctrl-C in the middle of a file is nothing."""
+    terminal.json(*FIXED)
+    words = ["stock", "import", "gift-50", "-", *BOUGHT]
+    with terminal.start(*words) as importing:
+        assert importing.stdin is not None
+        importing.stdin.write("".join(f"CODE-{line:06d}\n" for line in range(15_000)).encode())
+        importing.stdin.flush()
+        for _ in range(600):
+            if await pool.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"):
+                break
+            await asyncio.sleep(0.05)
+        importing.send_signal(number)
+        assert importing.wait(COMMAND_S_MAX) == 128 + number
+        assert importing.stderr is not None
+        assert importing.stderr.read() == b""
+    assert await pool.fetchval("SELECT count(*) FROM code") == 0

@@ -43,7 +43,7 @@ async def demo(
         def ready(base_url: str) -> None:
             office.say(Answer(given.document(base_url), _greeting(given, base_url, settings)))
 
-        await serve_until_told(settings, url, with_worker=True, on_ready=ready)
+        await serve_until_told(office, settings, url, with_worker=True, on_ready=ready)
 
 
 async def prepare(settings: Settings, url: str) -> Handout:

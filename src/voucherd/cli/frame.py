@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
+from typing import Annotated, Any, Concatenate, Final, NoReturn, ParamSpec, TypeAlias
 
 import asyncpg
 import typer
@@ -15,11 +15,12 @@ import uvloop
 
 from voucherd.cli.answers import Answer, Refused, show
 from voucherd.cli.office import Office
-from voucherd.embedded import shutdown_signals
 from voucherd.logs import scrub
+from voucherd.settings import SettingsError
 
 EXIT_REFUSED: Final = 1
-EXIT_INTERRUPTED: Final = 130
+SIGNALLED: Final = 128
+"""A command that a signal ended exits with this plus the signal's number, as shells expect it."""
 
 P = ParamSpec("P")
 Handler: TypeAlias = Callable[Concatenate[Office, P], Coroutine[Any, Any, Answer | None]]
@@ -74,33 +75,38 @@ def _run(
 ) -> None:
     try:
         office = Office(flags, as_json=as_json)
-        for warning in office.settings.warnings:
-            sys.stderr.write(f"voucherd: warning: {warning}\n")
+    except SettingsError as wrong:
+        _refuse(wrong)
+    for warning in office.settings.warnings:
+        sys.stderr.write(f"voucherd: warning: {warning}\n")
+    try:
         # Not asyncio.run: Python 3.11's can't be told which loop to use.
-        with shutdown_signals(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            answer = runner.run(handler(office, **arguments))
-    except Refused as refused:
-        if refused.report is not None:
-            show(refused.report, as_json=as_json)
-        _refuse(refused)
-    except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
-    except Exception as error:
-        if _is_typers(error):
+        with office.ending.watch(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            answer = runner.run(_begun(handler, office, arguments))
+    except (Exception, asyncio.CancelledError) as error:
+        if office.ending.number is not None:
+            sys.exit(SIGNALLED + office.ending.number)
+        if _is_typers(error) or isinstance(error, asyncio.CancelledError):
             raise  # Wrong usage: Typer says it, with the usage line.
+        if isinstance(error, Refused) and error.report is not None:
+            show(error.report, as_json=as_json)
         _refuse(error)
-    else:
-        if answer is not None:
-            show(answer, as_json=as_json)
+    if answer is not None:
+        show(answer, as_json=as_json)
 
 
-def _refuse(error: Exception) -> None:
+async def _begun(handler: Handler[...], office: Office, arguments: dict[str, Any]) -> Answer | None:
+    office.ending.begin()
+    return await handler(office, **arguments)
+
+
+def _refuse(error: Exception) -> NoReturn:
     line = " ".join(scrub(_words(error)).split())
     sys.stderr.write(f"voucherd: {line}\n")
     sys.exit(EXIT_REFUSED)
 
 
-def _is_typers(error: Exception) -> bool:
+def _is_typers(error: BaseException) -> bool:
     return isinstance(error, typer.BadParameter | typer.Exit | typer.Abort)
 
 

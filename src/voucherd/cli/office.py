@@ -8,6 +8,7 @@ from typing import Final
 
 from voucherd import bootstrap
 from voucherd.cli.answers import Answer, Refused, show
+from voucherd.cli.ending import Ending
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, pending
@@ -25,6 +26,7 @@ class Office:
         self._flags = dict(flags)
         self.as_json = as_json
         self.settings = Settings.load(flags)
+        self.ending = Ending()
 
     def with_flags(self, **flags: object) -> Settings:
         """The settings with more flags of the command's own."""

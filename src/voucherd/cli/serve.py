@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -39,7 +36,7 @@ async def serve(
 
     async with office.database(exclusive=True) as url:
         await refuse_old_schema(url)
-        await serve_until_told(settings, url, with_worker=not no_worker, on_ready=ready)
+        await serve_until_told(office, settings, url, with_worker=not no_worker, on_ready=ready)
 
 
 async def refuse_old_schema(url: str) -> None:
@@ -52,28 +49,12 @@ async def refuse_old_schema(url: str) -> None:
 
 
 async def serve_until_told(
-    settings: Settings, url: str, *, with_worker: bool, on_ready: Callable[[str], None]
+    office: Office, settings: Settings, url: str, *, with_worker: bool, on_ready: Callable[[str], None]
 ) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP; to be told to stop is no failure."""
-    with _hang_up_stops():
-        try:
-            await server.run(settings, url, with_worker=with_worker, on_ready=on_ready)
-        except (KeyboardInterrupt, SystemExit):
-            # The server has answered its last call; it raises the signal again for whoever runs it.
-            return
+    """Serve until SIGINT, SIGTERM or SIGHUP."""
 
+    def ready(base_url: str) -> None:
+        office.ending.leave_to_server()
+        on_ready(base_url)
 
-@contextmanager
-def _hang_up_stops() -> Iterator[None]:
-    """A terminal that goes away is a request to stop, unless nohup said otherwise."""
-    before = signal.getsignal(signal.SIGHUP)
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    await server.run(settings, url, with_worker=with_worker, on_ready=ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.cli.answers import Answer, Refused, record, screen, stacked, table
+from voucherd.cli.ending import EndingStream
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.product import face_text
@@ -61,7 +63,7 @@ async def import_(
                 report = await imports.import_codes(
                     pool,
                     sealer,
-                    file,
+                    io.BufferedReader(EndingStream(file.fileno(), office.ending)),
                     target=target,
                     supplier=supplier.strip(),
                     purchase=purchase,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 from voucherd import logs, worker
 from voucherd.cli.answers import Answer
 from voucherd.cli.frame import command, noun
@@ -18,4 +21,6 @@ async def work(office: Office) -> None:
     async with office.database() as url:
         await refuse_old_schema(url)
         office.say(Answer({"working": True}, "Working; Ctrl-C stops it."))
-        await worker.run(office.settings, url)
+        # To be told to stop is how a worker ends, not a failure.
+        with contextlib.suppress(asyncio.CancelledError):
+            await worker.run(office.settings, url)
