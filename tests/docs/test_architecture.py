@@ -1,0 +1,115 @@
+"""docs/architecture.md says only what the code says too."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.docs import pages
+from tests.docs.pages import ARCHITECTURE, OUR_PAGES, PACKAGE, ROOT
+from voucherd.cli import NOUNS, PARTS
+from voucherd.orders.states import mermaid
+
+CODE = "\n".join(
+    file.read_text(encoding="utf-8")
+    for kind in ("*.py", "*.sql")
+    for file in sorted(PACKAGE.rglob(kind), key=str)
+)
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def has_code(module: str) -> bool:
+    """Whether there is such a module."""
+    path = PACKAGE / module.removeprefix("voucherd.")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def is_command(word: str) -> bool:
+    """Whether the word is a command that exists."""
+    program, _, rest = word.partition(" ")
+    first = rest.partition(" ")[0]
+    return (program == "make" and f"\n{first}:" in MAKEFILE) or (
+        program == "voucherd" and first in {*NOUNS, *PARTS}
+    )
+
+
+def is_route(word: str) -> bool:
+    """Whether the word is an operation of the API."""
+    found = re.fullmatch(r"(GET|POST|PATCH) /api/([\w.]+)/(.+)", word)
+    if found is None:
+        return False
+    method, version, path = found.groups()
+    routes = pages.resolve("api.routes.ROUTES")
+    return any(r.method == method and r.path == path and version in r.versions for r in routes)
+
+
+@pytest.mark.parametrize("word", sorted(set(pages.quoted(ARCHITECTURE))))
+def test_everything_in_backticks_exists(word: str) -> None:
+    """A name is a file, a function, a command, a route, or at least a word of the code or the schema."""
+    if pages.is_path(word):
+        assert pages.path_exists(word)
+    elif pages.is_code_name(word):
+        pages.resolve(word)
+    elif not is_command(word) and not is_route(word):
+        assert re.search(rf"(?<!\w){re.escape(word)}(?!\w)", CODE, re.IGNORECASE), f"{word!r} is nowhere"
+
+
+@pytest.mark.parametrize("page", OUR_PAGES, ids=lambda page: page.name)
+def test_no_page_names_a_file_or_function_that_is_gone(page: Path) -> None:
+    """The other pages may quote anything, but what looks like a file or a name of ours has to be one."""
+    for word in pages.quoted(page):
+        if pages.is_path(word) and "/" in word.rstrip("/"):
+            assert pages.path_exists(word), word
+        elif pages.is_code_name(word) and not pages.is_path(word):
+            pages.resolve(word)
+
+
+def test_a_name_that_is_gone_would_be_noticed() -> None:
+    """The check itself: it must not accept everything."""
+    assert pages.is_code_name("orders.decide.finalised")
+    with pytest.raises(LookupError):
+        pages.resolve("orders.decide.finalised")
+    assert pages.is_path("orders/decided.py")
+    assert not pages.path_exists("orders/decided.py")
+
+
+def test_the_state_diagram_is_the_one_that_the_table_of_states_draws() -> None:
+    """Spec 3: the picture can't drift from `orders.states.MOVES`."""
+    assert mermaid() in pages.blocks(ARCHITECTURE, "mermaid")
+
+
+def test_the_layers_are_those_that_the_import_linter_holds() -> None:
+    """The list is pyproject.toml's, line by line, without the parts that have no code yet."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    layers = [" | ".join(filter(has_code, re.findall(r"[\w.]+", layer))) for layer in contract["layers"]]
+    assert pages.blocks(ARCHITECTURE, "text") == ["\n".join(filter(None, layers)) + "\n"]
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    """The table of bounds: every name has the value that the page says."""
+    told = {row[0].strip("`"): row[1] for row in pages.rows(ARCHITECTURE, "name")}
+    assert len(told) > 10
+    assert {name: str(pages.resolve(name)) for name in told} == told
+
+
+def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
+    """The table of rounds against the worker's constants."""
+    pauses = {
+        "deliver": "DELIVER_EVERY_S",
+        "end_waiting": "END_EVERY_S",
+        "announce_expired": "ANNOUNCE_EVERY_S",
+        "remove_expired": "REMOVE_EVERY_S",
+    }
+    told = {row[0].strip("`").rpartition(".")[2]: row[1] for row in pages.rows(ARCHITECTURE, "round")}
+    assert told == {name: f"{pages.resolve(f'worker.{const}'):g} s" for name, const in pauses.items()}
+
+
+def test_the_steps_of_a_confirm_are_numbered_without_a_gap() -> None:
+    """The life of a Confirm is a list, and each step names one function that exists."""
+    steps = list(pages.rows(ARCHITECTURE, "step"))
+    assert [row[0] for row in steps] == [str(number) for number in range(1, len(steps) + 1)]
+    assert all(callable(pages.resolve(row[1].strip("`"))) for row in steps)
