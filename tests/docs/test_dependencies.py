@@ -1,0 +1,40 @@
+"""docs/decisions/0008-dependencies.md names every dependency, and gives each a reason."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from tests.docs import pages
+from tests.docs.pages import DECISIONS, ROOT
+
+PAGE = DECISIONS / "0008-dependencies.md"
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> list[str]:
+    """The packages without their versions."""
+    return [re.split(r"[^\w-]", requirement)[0] for requirement in requirements]
+
+
+def test_every_runtime_dependency_has_a_row_with_a_reason() -> None:
+    """The table is the list of pyproject.toml, no more and no less."""
+    rows = list(pages.rows(PAGE, "runtime"))
+    assert [row[0] for row in rows] == names(PROJECT["dependencies"])
+    assert all(len(row) == 3 and all(row) for row in rows)
+
+
+def test_every_development_dependency_is_named() -> None:
+    """The paragraph below the table names each of them."""
+    paragraph = re.search(r"^For development: .*?\n\n", pages.text_of(PAGE), re.MULTILINE | re.DOTALL)
+    assert paragraph is not None
+    told = set(re.findall(r"[\w-]+", re.sub(r"\([^)]*\)", "", paragraph[0])))
+    assert set(names(PROJECT["optional-dependencies"]["dev"])) <= told
+
+
+def test_the_index_counts_them_right() -> None:
+    """The index says how many there are, in a word."""
+    words = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen")
+    count = words[len(PROJECT["dependencies"]) - 11]
+    assert f"| {count}, and why |" in pages.text_of(DECISIONS / "README.md")
