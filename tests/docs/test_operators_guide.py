@@ -1,0 +1,81 @@
+"""docs/operators-guide.md: settings, commands, metrics, health paths and checks are those of the program."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import typer.main
+from prometheus_client import CollectorRegistry
+
+from tests.docs import pages
+from tests.docs.pages import OPERATORS_GUIDE, README
+from voucherd.api.metrics import Metrics
+from voucherd.api.pages import Pages
+from voucherd.audit import CHECKS
+from voucherd.cli import program
+from voucherd.db import Pool
+from voucherd.orders.desk import Desk
+from voucherd.settings import PREFIX, Settings
+
+COMMANDS = [
+    line
+    for block in pages.blocks(OPERATORS_GUIDE, "sh")
+    for line in block.replace("\\\n", " ").splitlines()
+    if line.startswith("voucherd ")
+]
+QUOTED_COMMANDS = [
+    word for page in (OPERATORS_GUIDE, README) for word in pages.quoted(page) if word.startswith("voucherd ")
+]
+
+
+def shown(value: object) -> str:
+    """A default as the table writes it."""
+    if value is None or value == ():
+        return "–"
+    return f"`{value:.12g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def test_the_table_of_settings_is_the_settings_with_their_defaults() -> None:
+    """Every setting, in the program's order, and no other."""
+    told = [(row[0].strip("`"), row[1]) for row in pages.rows(OPERATORS_GUIDE, "variable")]
+    defaults = Settings()
+    names = [field.name for field in fields(Settings) if field.name != "warnings"]
+    assert told == [(PREFIX + name.upper(), shown(getattr(defaults, name))) for name in names]
+
+
+@pytest.mark.parametrize("line", [*COMMANDS, *QUOTED_COMMANDS])
+def test_every_command_that_is_shown_exists_with_its_options(line: str) -> None:
+    """Commands are walked through the program's own parser; flags that it does not know fail."""
+    _, *words = shlex.split(line)
+    command: Any = typer.main.get_command(program(words[0]))
+    while words and hasattr(command, "commands") and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    assert {word for word in words if word.startswith("--")} <= known
+    if line in COMMANDS:
+        assert not hasattr(command, "commands"), "a command is missing"
+
+
+def test_the_metrics_are_those_that_are_exported() -> None:
+    """Every metric has a row, and every row is a metric."""
+    desk = cast(Desk, SimpleNamespace(gates={}, watch=SimpleNamespace(parked=0)))
+    families = Metrics(desk).registry.collect()
+    names = {family.name + ("_total" if family.type == "counter" else "") for family in families}
+    assert {row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "metric")} == names
+
+
+def test_the_health_paths_are_answered() -> None:
+    """The paths of the table are those of the program that are not documentation."""
+    pages_served = Pages(cast(Pool, None), CollectorRegistry())
+    told = [row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "path")]
+    assert told == list(pages_served._answers)
+
+
+def test_the_audit_checks_what_the_table_says() -> None:
+    """Every check of the audit, in the order in which they run."""
+    told = [row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "check")]
+    assert told == [check.name for check in CHECKS]
