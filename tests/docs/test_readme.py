@@ -1,0 +1,54 @@
+"""README.md shows what the program really prints and answers."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import msgspec
+
+from tests.docs import pages
+from tests.docs.pages import README, ROOT
+from voucherd.api.wire.shapes import ShortItem, ShortLine, ShortOrder
+from voucherd.cli.demo import _greeting
+from voucherd.cli.shop.goods import goods
+from voucherd.cli.shop.handout import Handout, Person
+from voucherd.settings import Settings
+
+ANSWER = json.loads(pages.blocks(README, "json")[0])
+
+
+def test_the_first_order_is_the_one_that_the_demo_prints() -> None:
+    """Word for word, but for the key and the port."""
+    nobody = Person("nobody@example.com", "")
+    given = Handout("Demo Trading", "vk_live_…", "vk_test_…", nobody, nobody, [goods()[0].draft.slug])
+    printed = _greeting(given, "http://127.0.0.1:8080", Settings())
+    curl = textwrap.dedent(printed[printed.index("  KEY=") :])
+    assert pages.blocks(README, "sh")[1] == curl
+
+
+def test_the_answer_that_is_shown_has_the_fields_and_the_price_of_the_real_one() -> None:
+    """The excerpt leaves fields out and invents none; the price is the catalogue's."""
+    (item,) = ANSWER["items"]
+    for shape, shown in ((ShortOrder, ANSWER), (ShortItem, item), (ShortLine, item["orderLines"][0])):
+        assert set(shown) <= {field.encode_name for field in msgspec.structs.fields(shape)}
+    assert item["productSlug"] == goods()[0].draft.slug
+    assert item["amount"] == item["linesCompleted"] == len(item["orderLines"])
+
+
+def test_the_two_commands_exist() -> None:
+    """`make demo` and `make test`."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    words = [line.split()[1] for line in pages.blocks(README, "sh")[0].splitlines()]
+    assert words == ["demo", "test"]
+    assert all(f"\n{word}:" in makefile for word in words)
+
+
+def test_the_tour_passes_only_places_that_exist() -> None:
+    """Every file and folder of the tour is there, from the root, the package, the tests or the row's own folder."""
+    for row in pages.rows(README, "where"):
+        folder, *more = [word for cell in row for word in cell.split("`")[1::2]]
+        assert (ROOT / folder).exists(), folder
+        for word in more:
+            places = (ROOT, pages.PACKAGE, ROOT / folder)
+            assert any((place / word).exists() for place in places), word
