@@ -35,6 +35,7 @@ class Worker:
             timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
         )
         self._versions = VersionCache()
+        self._turns: restock.Turns = {}
         self._wake = wake
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -55,7 +56,8 @@ class Worker:
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
-        return self._told(await restock.deliver_waiting(self._pool, self._windows, self._versions))
+        moved = await restock.deliver_waiting(self._pool, self._windows, self._versions, self._turns)
+        return self._told(moved)
 
     async def end_waiting(self) -> int:
         """Cancel what is out of time; how many orders ended."""

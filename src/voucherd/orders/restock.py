@@ -7,7 +7,7 @@ it finds is decided again under locks, so any number of workers may look at once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Connection, Pool
@@ -19,6 +19,10 @@ TURN_MAX: Final = 64
 """Waits that one round takes from one company: its share of a batch, not its whole backlog."""
 BATCH_MAX: Final = 256
 SHELVES_MAX: Final = 100
+TURNS_MAX: Final = 10_000
+
+Turns: TypeAlias = dict[tuple[int, int, int], int]
+"""The company that was served last from each shelf: the next one begins, also when codes come in one by one."""
 
 # A loose index scan: the distinct shelves that someone waits for, one index probe each.
 _SHELVES = """
@@ -50,19 +54,24 @@ _TURNS = """
         SELECT *, row_number() OVER (ORDER BY order_id, line_from) AS turn FROM (
             SELECT * FROM waiting WHERE state = $1 AND product_id = $2 AND face_minor = $3
             AND company_id = c.company_id AND not_before <= now() ORDER BY order_id, line_from LIMIT $4) oldest) w
-    ORDER BY w.turn, w.company_id LIMIT $5
+    ORDER BY w.turn, w.company_id <= $6, w.company_id LIMIT $5
 """
 
 
-async def deliver_waiting(pool: Pool, windows: Windows, cache: VersionCache) -> list[Order]:
+async def deliver_waiting(pool: Pool, windows: Windows, cache: VersionCache, turns: Turns) -> list[Order]:
     """Serve one batch from every shelf that has codes and people who wait; the orders that moved."""
     moved: list[Order] = []
     async with pool.acquire() as conn:
-        for shelf in await conn.fetch(_SHELVES, SHELVES_MAX):
-            rows = await conn.fetch(_TURNS, *shelf, TURN_MAX, BATCH_MAX)
+        for row in await conn.fetch(_SHELVES, SHELVES_MAX):
+            shelf = (row[0], row[1], row[2])
+            rows = await conn.fetch(_TURNS, *shelf, TURN_MAX, BATCH_MAX, turns.get(shelf, 0))
             waits = [Wait(*tuple(row)[:9]) for row in rows]
-            if waits:
-                moved += await _deliver(conn, waits, windows, cache)
+            served = await _deliver(conn, waits, windows, cache) if waits else []
+            if served:
+                if len(turns) >= TURNS_MAX:
+                    turns.clear()
+                turns[shelf] = served[-1].company_id
+                moved += served
     return moved
 
 
