@@ -121,7 +121,11 @@ class Desk:
         after: tuple[datetime, int] | None,
     ) -> tuple[list[Answer], int | None]:
         """One page of the company's orders and, where pages are counted, how many orders there are in all."""
-        async with self._pool.acquire() as conn:
+        # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
+        async with (
+            self._pool.acquire() as conn,
+            conn.transaction(isolation="repeatable_read", readonly=True),
+        ):
             skip = 0 if page is None else (page - 1) * size
             found = await page_of_orders(conn, company_id, state, filters, size=size, skip=skip, after=after)
             total = None if page is None else await count_orders(conn, company_id, state, filters)

@@ -85,11 +85,31 @@ async def load(
 
 
 async def read(conn: Connection, order_ids: Sequence[int], cache: VersionCache) -> dict[int, Order]:
-    """The orders as they stand, with all that became of their lines."""
+    """The orders, each as it stood at one moment, with all that became of its lines."""
     if not order_ids:
         return {}
-    orders = await _assemble(conn, await conn.fetch(_READ, order_ids), cache)
-    return await _with_outcomes(conn, orders)
+    orders = await _read(conn, order_ids, cache)
+    moved = [order.id for order in orders.values() if not _is_whole(order)]
+    if moved:
+        # They moved between the look at the order and the look at its lines, which is rare: one snapshot shows both.
+        async with conn.transaction(isolation="repeatable_read", readonly=True):
+            orders |= await _read(conn, moved, cache)
+    return orders
+
+
+async def _read(conn: Connection, order_ids: Sequence[int], cache: VersionCache) -> dict[int, Order]:
+    return await _with_outcomes(conn, await _assemble(conn, await conn.fetch(_READ, order_ids), cache))
+
+
+def _is_whole(order: Order) -> bool:
+    """Whether the order counts as many lines as it shows."""
+    finished = cancelled = 0
+    for outcome in order.outcomes:
+        if outcome.lot_id is None:
+            cancelled += outcome.count
+        else:
+            finished += outcome.count
+    return finished == order.lines_finished and cancelled == order.lines_cancelled
 
 
 async def _assemble(
