@@ -115,7 +115,7 @@ async def test_a_rotated_key_stays_valid_for_the_overlap(terminal: Terminal, poo
     assert event is not None
     assert tuple(event) == (1, 0, f'{{"id": {old["id"]}, "replacedBy": {new["id"]}}}')
     assert "vk_live_" not in event["data"]
-    assert f"until {new['id']}" in terminal.view("key", "list", "Acme")
+    assert f"replaced by {new['id']}" in terminal.view("key", "list", "Acme")
     assert_refused(terminal.run("key", "rotate", str(old["id"]), "--overlap", "1h"), "replaced already")
     assert_wrong_usage(terminal.run("key", "rotate", str(new["id"]), "--overlap", "91d"), "at most 90 days")
 

@@ -124,7 +124,7 @@ def _standing(key: store.Key, now: datetime) -> str:
         return "revoked"
     if key.expires_at is not None and key.expires_at <= now:
         return "expired"
-    return f"until {key.replaced_by}" if key.replaced_by is not None else "valid"
+    return f"replaced by {key.replaced_by}" if key.replaced_by is not None else "valid"
 
 
 def _document(key: store.Key, now: datetime) -> dict[str, Any]:
