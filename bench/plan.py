@@ -23,6 +23,7 @@ class Plan:
     wallets: int = 1_000
     hot_keys: int = 8
     stock: int = 400_000
+    history: int = 20_000
     deep_orders: int = 100_000
     large_codes: int = 10_000
     large_orders: int = 5
@@ -40,6 +41,7 @@ QUICK: Final = Plan(
     pgbench_scale=2,
     wallets=100,
     stock=30_000,
+    history=500,
     deep_orders=5_000,
     large_orders=2,
     waiting_calls=500,

@@ -39,7 +39,8 @@ STATEMENT_CHARS: Final = 90
 
 async def run(given: argparse.Namespace) -> None:
     """Load the server and print both views of it."""
-    plan = Plan(wallets=200, stock=round(LIFECYCLES_S_MAX * (given.seconds + WARM_S)))
+    stock = 10_000 + round(LIFECYCLES_S_MAX * (given.seconds + WARM_S))
+    plan = Plan(wallets=200, stock=stock, history=5_000)
     async with stage() as on:
         session = Session(on, await Seeder.open(on), plan, (given.connections,))
         await session.prepare()

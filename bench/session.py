@@ -14,6 +14,8 @@ from bench.stage import Stage
 SLUG: Final = "plain"
 RATE_MAX: Final = 15_000
 """Lifecycles a second that no measurement exceeds: so much stock is there before each."""
+HISTORY_CLIENTS: Final = 64
+PATIENCE_S: Final = 120.0
 
 
 class LoadFailed(Exception):
@@ -40,7 +42,7 @@ class Session:
         (hot,) = await self.seeder.buyers(1, keys=self.plan.hot_keys)
         self.hot_keys = hot.keys
         await self.seeder.product(SLUG, stock=self.plan.stock)
-        await self.stage.pool.execute("VACUUM ANALYZE")
+        await self._grow_old()
 
     @property
     def wallets(self) -> dict[str, list[str]]:
@@ -49,6 +51,15 @@ class Session:
             f"{self.plan.wallets:,} wallets": list(self.keys_by_company.values()),
             "one hot wallet": list(self.hot_keys),
         }
+
+    async def _grow_old(self) -> None:
+        """Some orders of the past, and statistics about them: on empty tables every plan is another one."""
+        async with self.stage.server() as server:
+            rounds = -(-self.plan.history // HISTORY_CLIENTS)
+            keys = list(self.keys_by_company.values())
+            how = {"operation": "confirm", "slug": SLUG, "rounds_max": rounds}
+            sound(await server.load(keys=keys, connections=HISTORY_CLIENTS, patience_s=PATIENCE_S, **how))
+        await self.stage.pool.execute("VACUUM ANALYZE")
 
     async def fill_shelf(self) -> None:
         """Enough stock for the next measurement, so that none ends on an empty shelf."""
