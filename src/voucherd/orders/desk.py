@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
+import asyncpg
 import structlog
 from msgspec import Struct
 
@@ -57,6 +58,10 @@ class Answer(Struct, frozen=True):
 
 class CodesUnreadable(Exception):
     """An order whose codes can't be opened: the vault was tampered with, or its key is another one."""
+
+
+class StoredUnseen(Exception):
+    """What was asked for is done, but the database can't show it now; Find will."""
 
 
 Reply: TypeAlias = Answer | Refusal | CodesUnreadable
@@ -176,7 +181,7 @@ class Desk:
                 window=self._window,
                 operator_country=self._settings.operator_country,
             )
-            return await self._with_codes(conn, answers)
+            return await self._shown(conn, answers)
 
     async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._rule(
@@ -208,7 +213,18 @@ class Desk:
                 )
                 ruling = decision(facts)
                 await store.save(conn, ruling)
-            return await self._with_codes(conn, ruling.answers)
+            return await self._shown(conn, ruling.answers)
+
+    async def _shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
+        """The answers to what is stored by now: whatever the database says, the gate must not run it again."""
+        try:
+            return await self._with_codes(conn, answers)
+        except asyncpg.PostgresError as error:
+            logger.warning("answer_read_again", error=repr(error))
+        try:
+            return await self._with_codes(conn, answers)
+        except asyncpg.PostgresError as error:
+            raise StoredUnseen from error
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         known = list({find.order_id for find in wanted if find.order_id is not None})
