@@ -88,7 +88,7 @@ def _yard_rows(yard: Yardstick) -> list[Row]:
 
 def _cells(row: Row, yard: Yardstick) -> tuple[str, ...]:
     rate = "" if row.rate is None else f"{row.rate:,.0f} ({row.rate / yard.tpcb:.2f})"
-    times = row.times
+    times = row.times if row.times is not None and row.times.calls else None
     p50, p99 = ("", "") if times is None else (_time(times.p50_ms, yard), _time(times.p99_ms, yard))
     goal = ""
     if row.goal is not None:
