@@ -147,7 +147,6 @@ class Settings:
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
-    processes: Annotated[int, _whole(1, 256)] = 1
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:

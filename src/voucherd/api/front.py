@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from voucherd.api import errors
@@ -20,8 +21,11 @@ NO_STORE: Final = (b"cache-control", b"no-store")
 class Front:
     """Makes requests and counts their answers."""
 
-    def __init__(self, api: Api, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self, api: Api, settings: Settings, metrics: Metrics, let_go: Callable[[], None] = lambda: None
+    ) -> None:
         self._api = api
+        self.let_go = let_go
         self._metrics = metrics
         self._trusted_proxies = settings.trusted_proxies
         self._ids = RequestIds()

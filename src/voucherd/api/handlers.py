@@ -92,20 +92,18 @@ async def find(service: Service, call: Call) -> Response:
 async def find_all(service: Service, call: Call) -> Response:
     """Find all orders."""
     filters, page = requests.find_all(call.request, service.ids)
-    answers, total = await service.desk.find_all(
+    found = await service.desk.find_all(
         call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=page.after
     )
-    full = len(answers) == page.size
-    last = answers[-1].order if answers else None
+    last = found.answers[-1].order if found.more else None
     metadata = PageMetadata(
-        pageSize=page.size,
-        nextCursor=requests.cursor_of(last.created_at, last.id) if full and last else None,
+        pageSize=page.size, nextCursor=None if last is None else requests.cursor_of(last.created_at, last.id)
     )
-    if page.number is not None and total is not None:
+    if page.number is not None and found.total is not None:
         metadata.page = page.number
-        metadata.totalItems = total
-        metadata.totalPages = -(-total // page.size)
-    return Response(200, _page(service, call, answers, metadata), JSON)
+        metadata.totalItems = found.total
+        metadata.totalPages = -(-found.total // page.size)
+    return Response(200, _page(service, call, found.answers, metadata), JSON)
 
 
 def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:

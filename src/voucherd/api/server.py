@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -39,17 +40,35 @@ class CannotListen(Exception):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers calls."""
+    """A server that says when it answers calls, and lets no call wait while it stops."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, *, on_ready: Callable[[], None], on_stop: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._on_ready = on_ready
+        self._on_stop = on_stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
         await super().startup(sockets)
         if self.started:
             self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, then close."""
+        self._on_stop()
+        await super().shutdown(sockets)
+
+    async def serve_until_cancelled(self, listener: socket.socket) -> None:
+        """Serve; being cancelled is a reason to stop, not to leave calls unanswered."""
+        serving = asyncio.create_task(self.serve(sockets=[listener]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            self.should_exit = True
+            await serving
+            raise
 
 
 @asynccontextmanager
@@ -68,9 +87,11 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         if with_worker:
             worker.start()
         metrics = Metrics(desk)
-        api = Api(Service(desk, Identifiers(master), settings), gatekeeper, Pages(pool, metrics.registry))
+        api = Api(
+            Service(desk, Identifiers(master), settings), gatekeeper, Pages(pool, metrics.registry, settings)
+        )
         try:
-            yield AsgiApp(Front(api, settings, metrics))
+            yield AsgiApp(Front(api, settings, metrics, desk.watch.let_go))
         finally:
             await worker.stop()
             await desk.stop()
@@ -121,6 +142,7 @@ async def run(
             gc.collect()
             gc.freeze()
             gc.set_threshold(GC_THRESHOLD, 20, 50)
-            await _Server(config, lambda: on_ready(settings.public_url)).serve(sockets=[listener])
+            server = _Server(config, on_ready=lambda: on_ready(settings.public_url), on_stop=app.front.let_go)
+            await server.serve_until_cancelled(listener)
     finally:
         listener.close()

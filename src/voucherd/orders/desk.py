@@ -56,6 +56,14 @@ class Answer(Struct, frozen=True):
     """The facts of every lot that the order was offered or delivered from."""
 
 
+class Page(Struct, frozen=True):
+    """A page of orders, whether more follow and, where pages are counted, how many there are in all."""
+
+    answers: list[Answer]
+    more: bool
+    total: int | None
+
+
 class CodesUnreadable(Exception):
     """An order whose codes can't be opened: the vault was tampered with, or its key is another one."""
 
@@ -124,19 +132,23 @@ class Desk:
         size: int,
         page: int | None,
         after: tuple[datetime, int] | None,
-    ) -> tuple[list[Answer], int | None]:
-        """One page of the company's orders and, where pages are counted, how many orders there are in all."""
+    ) -> Page:
+        """One page of the company's orders."""
         # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
         async with (
             self._pool.acquire() as conn,
             conn.transaction(isolation="repeatable_read", readonly=True),
         ):
             skip = 0 if page is None else (page - 1) * size
-            found = await page_of_orders(conn, company_id, state, filters, size=size, skip=skip, after=after)
+            # One more than a page tells whether another follows.
+            found = await page_of_orders(
+                conn, company_id, state, filters, size=size + 1, skip=skip, after=after
+            )
+            more, found = len(found) > size, found[:size]
             total = None if page is None else await count_orders(conn, company_id, state, filters)
             orders = await store.read(conn, [one.id for one in found], self._versions)
             answers = await self._with_codes(conn, [orders[one.id] for one in found if one.id in orders])
-        return [_granted(answer) for answer in answers], total
+        return Page([_granted(answer) for answer in answers], more, total)
 
     async def confirm(self, command: Finalise) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""
@@ -160,12 +172,12 @@ class Desk:
             if answer.order.status is not Status.PENDING:
                 return answer
             patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
-            if not await self.watch.until_done(answer.order.id, patience_s):
-                ended = (await self._cancel([Cancel(command.order_id, command.company_id, command.state)]))[0]
-                if isinstance(ended, Answer):
-                    return ended
-                assert isinstance(ended, WrongStatus)  # It ended by itself in the last moment.
-            return await self.find(command.order_id, command.company_id, command.state)
+            await self.watch.until_done(answer.order.id, patience_s)
+            # Done or not: whatever is still open now will not be delivered any more.
+            ended = (await self._cancel([Cancel(command.order_id, command.company_id, command.state)]))[0]
+            if isinstance(ended, WrongStatus):
+                return await self.find(command.order_id, command.company_id, command.state)
+            return _granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
         """Delete an order that is not confirmed, or cancel and refund what is undelivered."""

@@ -56,6 +56,11 @@ class Watch:
             if not future.done():
                 future.set_result(None)
 
+    def let_go(self) -> None:
+        """Tell everyone to look again, whatever they wait for: the process is about to stop."""
+        for order_id in list(self._parked):
+            self.wake(order_id)
+
     async def _poll(self) -> None:
         while self._parked:
             await asyncio.sleep(POLL_S)

@@ -189,11 +189,7 @@ PRODUCT_DESCRIPTION: Final[Fields] = {
 
 PAGE_METADATA: Final[Fields] = {
     "pageSize": ("The most orders that a page holds: the `limit` that was asked for.", {"minimum": 1}),
-    "nextCursor": (
-        "The `cursor` of the next page. Null on the last page; a full last page still has one, and the page "
-        "behind it is empty.",
-        {},
-    ),
+    "nextCursor": ("The `cursor` of the next page. Null on the last page.", {}),
     "page": ("Number of the page. Not in a walk by cursor.", {"minimum": 1}),
     "totalItems": ("How many orders the filters let through. Not in a walk by cursor.", _COUNT),
     "totalPages": ("How many pages they fill. Not in a walk by cursor.", _COUNT),
