@@ -1,0 +1,88 @@
+"""Thousands of calls that wait for slow orders: no connection is held, and little memory."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from tests.shop import Shop, open_shop
+from voucherd.db import Pool
+from voucherd.ids import State
+from voucherd.orders.decide import Finalise
+
+KIB = 1_024
+
+
+async def wait_together(shop: Shop, calls: int, *, kib_each_max: int) -> None:
+    """That many Confirms and Resolves that wait at once; all finish when the codes arrive."""
+    company = await shop.company(balance="1000000.00 EUR")
+    await shop.product("later", async_delivery=True)
+    made = await asyncio.gather(*[shop.create(company, ("later", 1)) for _ in range(calls)])
+    numbers = [shop.ids.order_id(order["trx"]) for order in made]
+    del made
+
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    desk = shop.desk
+    waiting = []
+    for at, number in enumerate(numbers):
+        command = Finalise(number, company.id, State.LIVE, resolve=at % 2 == 1)
+        waiting.append(
+            asyncio.create_task(desk.resolve(command) if command.resolve else desk.confirm(command))
+        )
+    for _ in range(1_200):
+        if desk.watch.parked == calls:
+            break
+        await asyncio.sleep(0.05)
+    assert desk.watch.parked == calls
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used - before < calls * kib_each_max * KIB
+
+    # Every call waits, yet all connections are free but for the watch's short look.
+    pool = desk._pool
+    busy = []
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+        busy.append(pool.get_size() - pool.get_idle_size())
+    assert min(busy) == 0
+    assert max(busy) <= 3
+    started = time.monotonic()
+    assert await shop.pool.fetchval("SELECT count(*) FROM waiting") == calls
+    assert (await shop.call("GET", "/api/1.00/order?limit=1", company)).status_code == 200
+    assert time.monotonic() - started < 5
+
+    for at in range(0, calls, 5_000):
+        await shop.stock("later", min(5_000, calls - at))
+    answers = await asyncio.gather(*waiting)
+    assert {answer.order.status.name for answer in answers} == {"FINISHED"}
+    codes = {code for answer in answers for ranges in answer.codes or () for code, _ in ranges}
+    assert len(codes) == calls
+    assert desk.watch.parked == 0
+    await shop.assert_books_balance()
+
+
+async def test_hundreds_of_waiting_calls_hold_no_connection(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """Spec 4: Confirm and Resolve wait up to 30 seconds, however many do so at once."""
+    async with open_shop(
+        pool, database_url, tmp_path, confirm_wait_s=60, resolve_limit_s=60, pool_size=4
+    ) as shop:
+        await wait_together(shop, 500, kib_each_max=60)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+async def test_five_thousand_waiting_calls_hold_no_connection(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """Spec 4: the same for 5,000."""
+    async with open_shop(
+        pool, database_url, tmp_path, confirm_wait_s=600, resolve_limit_s=600, pool_size=4
+    ) as shop:
+        await wait_together(shop, 5_000, kib_each_max=60)
