@@ -8,8 +8,9 @@ without a look-up; a real one says nothing about its neighbours.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 ORDER_BLOCK_SIZE: Final = 1024
+KEPT_MAX: Final = 16_384
 LINES_MAX: Final = 10_000
 """Lines of one order; a line's own number is order id × this + its place (OP-14)."""
 
@@ -73,8 +75,11 @@ class Identifiers:
         self._trx = _Sealer(derive(master, "trx"))
         self._tag = _Sealer(derive(master, "tag"))
         self._token = _Sealer(derive(master, "token"))
+        # An order is written at least twice, at Create and soon after at Confirm.
+        self.trx: Callable[[int], str] = lru_cache(KEPT_MAX)(self._trx_of)
+        self._tag_of: Callable[[int, int], str] = lru_cache(KEPT_MAX)(self._make_tag)
 
-    def trx(self, order_id: int) -> str:
+    def _trx_of(self, order_id: int) -> str:
         """`TRX` and 26 characters of Crockford base 32 (OP-09)."""
         return "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
 
@@ -90,7 +95,12 @@ class Identifiers:
 
     def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """`TAG-` and a uuid for each of these lines."""
+        if len(lines) == 1:
+            return [self._tag_of(order_id, lines[0])]
         return ["TAG-" + _uuid(block) for block in self._blocks(self._tag, order_id, lines)]
+
+    def _make_tag(self, order_id: int, line: int) -> str:
+        return "TAG-" + _uuid(self._tag.seal(_LINE.pack(order_id, line, _LINE_MARK)))
 
     def tokens(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """The redemption token of each of these lines (OP-57)."""

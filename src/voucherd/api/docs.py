@@ -15,16 +15,15 @@ from voucherd.api.openapi.operations import MAIN_VERSION
 from voucherd.api.openapi.parameters import OUTCOMES
 
 HTML: Final = b"text/html; charset=utf-8"
-BRIEFLY_CACHED: Final = (b"cache-control", b"public, max-age=300")
+BRIEFLY: Final = b"public, max-age=300"
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 
-_FOR_EVER: Final = (b"cache-control", b"public, max-age=31536000, immutable")
+_FOR_EVER: Final = b"public, max-age=31536000, immutable"
 _POLICY: Final = (
     b"default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _PAGE_HEADERS: Final = (
-    BRIEFLY_CACHED,
     NO_SNIFFING,
     (b"content-security-policy", _POLICY),
     (b"referrer-policy", b"no-referrer"),
@@ -50,7 +49,7 @@ def _static() -> dict[str, tuple[str, bytes]]:
 def assets() -> dict[str, Response]:
     """The static files by path. A changed file has another path, so a cache may keep one for ever."""
     return {
-        f"/{path}": Response(200, content, _TYPES[path.rpartition(".")[2]], [_FOR_EVER, NO_SNIFFING])
+        f"/{path}": Response(200, content, _TYPES[path.rpartition(".")[2]], [NO_SNIFFING], _FOR_EVER)
         for path, content in _static().values()
     }
 
@@ -78,4 +77,4 @@ def page(document: dict[str, Any], public_url: str | None) -> Response:
         trx=examples.trx(),
         slug=examples.SLUG,
     )
-    return Response(200, html.encode(), HTML, list(_PAGE_HEADERS))
+    return Response(200, html.encode(), HTML, list(_PAGE_HEADERS), BRIEFLY)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
 
 from voucherd.api import errors
 from voucherd.api.app import Api, RequestIds
@@ -13,9 +12,6 @@ from voucherd.api.http import Request, Response
 from voucherd.api.metrics import Metrics
 from voucherd.api.proxies import client_behind
 from voucherd.settings import Settings
-
-NO_STORE: Final = (b"cache-control", b"no-store")
-"""Answers hold prices and bearer secrets: no cache keeps any unless the answer says otherwise."""
 
 
 class Front:
@@ -50,9 +46,11 @@ class Front:
         return self._finished(request, errors.http_error(request, problem))
 
     def _finished(self, request: Request, response: Response) -> Response:
-        headers = [*response.headers, (b"x-request-id", request.id.encode())]
-        if not any(name == b"cache-control" for name, _ in headers):
-            headers.append(NO_STORE)
+        headers = [
+            *response.headers,
+            (b"x-request-id", request.id.encode()),
+            (b"cache-control", response.cache_control),
+        ]
         if response.content_type is not None:
             headers.append((b"content-type", response.content_type))
         if isinstance(response.body, bytes) and response.status not in (204, 304):

@@ -32,3 +32,5 @@ class Response(Struct):
     body: bytes | AsyncIterator[bytes] = b""
     content_type: bytes | None = None
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    cache_control: bytes = b"no-store"
+    """Answers hold prices and bearer secrets: no cache keeps any unless the answer says otherwise."""

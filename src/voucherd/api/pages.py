@@ -45,7 +45,9 @@ class Pages:
                 405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
             )
         if still is not None:
-            return Response(still.status, still.body, still.content_type, list(still.headers))
+            return Response(
+                still.status, still.body, still.content_type, list(still.headers), still.cache_control
+            )
         assert page is not None
         return await page()
 
@@ -76,7 +78,7 @@ def _still_pages(settings: Settings | None) -> dict[str, Response]:
         # A relative address, so that it still leads here behind a proxy that serves us under a path of its own.
         "/": Response(307, b"", None, [(b"location", b"docs")]),
         "/openapi.json": Response(
-            200, msgspec.json.encode(described), JSON, [docs.BRIEFLY_CACHED, docs.NO_SNIFFING]
+            200, msgspec.json.encode(described), JSON, [docs.NO_SNIFFING], docs.BRIEFLY
         ),
         "/docs": docs.page(described, public_url),
         **docs.assets(),

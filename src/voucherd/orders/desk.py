@@ -1,6 +1,6 @@
 """The desk: where a call becomes a batch, a batch a transaction, and a transaction an answer.
 
-Confirm, Create, Cancel and Find go through gates; Resolve is a batch of one that waits behind nobody. No network
+Every call goes through a gate; a Resolve is a batch of one that waits behind nobody while a place is free. No network
 call and no wait happens inside a transaction, and no connection is held while a call waits for a slow order.
 """
 
@@ -35,11 +35,15 @@ from voucherd.vault.store import LotInfo, VaultHole
 
 logger = structlog.get_logger(__name__)
 
-INLINE_LINES_MAX: Final = 500
+INLINE_LINES_MAX: Final = 100
 """Orders up to this many lines get their codes with the batch; larger ones are streamed in pieces of it."""
 
 READ_ORDERS_MAX: Final = vault.READ_CODES_MAX // INLINE_LINES_MAX
 """So many orders of that size fit in one read of the vault."""
+
+RESOLVES_IN_FLIGHT_MAX: Final = 4
+"""So many Resolves run side by side, each a batch of its own. More than that would only queue at the same rows and
+take the connections from everyone else: they gather, and the next free place takes them all."""
 
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
@@ -101,13 +105,22 @@ class Desk:
         limit = settings.waiting_calls_max
         self.creates: Gate[Create, Reply] = Gate(self._create, waiting_max=limit)
         self.confirms: Gate[Finalise, Reply] = Gate(self._finalise, waiting_max=limit)
+        self.resolves: Gate[Finalise, Reply] = Gate(
+            self._finalise, waiting_max=limit, in_flight_max=RESOLVES_IN_FLIGHT_MAX, next_batch_from=1
+        )
         self.cancels: Gate[Cancel, Reply] = Gate(self._cancel, waiting_max=limit)
         self.finds: Gate[_Find, Reply] = Gate(self._find, waiting_max=limit)
 
     @property
     def gates(self) -> dict[str, Gate[Any, Any]]:
         """The gates by name, for metrics and for a clean stop."""
-        return {"create": self.creates, "confirm": self.confirms, "cancel": self.cancels, "find": self.finds}
+        return {
+            "create": self.creates,
+            "confirm": self.confirms,
+            "resolve": self.resolves,
+            "cancel": self.cancels,
+            "find": self.finds,
+        }
 
     async def stop(self) -> None:
         """Finish what is in flight."""
@@ -168,7 +181,7 @@ class Desk:
         margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 10)
         async with asyncio.timeout(limit_s - margin_s / 4):
             patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
-            answer = _granted((await self._finalise([command]))[0])
+            answer = _granted(await self.resolves.submit(command.company_id, command))
             if answer.order.status is not Status.PENDING:
                 return answer
             patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())

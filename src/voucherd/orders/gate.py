@@ -36,8 +36,17 @@ class Busy(Exception):
 class Gate(Generic[C, A]):
     """Turns single calls into fair batches."""
 
-    def __init__(self, run: Callable[[Sequence[C]], Awaitable[Sequence[A]]], *, waiting_max: int) -> None:
+    def __init__(
+        self,
+        run: Callable[[Sequence[C]], Awaitable[Sequence[A]]],
+        *,
+        waiting_max: int,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        next_batch_from: int = SECOND_BATCH_FROM,
+    ) -> None:
         self._run = run
+        self._in_flight_max = in_flight_max
+        self._next_batch_from = next_batch_from
         self._waiting_max = waiting_max
         self._lanes: dict[int, deque[tuple[C, asyncio.Future[A]]]] = {}
         self._turns: deque[int] = deque()
@@ -69,7 +78,7 @@ class Gate(Generic[C, A]):
     def _may_launch(self) -> bool:
         if self.in_flight == 0:
             return self.waiting > 0
-        return self.in_flight < IN_FLIGHT_MAX and self.waiting >= SECOND_BATCH_FROM
+        return self.in_flight < self._in_flight_max and self.waiting >= self._next_batch_from
 
     def _launch(self) -> None:
         self._launch_planned = False

@@ -152,8 +152,8 @@ async def _with_outcomes(conn: Connection, orders: dict[int, Order]) -> dict[int
     }
 
 
-_SAVE = """
-    WITH moved AS (
+_SAVE = f"""
+    WITH sold AS ({shelf.move_sql(21)}), booked AS ({wallet_store.entries_sql(23)}), moved AS (
         UPDATE orders o
         SET status = n.status, payment_status = n.payment_status, charged_minor = n.charged_minor,
             refunded_minor = n.refunded_minor, held_minor = n.held_minor, lines_finished = n.lines_finished,
@@ -174,15 +174,13 @@ _SAVE = """
     SELECT now(), e.company_id, (e.order_id & 1)::smallint, e.type, e.order_id, e.seq
     FROM unnest($17::text::bigint[], $18::text::int[], $19::text::text[], $20::text::int[])
          AS e (order_id, company_id, type, seq)
-"""
+"""  # noqa: S608 - Constants only.
 
 
 async def save(tx: Tx, ruling: Ruling) -> None:
-    """Store a ruling: lots first (an outcome must lie behind its lot's cursor), then money, then orders."""
+    """Store a ruling: lots, money, orders, outcomes and events in one statement, however many orders."""
     if not ruling.orders:
         return
-    await shelf.move(tx, ruling.cursors)
-    await wallet_store.append(tx, ruling.entries)
     orders = list(ruling.orders.values())
     # A shorter list is filled up with NULL, and an order that ended at once has no deadline.
     deadlines = [o.deadline_at for o in orders] if any(o.deadline_at for o in orders) else []
@@ -208,6 +206,8 @@ async def save(tx: Tx, ruling: Ruling) -> None:
         array(e.company_id for e in ruling.events),
         array(e.type for e in ruling.events),
         array(e.seq for e in ruling.events),
+        *shelf.move_values(ruling.cursors),
+        *wallet_store.entries_values(ruling.entries),
     )
     await _save_waits(tx, ruling)
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Tx, array
 from voucherd.money import digits
 
 Shelf: TypeAlias = tuple[int, int, int]
@@ -80,14 +80,15 @@ async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> di
     return found
 
 
-async def move(tx: Tx, cursors: Mapping[int, int]) -> None:
-    """Move lots' cursors forward; the caller holds their locks."""
-    if cursors:
-        await tx.execute(
-            """
-            UPDATE lot SET cursor = sold.cursor FROM unnest($1::bigint[], $2::int[]) AS sold (id, cursor)
-            WHERE lot.id = sold.id AND lot.cursor < sold.cursor
-            """,
-            list(cursors),
-            list(cursors.values()),
-        )
+def move_sql(first: int) -> str:
+    """Move lots' cursors forward; the caller holds their locks. Two parameters from number `first` on."""
+    return f"""
+        UPDATE lot SET cursor = sold.cursor
+        FROM unnest(${first}::text::bigint[], ${first + 1}::text::int[]) AS sold (id, cursor)
+        WHERE lot.id = sold.id
+    """  # noqa: S608 - Numbers of ours.
+
+
+def move_values(cursors: Mapping[int, int]) -> tuple[str, str]:
+    """The parameters of `move_sql`."""
+    return array(cursors), array(cursors.values())

@@ -54,18 +54,20 @@ async def lock(tx: Tx, wallet_ids: Sequence[int]) -> dict[int, Wallet]:
     return {row[0]: Wallet(*row) for row in rows}
 
 
-async def append(tx: Tx, entries: Sequence[Entry]) -> None:
-    """Write entries; the database carries the balances and refuses a break in the chain."""
-    if not entries:
-        return
-    await tx.execute(
-        """
+def entries_sql(first: int) -> str:
+    """Write entries: the database carries the balances and refuses a break in the chain. Ten parameters."""
+    types = ("bigint", "bigint", "smallint", "bigint", "bigint", "bigint", "bigint", "bigint", "bigint")
+    columns = ", ".join(f"${first + at}::text::{name}[]" for at, name in enumerate(types))
+    return f"""
         INSERT INTO entry (wallet_id, seq, kind, amount_minor, vat_minor, hold_minor,
                            balance_after_minor, held_after_minor, order_id, reference, at)
-        SELECT *, now() FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[], $4::text::bigint[],
-                                    $5::text::bigint[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[],
-                                    $9::text::bigint[], $10::text[])
-        """,
+        SELECT *, now() FROM unnest({columns}, ${first + len(types)}::text[])
+    """  # noqa: S608 - Numbers of ours.
+
+
+def entries_values(entries: Sequence[Entry]) -> tuple[object, ...]:
+    """The parameters of `entries_sql`."""
+    return (
         array(e.wallet_id for e in entries),
         array(e.seq for e in entries),
         array(int(e.kind) for e in entries),
@@ -78,6 +80,11 @@ async def append(tx: Tx, entries: Sequence[Entry]) -> None:
         # A shorter list is filled up with NULL, and orders' entries have no reference.
         [e.reference for e in entries] if any(e.reference for e in entries) else [],
     )
+
+
+async def append(tx: Tx, entries: Sequence[Entry]) -> None:
+    """Write entries by themselves."""
+    await tx.execute(entries_sql(1), *entries_values(entries))
 
 
 async def ensure(tx: Tx, company_id: int, currency: str, state: State) -> int:
