@@ -23,7 +23,7 @@ OUR_PAGES: Final = (README, ARCHITECTURE, OPEN_POINTS, OPERATORS_GUIDE, *sorted(
 
 _FENCED: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _QUOTED: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-_LINK: Final = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+_LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _DOTTED: Final = re.compile(r"[a-z_]+(\.\w+)+")
 _PATH: Final = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 _PATH_ENDS: Final = (".py", ".sql", ".md", ".toml", ".html", ".csv", "/")
