@@ -9,6 +9,7 @@ import pytest
 from tests.shop import Shop
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.orders.desk import INLINE_LINES_MAX
 
 TABLES = ("orders", "order_item", "outcome", "waiting", "entry", "lot", "event")
 
@@ -80,7 +81,7 @@ async def test_a_large_order_waits_and_is_cancelled_like_a_small_one(quick_shop:
     await shop.assert_books_balance()
 
 
-@pytest.mark.parametrize("amount", [500, 501])
+@pytest.mark.parametrize("amount", [INLINE_LINES_MAX, INLINE_LINES_MAX + 1])
 async def test_nothing_changes_where_streaming_begins(quiet_shop: Shop, amount: int) -> None:
     """OP-14: the last order in one piece and the first in several look alike, also in the sandbox."""
     shop = quiet_shop
