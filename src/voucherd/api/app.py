@@ -18,6 +18,7 @@ from voucherd.api.handlers import Call, Service
 from voucherd.api.http import Request, Response
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
+from voucherd.orders.desk import StoredUnseen
 from voucherd.orders.gate import Busy
 from voucherd.orders.refusals import Refusal
 
@@ -85,6 +86,11 @@ class Api:
         except Busy:
             return errors.error(
                 request, 503, "busy", "too many requests are waiting", headers=_RETRY_SOON, retryable=True
+            )
+        except StoredUnseen:
+            # Not retryable: it is done, and a second Confirm would be refused. Find tells what became of it.
+            return errors.error(
+                request, 503, "done_but_unseen", "done, but it can not be shown now: find the order"
             )
         except _UNAVAILABLE as error:
             logger.error("database_unavailable", request_id=request.id, error=repr(error))
