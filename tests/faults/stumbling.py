@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Way(Enum):
     KILLED = "its backend is terminated before the statement"
     LOST = "the statement is done, but the connection is lost before its answer"
     RAISED = "the statement raises an error"
+    CANCELLED = "the task is cancelled in the statement, which the server may finish all the same"
 
 
 class ProcessFailed(Exception):
@@ -94,6 +96,10 @@ class StumblingConnection(asyncpg.Connection):
             raise plan.error
         if falls and plan.way is Way.KILLED:
             await self._kill(plan)
+        if falls and plan.way is Way.CANCELLED:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
         answer = await statement
         plan.commits += query.startswith("COMMIT")
         if falls:

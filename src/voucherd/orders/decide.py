@@ -382,7 +382,8 @@ def _cancel_open_lines(facts: Facts, ruling: Ruling, order: Order) -> Order:
         ruling.waits_over.append((order.id, line_from))
     wallet_id = facts.purses.get(order.id)
     wallet = None if wallet_id is None else facts.wallets[wallet_id]
-    if order.held_minor or not order.charged_minor:
+    # The payment decides and not an amount: a free order is paid for, or waits to be, like any other.
+    if order.payment_status is Payment.UNPAID:
         _post(facts, ruling, wallet, order, Kind.RELEASE, hold_minor=-order.held_minor)
         refund_minor, payment = 0, Payment.UNPAID
     else:
@@ -421,7 +422,7 @@ def deliver_waiting(facts: Facts, waits: Sequence[Wait]) -> Ruling:
         ruling.waits_over.append((order.id, line_from))
         if at < line_to:
             ruling.waits.append(_wait(order, item, at, line_to, wait.not_before))
-        if order.held_minor:
+        if order.payment_status is Payment.UNPAID:
             order = _settle(facts, ruling, order)
         ruling.answers.append(_deliver(facts, ruling, order, plan, log.ORDER_LINE_FINISHED))
     return ruling
@@ -429,7 +430,8 @@ def deliver_waiting(facts: Facts, waits: Sequence[Wait]) -> Ruling:
 
 def _settle(facts: Facts, ruling: Ruling, order: Order) -> Order:
     """Take the money that Resolve held."""
-    wallet = facts.wallets[facts.purses[order.id]]
+    wallet_id = facts.purses.get(order.id)
+    wallet = None if wallet_id is None else facts.wallets[wallet_id]
     total = order.total_minor
     _post(
         facts,
