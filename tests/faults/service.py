@@ -1,0 +1,25 @@
+"""The real server in a process of its own, that a test may kill: settings from the environment, address to stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from voucherd.api.server import run
+from voucherd.settings import Settings
+
+
+def main() -> None:
+    """Serve until told to stop, or killed."""
+    settings = Settings.load()
+    assert settings.database_url is not None
+    asyncio.run(run(settings, settings.database_url, with_worker=True, on_ready=_say))
+
+
+def _say(address: str) -> None:
+    sys.stdout.write(address + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""kill -9 under load, and two processes on one database: what a client was told stays true."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.faults.processes import WALLET_IS_ENDLESS, Client, Ledger, Server, codes_of, servers
+from tests.shop import Shop
+from voucherd.db import Pool
+from voucherd.money import Money
+from voucherd.settings import Settings
+from voucherd.vault.keys import load_or_create_master
+
+CLIENTS = 12
+RESOLVE_LIMIT_S = 2.0
+SWEEP_S_MAX = 2.0
+QUIET_S_MAX = 30.0
+
+
+@asynccontextmanager
+async def shop_of(pool: Pool, folder: Path) -> AsyncIterator[Shop]:
+    """The operator's side of a shop whose servers are other processes."""
+    settings = Settings.load({"data": folder}, {})
+    master = load_or_create_master(settings.master_key_file, create=True)
+    async with httpx.AsyncClient(timeout=30) as client:
+        yield Shop(pool, client, settings, master, None)  # type: ignore[arg-type] # No app is in this process.
+
+
+@pytest.fixture
+async def shop(pool: Pool, tmp_path: Path) -> AsyncIterator[Shop]:
+    """A shop with a product on the shelf and one that comes later."""
+    async with shop_of(pool, tmp_path) as opened:
+        await opened.product("now", price="9.50 EUR")
+        await opened.product("later", price="9.90 EUR", async_delivery=True)
+        yield opened
+
+
+async def storm(shop: Shop, server: Server, *, kills: int, seed: int) -> Ledger:
+    """Clients at work while their server is killed again and again."""
+    ledger, stop, chance = Ledger(), asyncio.Event(), random.Random(seed)
+    companies = [await shop.company(balance=WALLET_IS_ENDLESS) for _ in range(3)]
+    clients = [Client(server, companies[at % 3], ledger, seed + at) for at in range(CLIENTS)]
+    async with asyncio.TaskGroup() as group:
+        for client in clients:
+            group.create_task(client.buy_until(stop))
+        for _ in range(kills):
+            await asyncio.sleep(chance.uniform(0.7, 1.5))
+            await server.kill()
+            await shop.stock("later", 40)
+            await server.start()
+        await asyncio.sleep(1.0)
+        stop.set()
+    return ledger
+
+
+async def settle_down(shop: Shop) -> None:
+    """Fill the shelf for everyone who waits, and see that the worker serves or ends them all."""
+    waiting = int(await shop.pool.fetchval("SELECT coalesce(sum(line_to - line_from), 0) FROM waiting"))
+    await shop.stock("later", waiting + 1)
+    ends_at = time.monotonic() + QUIET_S_MAX
+    while await shop.pool.fetchval("SELECT count(*) FROM orders WHERE status = 1"):
+        assert time.monotonic() < ends_at, "orders still wait"
+        await asyncio.sleep(0.1)
+    assert await shop.pool.fetchval("SELECT count(*) FROM waiting") == 0
+    assert await shop.pool.fetchval("SELECT sum(held_minor) FROM wallet") == 0
+
+
+async def assert_promises_kept(shop: Shop, server: Server, ledger: Ledger) -> None:
+    """Every order that a client saw finished is finished with those codes, charged once, and no code is on two."""
+    given = [code for codes in ledger.promised.values() for code in codes]
+    assert len(set(given)) == len(given), "a code was given to two orders"
+    rows = await shop.pool.fetch(
+        "SELECT o.id, o.status, o.charged_minor, o.refunded_minor, o.price_minor + o.vat_minor AS total,"
+        " (SELECT count(*) FROM entry e WHERE e.order_id = o.id AND e.kind = 2) AS charges FROM orders o"
+    )
+    found = {row["id"]: row for row in rows}
+    for trx, codes in ledger.promised.items():
+        row = found[shop.ids.order_id(trx) or 0]
+        assert (row["status"], row["charged_minor"], row["refunded_minor"]) == (2, row["total"], 0)
+        assert row["charges"] == 1
+        response = await shop.client.get(
+            f"{server.url}/api/1.03/order/{trx}", headers=ledger.owners[trx].bearer()
+        )
+        assert (response.status_code, codes_of(response.json())) == (200, codes)
+    assert max(row["charges"] for row in rows) == 1
+    await shop.assert_books_balance()
+
+
+@pytest.mark.parametrize(
+    ("kills", "stock"),
+    [pytest.param(4, 9_000), pytest.param(60, 9_900, marks=pytest.mark.soak)],
+    ids=["4 kills", "60 kills"],
+)
+async def test_a_server_that_is_killed_under_load_breaks_no_promise(
+    shop: Shop, database_url: str, tmp_path: Path, kills: int, stock: int
+) -> None:
+    """Invariants 1 to 3 and OP-46: whatever was answered before the kill is true after it, and nothing is lost."""
+    for _ in range(max(1, kills // 5)):
+        await shop.stock("now", stock)
+    async with servers(
+        1, database_url, tmp_path, resolve_limit_s=RESOLVE_LIMIT_S, confirm_wait_s=0.3
+    ) as running:
+        (server,) = running
+        ledger = await storm(shop, server, kills=kills, seed=kills)
+        await settle_down(shop)
+        await assert_promises_kept(shop, server, ledger)
+    assert ledger.answers["lost"] >= kills, ledger.answers
+    assert len(ledger.promised) > 20 * kills, ledger.answers
+
+
+async def test_two_processes_confirm_the_same_orders_and_each_has_one_winner(
+    shop: Shop, database_url: str, tmp_path: Path
+) -> None:
+    """OP-47, invariant 3: the same trx is sold once, whichever process is asked, and however often at once."""
+    await shop.stock("now", 200)
+    company = await shop.company(balance="1000.00 EUR")
+    async with servers(2, database_url, tmp_path) as (here, there):
+
+        async def call(server: Server, operation: str, trx: str) -> httpx.Response:
+            path = f"{server.url}/api/1.03/order/{operation}/{trx}"
+            return await shop.client.patch(path, headers=company.bearer())
+
+        body = {"items": [{"productSlug": "now", "amount": 2}], "paymentCurrency": "EUR"}
+        created = [
+            await shop.client.post(f"{server.url}/api/1.03/order", json=body, headers=company.bearer())
+            for server in (here, there) * 20
+        ]
+        trxs = [response.json()["trx"] for response in created]
+        answers = await asyncio.gather(
+            *(call(server, "confirm", trx) for trx in trxs for server in (here, there, there, here))
+        )
+        calls = [answers[at : at + 4] for at in range(0, len(answers), 4)]
+        for four in calls:
+            won = [one for one in four if one.status_code == 200]
+            lost = [(one.status_code, one.text) for one in four if one.status_code != 200]
+            assert [one.json()["orderStatus"] for one in won] == ["finished"]
+            assert lost == [(400, "this order can not be confirmed")] * 3
+        codes = [code for four in calls for one in four if one.is_success for code in codes_of(one.json())]
+
+    assert len(set(codes)) == len(codes) == 80
+    assert await shop.balance(company) == Money.read("240.00 EUR")
+    await shop.assert_books_balance()
+
+
+async def test_of_a_confirm_and_a_cancel_in_two_processes_one_comes_first(
+    shop: Shop, database_url: str, tmp_path: Path
+) -> None:
+    """Spec 3: an order that was deleted first is not found, one that was delivered first can't be cancelled."""
+    await shop.stock("now", 100)
+    company = await shop.company(balance="1000.00 EUR")
+    async with servers(2, database_url, tmp_path) as (here, there):
+        finished = 0
+        for at in range(30):
+            body = {"items": [{"productSlug": "now", "amount": 1}], "paymentCurrency": "EUR"}
+            headers = company.bearer()
+            created = await shop.client.post(f"{here.url}/api/1.03/order", json=body, headers=headers)
+            trx = created.json()["trx"]
+            first, second = (here, there) if at % 2 else (there, here)
+            confirmed, cancelled = await asyncio.gather(
+                shop.client.patch(f"{first.url}/api/1.03/order/confirm/{trx}", headers=headers),
+                shop.client.patch(f"{second.url}/api/1.03/order/cancel/{trx}", headers=headers),
+            )
+            both = (confirmed.status_code, cancelled.status_code)
+            assert both in {(200, 400), (404, 204)}
+            finished += both == (200, 400)
+
+    assert await shop.balance(company) == Money(100_000 - 950 * finished, "EUR")
+    await shop.assert_books_balance()
+
+
+async def test_a_resolve_whose_process_was_killed_is_ended_by_another_process(
+    shop: Shop, database_url: str, tmp_path: Path
+) -> None:
+    """OP-46: the hold and the deadline are in the database; any sweeper releases the one at the other."""
+    company = await shop.company(balance="100.00 EUR")
+    async with servers(2, database_url, tmp_path, resolve_limit_s=RESOLVE_LIMIT_S) as (doomed, other):
+        headers = company.bearer()
+        body = {"items": [{"productSlug": "later", "amount": 2}], "paymentCurrency": "EUR"}
+        created = await shop.client.post(f"{doomed.url}/api/1.03/order", json=body, headers=headers)
+        trx = created.json()["trx"]
+        began = time.monotonic()
+        resolving = asyncio.create_task(
+            shop.client.patch(f"{doomed.url}/api/1.03/order/resolve/{trx}", headers=headers)
+        )
+        while not await shop.held(company):
+            assert time.monotonic() < began + RESOLVE_LIMIT_S
+            await asyncio.sleep(0.01)
+        held_minor = await shop.held(company)
+        await doomed.kill()
+        with pytest.raises(httpx.TransportError):
+            await resolving
+
+        status = "pending"
+        while status == "pending":
+            found = await shop.client.get(f"{other.url}/api/1.03/order/{trx}", headers=headers)
+            status = found.json()["orderStatus"]
+            took_s = time.monotonic() - began
+            assert took_s < RESOLVE_LIMIT_S + SWEEP_S_MAX
+            await asyncio.sleep(0.05)
+
+    assert (held_minor, status, found.json()["paymentStatus"]) == (1980, "cancelled", "unpaid")
+    assert took_s >= RESOLVE_LIMIT_S * 0.9, "its time was not up yet"
+    assert await shop.held(company) == 0
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    await shop.assert_books_balance()
