@@ -6,8 +6,6 @@ import asyncio
 import time
 from typing import Any
 
-import pytest
-
 from tests.shop import Company, Shop
 from voucherd.ids import State
 
@@ -139,9 +137,6 @@ async def test_a_withdrawn_product_is_still_delivered_to_those_who_paid(quick_sh
     await shop.assert_books_balance()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Confirm sells what is on the shelf without a look at who waits for it."
-)
 async def test_a_new_order_does_not_overtake_those_who_wait(quick_shop: Shop) -> None:
     """OP-48: between an import and the worker's next look, a Confirm must not take what others wait for."""
     shop = quick_shop

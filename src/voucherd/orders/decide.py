@@ -111,6 +111,8 @@ class Facts(Struct):
     """Order id to wallet id; an order without one belongs to a company that never had money in its currency."""
     wallets: dict[int, Wallet] = field(default_factory=dict)
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
+    queued: set[Shelf] = field(default_factory=set)
+    """Shelves that others wait for already."""
 
 
 class Ruling(Struct):
@@ -223,7 +225,10 @@ def _plan(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Pla
         plan.open = list(order.open_ranges())
         return plan
     for item in order.items:
-        at = _take(facts, ruling, plan, order.state, item, item.first_line, item.end_line)
+        at = item.first_line
+        # Whoever waits already comes first (OP-48): a new order joins the queue, and the worker serves it in turn.
+        if not item.version.async_delivery or (*item.shelf, order.state) not in facts.queued:
+            at = _take(facts, ruling, plan, order.state, item, at, item.end_line)
         if at < item.end_line:
             if not item.version.async_delivery:
                 raise OutOfStock(item.version.name)

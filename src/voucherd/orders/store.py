@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -17,6 +17,7 @@ from voucherd.orders.decide import Facts, Ruling, Standing, Windows
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.states import Payment, Status
 from voucherd.vault import shelf
+from voucherd.vault.shelf import Shelf
 from voucherd.wallet import store as wallet_store
 
 STATUSES: Final = tuple(Status)
@@ -81,7 +82,26 @@ async def load(
     facts.shelves = await shelf.lock(
         tx, {(*item.shelf, o.id & 1) for o in orders.values() for item in o.items}
     )
+    facts.queued = await _queued(tx, orders.values())
     return facts
+
+
+async def _queued(tx: Tx, orders: Iterable[Order]) -> set[Shelf]:
+    """The live shelves that someone waits for. Only what may be delivered later can have a queue."""
+    wanted = {
+        (*item.shelf, 0) for o in orders if not o.id & 1 for item in o.items if item.version.async_delivery
+    }
+    if not wanted:
+        return set()
+    rows = await tx.fetch(
+        """
+        SELECT product_id, face_minor, 0 FROM unnest($1::text::int[], $2::text::bigint[]) AS w (product_id, face_minor)
+        WHERE EXISTS (SELECT FROM waiting WHERE state = 0 AND product_id = w.product_id AND face_minor = w.face_minor)
+        """,
+        array(product_id for product_id, _, _ in wanted),
+        array(face_minor for _, face_minor, _ in wanted),
+    )
+    return {(row[0], row[1], row[2]) for row in rows}
 
 
 async def read(conn: Connection, order_ids: Sequence[int], cache: VersionCache) -> dict[int, Order]:
