@@ -314,6 +314,12 @@ class Lifecycle(Driver):
         if order is not None and order.status is Status.PENDING:
             self.run(self.world.end_window(order_id))
             order.late = True
+            # Codes that come now come too late.
+            kind = next(
+                kind for kind, one in self.model.products.items() if one.id == order.items[0].product.id
+            )
+            self.restock(kind, order.items[0].face_minor, 1)
+            self.deliver()
 
     def end_waiting(self) -> None:
         """The sweeper ends what is out of time."""
@@ -337,6 +343,7 @@ class Lifecycle(Driver):
                 self.run(self.worker.announce_expired())
             announced = self.run(self.world.expired_events(order_id))
             assert announced == (order.status is Status.CREATED)
+            self.confirm(order_id, Chance.FINISHED)
 
     def remove(self, order_id: int) -> None:
         """OP-40: an order that was never confirmed is removed after 30 days, and no other is."""
