@@ -309,16 +309,15 @@ class Lifecycle(Driver):
         self.model.deliver()
 
     def end_window(self, order_id: int) -> None:
-        """OP-44: the time of a waiting order is up; from now on it is not sold to."""
-        order = self.model.orders.get(order_id)
-        if order is not None and order.status is Status.PENDING:
-            self.run(self.world.end_window(order_id))
+        """OP-44: the time of a waiting order is up; from now on it is not sold to, even if codes come."""
+        waiting = [order for order in self.model.orders.values() if order.status is Status.PENDING]
+        if waiting:
+            order = min(waiting, key=lambda one: one.id != order_id)
+            self.run(self.world.end_window(order.id))
             order.late = True
-            # Codes that come now come too late.
-            kind = next(
-                kind for kind, one in self.model.products.items() if one.id == order.items[0].product.id
-            )
-            self.restock(kind, order.items[0].face_minor, 1)
+            kinds = {product.id: kind for kind, product in self.model.products.items()}
+            for item in order.items:
+                self.restock(kinds[item.product.id], item.face_minor, 1)
             self.deliver()
 
     def end_waiting(self) -> None:
