@@ -20,6 +20,8 @@ from voucherd.money import Money
 from voucherd.worker import Worker
 
 STATEMENTS_MAX = 40
+UNAVAILABLE = (503, "service unavailable", "1")
+UNSEEN = (503, "done, but it can not be shown now: find the order", None)
 WAYS = (Way.KILLED, Way.LOST, Way.RAISED)
 RESOLVE_STATEMENTS_MAX = 25
 RESOLVE_LIMIT_S = 4.0
@@ -159,12 +161,18 @@ async def attempt(work: Awaitable[httpx.Response | int]) -> httpx.Response | int
         return None
 
 
-def assert_honest(answer: httpx.Response | int | None, way: Way) -> None:
-    """A call that fell is told so: to try again if the database was lost, and that it is our fault otherwise."""
-    if isinstance(answer, httpx.Response):
-        expected = (500, "internal error") if way is Way.RAISED else (503, "service unavailable")
-        assert (answer.status_code, answer.text) == expected
-        assert way is Way.RAISED or answer.headers["retry-after"] == "1"
+def assert_honest(answer: httpx.Response | int | None, stumble: Stumble) -> None:
+    """A call that fell is told so: to try again if it may, to find the order if it is done, or that it is our fault."""
+    if not isinstance(answer, httpx.Response):
+        return
+    told = (answer.status_code, answer.text, answer.headers.get("retry-after"))
+    if stumble.way is Way.RAISED:
+        assert told == (500, "internal error", None)
+    elif stumble.commits and not stumble.statements[-1].startswith("COMMIT"):
+        # The commit was heard. An answer that needs only what is remembered may even be given.
+        assert told in {UNSEEN, UNAVAILABLE} or answer.is_success
+    else:
+        assert told == UNAVAILABLE
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name.lower())
@@ -180,7 +188,7 @@ async def test_a_crash_at_any_statement_leaves_the_order_as_before_or_complete(
         stumble = Stumble(at, way, shop.pool)
         answer = await attempt(stumble.during(operation.perform(stage, trx)))
         if stumble.fell:
-            assert_honest(answer, way)
+            assert_honest(answer, stumble)
             if not stumble.commits:
                 assert await shop.snapshot() == before, f"undone by a crash at {stumble.statements[-1]}"
                 assert await stage.status(trx) == operation.before
@@ -210,7 +218,7 @@ async def test_a_crash_at_any_statement_of_create_makes_one_whole_order_or_none(
         if not stumble.fell:
             assert answer.status_code == 201
             return
-        assert_honest(answer, way)
+        assert_honest(answer, stumble)
         made = len(after["orders"]) - len(before["orders"])
         assert made <= 1
         assert made or after == before
@@ -253,7 +261,7 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
         await shop.assert_books_balance()
         for stumble, answer in zip(stumbles, answers, strict=True):
             if stumble.fell:
-                assert_honest(answer, way)
+                assert_honest(answer, stumble)
             else:
                 assert (answer.status_code, answer.json()["orderStatus"]) == (200, "cancelled")
         assert not stumbles[-1].fell
@@ -261,12 +269,9 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
 
 async def test_a_retry_after_a_lost_commit_is_told_that_the_order_was_confirmed(stage: Stage) -> None:
     """OP-23: the second Confirm is refused by the order's status, charged is once, and Find has the codes."""
-    codes = await stage.shop.stock("later", 2)
-    trx = await stage.created("later")
+    commit = await commit_of(stage)
+    trx = await stage.created("now")
     had_minor = await stage.balance_minor()
-    statements = Stumble(1_000, Way.LOST, stage.shop.pool)
-    await statements.during(stage.call("confirm", await stage.created("now")))
-    commit = statements.statements.index("COMMIT;") + 1
 
     stumble = Stumble(commit, Way.LOST, stage.shop.pool)
     lost = await stumble.during(stage.call("confirm", trx))
@@ -276,8 +281,8 @@ async def test_a_retry_after_a_lost_commit_is_told_that_the_order_was_confirmed(
     assert (lost.status_code, stumble.statements[-1], stumble.commits) == (503, "COMMIT;", 1)
     assert (again.status_code, again.text) == (400, "this order can not be confirmed")
     assert found["orderStatus"] == "finished"
-    assert delivered(found) == codes
-    assert await stage.balance_minor() == had_minor - 3800
+    assert len(set(delivered(found))) == 2
+    assert await stage.balance_minor() == had_minor - 1900
     await stage.shop.assert_books_balance()
 
 
@@ -311,7 +316,7 @@ async def test_a_backend_that_is_terminated_at_work_fails_its_whole_batch_with_5
 
 
 async def test_a_batch_that_was_paid_is_not_tried_again_when_its_codes_can_not_be_read(stage: Stage) -> None:
-    """A second try would refuse what the first one sold; the answer is 503, and Find tells the truth."""
+    """A second try would refuse what the first one sold; the client is told to find the order, and Find has it."""
     shop = stage.shop
     trxs = [await stage.created("now") for _ in range(3)]
     async with transaction(shop.pool) as blocker:
@@ -320,7 +325,7 @@ async def test_a_batch_that_was_paid_is_not_tried_again_when_its_codes_can_not_b
         assert await terminate_blocked(shop.pool) == 1
         answers = await batch
 
-    assert [(answer.status_code, answer.text) for answer in answers] == [(503, "service unavailable")] * 3
+    assert [(answer.status_code, answer.text) for answer in answers] == [UNSEEN[:2]] * 3
     assert [await stage.status(trx) for trx in trxs] == ["finished"] * 3
     await shop.assert_books_balance()
 
@@ -341,17 +346,25 @@ async def test_a_database_that_can_not_serve_now_is_no_internal_error(
 ) -> None:
     """A restart of the database is answered with 503 and "try again", never with 500 nor with a wrong refusal."""
     trxs = [await stage.created("now") for _ in range(3)]
-    rehearsal = Stumble(1_000, Way.RAISED, stage.shop.pool)
-    await rehearsal.during(stage.call("confirm", await stage.created("now")))
-    at = rehearsal.statements.index("COMMIT;") + 2 if committed else 1
+    at = await commit_of(stage) + 1 if committed else 1
 
     stumble = Stumble(at, Way.RAISED, stage.shop.pool, error)
     answers = await stumble.during(gather([stage.call("confirm", trx) for trx in trxs]))
 
-    assert [(answer.status_code, answer.text) for answer in answers] == [(503, "service unavailable")] * 3
-    expected = "finished" if committed else "created"
-    assert [await stage.status(trx) for trx in trxs] == [expected] * 3
+    assert stumble.fell
+    # What is stored is read once more; before that there is nothing to tell.
+    expected = (200, "finished") if committed else (503, "created")
+    assert [answer.status_code for answer in answers] == [expected[0]] * 3
+    assert [await stage.status(trx) for trx in trxs] == [expected[1]] * 3
     await stage.shop.assert_books_balance()
+
+
+async def commit_of(stage: Stage) -> int:
+    """Which statement of a Confirm is its commit, once the process remembers what it needs for one."""
+    for _ in range(2):
+        rehearsal = Stumble(1_000, Way.RAISED, stage.shop.pool)
+        await rehearsal.during(stage.call("confirm", await stage.created("now")))
+    return rehearsal.statements.index("COMMIT;") + 1
 
 
 async def gather(calls: list[Awaitable[httpx.Response]]) -> list[httpx.Response]:

@@ -48,6 +48,9 @@ take the connections from everyone else: they gather, and the next free place ta
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
 
+_NOT_READ: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+"""The database said no, or its connection is gone: the driver calls that an error of its interface."""
+
 Codes = list[list[tuple[str, str]]]
 
 
@@ -246,11 +249,11 @@ class Desk:
         """The answers to what is stored by now: whatever the database says, the gate must not run it again."""
         try:
             return await self._with_codes(conn, answers)
-        except asyncpg.PostgresError as error:
+        except _NOT_READ as error:
             logger.warning("answer_read_again", error=repr(error))
         try:
             return await self._with_codes(conn, answers)
-        except asyncpg.PostgresError as error:
+        except _NOT_READ as error:
             raise StoredUnseen from error
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
