@@ -15,12 +15,20 @@ from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import World
 from voucherd.ids import State
 from voucherd.orders.decide import Cancel, Chance, Finalise
-from voucherd.orders.desk import Answer
+from voucherd.orders.desk import Answer, StoredUnseen
 from voucherd.orders.refusals import OrderNotFound, Refusal
 from voucherd.orders.states import Status
 
 PARKED_S_MAX = 10.0
-FALLS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ProcessFailed, RuntimeError)
+FALLS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    StoredUnseen,
+    ProcessFailed,
+    RuntimeError,  # A gate whose batch was cancelled.
+)
 Op: TypeAlias = tuple[str, int]
 """An operation by name, and the order that it is about."""
 
