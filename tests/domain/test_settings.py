@@ -91,7 +91,6 @@ WRONG = [
     ("TRUSTED_PROXIES", "10.0.0.1/8", f"{NETWORKS}, not '10.0.0.1/8'"),
     ("WAITING_CALLS_MAX", "0", "must be a whole number between 1 and 1000000, not '0'"),
     ("BODY_BYTES_MAX", "1", "must be a whole number between 1024 and 67108864, not '1'"),
-    ("PROCESSES", "0", "must be a whole number between 1 and 256, not '0'"),
 ]  # fmt: skip
 
 
