@@ -89,7 +89,7 @@ class Worker:
 
 async def run(settings: Settings, database_url: str) -> None:
     """Work until cancelled."""
-    pool = await open_pool(database_url, size_max=settings.pool_size)
+    pool = await open_pool(database_url, size_max=settings.pool_size, look_ups=True)
     worker = Worker(pool, settings)
     worker.start()
     try:

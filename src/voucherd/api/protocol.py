@@ -57,6 +57,7 @@ class ApiProtocol(HttpToolsProtocol):
     """uvicorn's protocol with a short way for the API."""
 
     _call: _Call | None = None
+    _idle_since: float | None = None
 
     def on_message_begin(self) -> None:
         """A request begins; what only ASGI needs is made when ASGI needs it."""
@@ -167,10 +168,42 @@ class ApiProtocol(HttpToolsProtocol):
         self.transport.write(head + b"0\r\n\r\n")
         return True
 
+    def on_response_complete(self) -> None:
+        """The call is answered. One timer a connection watches for idleness: uvicorn sets and cancels one a call."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+            return
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self.transport.is_closing():
+            return
+        idle_s = 0.0 if self._idle_since is None else self.loop.time() - self._idle_since
+        if idle_s >= self.timeout_keep_alive:
+            self.transport.close()
+        else:
+            pause_s = self.timeout_keep_alive - idle_s
+            self.timeout_keep_alive_task = self.loop.call_later(pause_s, self._close_if_idle)
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Data came: not idle until the next answer."""
+        self._idle_since = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone; an answer under way is finished for nobody."""
         super().connection_lost(exc)
         self._call = None
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
 
 
 async def _dropped(response: Response) -> None:

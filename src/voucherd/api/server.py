@@ -74,7 +74,7 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def service(settings: Settings, database_url: str, *, with_worker: bool) -> AsyncIterator[AsgiApp]:
     """The whole service behind one ASGI app, started and stopped in the right order."""
-    pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2)
+    pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2, look_ups=True)
     try:
         async with pool.acquire() as conn:
             unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Tx, array
+from voucherd.db import Connection, Tx, numbers
 from voucherd.money import digits
 
 Shelf: TypeAlias = tuple[int, int, int]
@@ -91,4 +91,4 @@ def move_sql(first: int) -> str:
 
 def move_values(cursors: Mapping[int, int]) -> tuple[str, str]:
     """The parameters of `move_sql`."""
-    return array(cursors), array(cursors.values())
+    return numbers(cursors), numbers(cursors.values())

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Tx, array, sparse_array
+from voucherd.db import Connection, Tx, numbers, sparse_numbers
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.wallet.ledger import Entry, Kind, Wallet, post
@@ -68,15 +68,15 @@ def entries_sql(first: int) -> str:
 def entries_values(entries: Sequence[Entry]) -> tuple[object, ...]:
     """The parameters of `entries_sql`."""
     return (
-        array(e.wallet_id for e in entries),
-        array(e.seq for e in entries),
-        array(int(e.kind) for e in entries),
-        array(e.amount_minor for e in entries),
-        array(e.vat_minor for e in entries),
-        array(e.hold_minor for e in entries),
-        array(e.balance_after_minor for e in entries),
-        array(e.held_after_minor for e in entries),
-        sparse_array(e.order_id for e in entries),
+        numbers([e.wallet_id for e in entries]),
+        numbers([e.seq for e in entries]),
+        numbers([int(e.kind) for e in entries]),
+        numbers([e.amount_minor for e in entries]),
+        numbers([e.vat_minor for e in entries]),
+        numbers([e.hold_minor for e in entries]),
+        numbers([e.balance_after_minor for e in entries]),
+        numbers([e.held_after_minor for e in entries]),
+        sparse_numbers([e.order_id for e in entries]),
         # A shorter list is filled up with NULL, and orders' entries have no reference.
         [e.reference for e in entries] if any(e.reference for e in entries) else [],
     )
