@@ -100,7 +100,7 @@ class Load:
 
     def _used(self) -> tuple[float, float, float]:
         job = self.job
-        return process_time(), machine.cpu_s(job.server_pid), machine.family_cpu_s(job.database_pid)
+        return process_time(), machine.family_cpu_s(job.server_pid), machine.family_cpu_s(job.database_pid)
 
     def _tally(self) -> Tally:
         first_s, second_s, rounds, rounds_by_key = self._counted

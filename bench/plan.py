@@ -16,6 +16,7 @@ PARTS: Final = ("lifecycle", "resolve", "find", "large", "fairness", "waiting", 
 class Plan:
     """Sizes and durations; every loop of a run is bounded by one of them."""
 
+    processes: int = 2
     load_s: float = 4.0
     warm_s: float = 1.0
     pgbench_s: int = 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import resource
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,7 @@ import uvloop
 
 from bench.sampling import sampled, traced
 from voucherd import logs
-from voucherd.api.server import run
+from voucherd.api import processes, server
 from voucherd.embedded import shutdown_signals
 from voucherd.settings import Settings
 
@@ -37,7 +38,20 @@ def main() -> None:
         if given.cprofile:
             stack.enter_context(traced(given.cprofile))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(run(settings, settings.database_url, with_worker=True, on_ready=_say_ready))
+            runner.run(_serve(settings, settings.database_url))
+
+
+async def _serve(settings: Settings, database_url: str) -> None:
+    if settings.processes == 1:
+        await server.run(settings, database_url, with_worker=True, on_ready=_say_ready)
+        return
+    serving = asyncio.create_task(
+        processes.run(
+            settings, database_url, processes=settings.processes, with_worker=True, on_ready=_say_ready
+        )
+    )
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    await serving
 
 
 def _say_ready(address: str) -> None:

@@ -23,7 +23,7 @@ async def resolve(session: Session) -> None:
 
 async def _measure(session: Session, operation: str) -> None:
     plan = session.plan
-    async with session.stage.server() as server:
+    async with session.stage.server(processes=plan.processes) as server:
         for name, keys in session.wallets.items():
             for connections in session.connections:
                 await session.fill_shelf()

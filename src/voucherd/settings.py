@@ -147,6 +147,7 @@ class Settings:
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
+    processes: Annotated[int, _whole(1, 256)] = 1  # Of `serve`; each uses one core.
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:
@@ -180,6 +181,15 @@ class Settings:
         derived = self.public_url == _address(self.host, self.port)
         public_url = _address(self.host, port) if derived else self.public_url
         return replace(self, port=port, public_url=public_url)
+
+    def environment(self) -> dict[str, str]:
+        """The variables that make another process load the same settings."""
+        values = {name: getattr(self, name) for name in _READERS}
+        return {
+            PREFIX + name.upper(): ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in fields(self))

@@ -110,16 +110,21 @@ def listen(settings: Settings) -> socket.socket:
     except OSError as error:
         listener.close()
         raise CannotListen(f"can't listen on {settings.host}:{settings.port}: {error.strerror}") from None
-    listener.listen(BACKLOG)
     return listener
 
 
 async def run(
-    settings: Settings, database_url: str, *, with_worker: bool, on_ready: Callable[[str], None]
+    settings: Settings,
+    database_url: str,
+    *,
+    with_worker: bool,
+    on_ready: Callable[[str], None],
+    listener: socket.socket | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `on_ready` gets the base address once calls are answered."""
+    """Serve until SIGINT, SIGTERM or cancelled; `on_ready` gets the base address once calls are answered."""
     logs.configure(settings.log_level, settings.log_format)
-    listener = listen(settings)
+    listener = listen(settings) if listener is None else listener
+    listener.listen(BACKLOG)
     try:
         settings = settings.listening_on(listener.getsockname()[1])
         async with service(settings, database_url, with_worker=with_worker) as app:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voucherd.api import server
+from voucherd.api import processes, server
 from voucherd.cli.answers import Answer
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office, refuse_pending
@@ -24,12 +24,15 @@ async def serve(
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
     ] = None,
+    process_count: Annotated[
+        int | None, typer.Option("--processes", min=1, max=256, help="Server processes; else 1.")
+    ] = None,
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Leave the background work to others.")
     ] = False,
 ) -> None:
     """Run the API and the pages, and the background work beside them."""
-    settings = office.with_flags(host=host, port=port)
+    settings = office.with_flags(host=host, port=port, processes=process_count)
 
     def ready(base_url: str) -> None:
         office.say(Answer({"baseUrl": base_url}, f"Listening on {base_url}"))
@@ -57,4 +60,9 @@ async def serve_until_told(
         office.ending.leave_to_server()
         on_ready(base_url)
 
+    if settings.processes > 1:
+        await processes.run(
+            settings, url, processes=settings.processes, with_worker=with_worker, on_ready=on_ready
+        )
+        return
     await server.run(settings, url, with_worker=with_worker, on_ready=ready)
