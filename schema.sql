@@ -30,11 +30,12 @@ BEGIN
     END IF;
     SELECT count(DISTINCT wallet_id) INTO wallets_touched FROM fresh;
     UPDATE wallet w SET balance_minor = last.balance_after_minor, held_minor = last.held_after_minor, seq = last.seq
-    FROM (SELECT DISTINCT ON (wallet_id) * FROM fresh ORDER BY wallet_id, seq) first
-    JOIN (SELECT DISTINCT ON (wallet_id) * FROM fresh ORDER BY wallet_id, seq DESC) last USING (wallet_id)
-    WHERE w.id = first.wallet_id AND first.seq = w.seq + 1
-      AND first.balance_after_minor = w.balance_minor + first.amount_minor
-      AND first.held_after_minor = w.held_minor + first.hold_minor;
+    FROM (SELECT DISTINCT ON (wallet_id) wallet_id, seq, balance_after_minor, held_after_minor,
+                 min(seq) OVER own AS seq_from, sum(amount_minor) OVER own AS amount_minor, sum(hold_minor) OVER own AS hold_minor
+          FROM fresh WINDOW own AS (PARTITION BY wallet_id) ORDER BY wallet_id, seq DESC) last
+    WHERE w.id = last.wallet_id AND last.seq_from = w.seq + 1
+      AND last.balance_after_minor = w.balance_minor + last.amount_minor
+      AND last.held_after_minor = w.held_minor + last.hold_minor;
     GET DIAGNOSTICS wallets_moved = ROW_COUNT;
     IF wallets_moved <> wallets_touched THEN
         RAISE EXCEPTION 'entries do not continue their wallet' USING ERRCODE = 'integrity_constraint_violation';

@@ -41,9 +41,12 @@ class State(IntEnum):
         return "sandbox" if self else "live"
 
 
+_STATES: Final = (State.LIVE, State.SANDBOX)
+
+
 def state_of(number: int) -> State:
     """The state that an order, wallet or lot id carries."""
-    return State(number & 1)
+    return _STATES[number & 1]
 
 
 def derive(master: bytes, purpose: str, length: int = 32) -> bytes:
@@ -75,16 +78,24 @@ class Identifiers:
         self._trx = _Sealer(derive(master, "trx"))
         self._tag = _Sealer(derive(master, "tag"))
         self._token = _Sealer(derive(master, "token"))
-        # An order is written at least twice, at Create and soon after at Confirm.
+        # An order is named at least thrice: in the answer to Create, by Confirm, and in the answer to that.
         self.trx: Callable[[int], str] = lru_cache(KEPT_MAX)(self._trx_of)
+        self._recent: dict[str, int] = {}
         self._tag_of: Callable[[int, int], str] = lru_cache(KEPT_MAX)(self._make_tag)
 
     def _trx_of(self, order_id: int) -> str:
         """`TRX` and 26 characters of Crockford base 32 (OP-09)."""
-        return "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
+        trx = "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
+        if len(self._recent) >= KEPT_MAX:
+            self._recent.clear()
+        self._recent[trx] = order_id
+        return trx
 
     def order_id(self, trx: str) -> int | None:
         """The order behind a trx of ours, or None for anything else."""
+        recent = self._recent.get(trx)
+        if recent is not None:
+            return recent
         if len(trx) != 3 + _SEALED_CHARACTERS or not trx.startswith("TRX"):
             return None
         block = _from_text(trx[3:])
