@@ -28,7 +28,7 @@ async def _keep(_connection: Any) -> None:
     """Nothing to reset: no code of ours leaves session state behind, and a reset is a round trip a call."""
 
 
-_LOOK_UPS: Final = {
+LOOK_UPS: Final = {
     # Every statement of the service is a handful of index look-ups whatever its values are. Left to itself the server
     # plans the join that locks orders anew at each call (six times as long as running it), and reads whole tables
     # while they are small.
@@ -50,7 +50,7 @@ async def open_pool(url: str, *, size_max: int = 10, size_min: int = 1, look_ups
         max_inactive_connection_lifetime=300,
         reset=_keep,
         server_settings={"application_name": "voucherd", "timezone": "UTC", "jit": "off"}
-        | (_LOOK_UPS if look_ups else {}),
+        | (LOOK_UPS if look_ups else {}),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from voucherd.db import Pool
+from voucherd.db import LOOK_UPS, Pool
 
 T = TypeVar("T")
 KILL_MS_MAX = 5_000
@@ -112,7 +112,9 @@ class StumblingConnection(asyncpg.Connection):
         assert await plan.killer.fetchval("SELECT pg_terminate_backend($1, $2)", pid, KILL_MS_MAX)
 
 
-async def open_stumbling_pool(url: str, *, size_max: int = 10, size_min: int = 1) -> Pool:
+async def open_stumbling_pool(
+    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False
+) -> Pool:
     """The service's pool, of such connections."""
     return await asyncpg.create_pool(
         url,
@@ -120,7 +122,7 @@ async def open_stumbling_pool(url: str, *, size_max: int = 10, size_min: int = 1
         max_size=size_max,
         connection_class=StumblingConnection,
         reset=_keep,
-        server_settings={"application_name": NAME},
+        server_settings={"application_name": NAME} | (LOOK_UPS if look_ups else {}),
     )
 
 
