@@ -231,6 +231,26 @@ async def test_a_client_that_leaves_while_its_order_is_slow_breaks_nothing(count
     await shop.assert_books_balance()
 
 
+@pytest.mark.parametrize(("seconds", "status"), [(0, "finished"), (60, "pending")])
+async def test_a_slow_order_is_waited_for_on_the_socket_too(
+    counter: Counter, seconds: int, status: str
+) -> None:
+    """Spec 3, 8: Confirm waits for a slow order, and answers `pending` when its time is up."""
+    shop = counter.shop
+    company = await _company(counter)
+    order = await shop.create(company, ("gift-10", 1), state=State.SANDBOX)
+    outcome = b"x-sandbox-outcome: slow:%d" % seconds
+    raw = _request(company, "PATCH", f"/api/1.03/order/confirm/{order['trx']}", b"", outcome)
+
+    answer = await counter.say(
+        raw.replace(company.keys[State.LIVE].encode(), company.keys[State.SANDBOX].encode())
+    )
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["orderStatus"] == status
+    await shop.assert_books_balance()
+
+
 async def test_a_large_order_is_streamed_in_chunks(counter: Counter) -> None:
     """Spec 4: an order of many lines arrives whole."""
     shop = counter.shop

@@ -7,8 +7,6 @@ stop are uvicorn's.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
 from typing import Any, Final
 
 import structlog
@@ -53,40 +51,6 @@ class _NoEvent:
 
 
 _NO_EVENT: Final = _NoEvent()
-
-
-class _Steps:
-    """Runs a coroutine from here, step by step, without a task.
-
-    Create and Confirm wait for nothing but a gate's future. Before Python 3.12 the book-keeping of a task costs more
-    than that wait, and a task would begin one turn of the loop later. Nothing on these ways asks for the current task.
-    """
-
-    __slots__ = ("_steps", "_under_way")
-
-    def __init__(self, steps: Coroutine[asyncio.Future[Any], None, None], under_way: set[Any]) -> None:
-        self._steps = steps
-        self._under_way = under_way
-        under_way.add(self)
-        self._step()
-
-    def _step(self, _done: asyncio.Future[Any] | None = None) -> None:
-        try:
-            waited_for = self._steps.send(None)
-        except StopIteration:
-            self._under_way.discard(self)
-        except BaseException:
-            self._under_way.discard(self)
-            raise
-        else:
-            # What a task does: the future asks to be waited for, and is told that it is.
-            waited_for._asyncio_future_blocking = False
-            waited_for.add_done_callback(self._step)
-
-    def cancel(self, msg: object = None) -> None:
-        """The server gives up waiting for it."""
-        self._under_way.discard(self)
-        self._steps.close()
 
 
 class ApiProtocol(HttpToolsProtocol):
@@ -154,9 +118,6 @@ class ApiProtocol(HttpToolsProtocol):
             super().on_message_complete()
             return
         call.request.body = call.body
-        if call.request.method == "POST" or "/order/confirm/" in call.request.path:
-            _Steps(self._answer(call), self.tasks)
-            return
         task = self.loop.create_task(self._answer(call))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
