@@ -1,0 +1,1 @@
+"""Fulfilment: suppliers and their quotes, purchase attempts, and who is asked next."""

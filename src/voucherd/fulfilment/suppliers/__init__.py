@@ -1,0 +1,1 @@
+"""Suppliers: one protocol, and an adapter for each kind of supplier that speaks it."""
