@@ -63,17 +63,17 @@ class Api:
         found = routes.match(request.path)
         if found is None:
             return errors.error(request, 404, "no_such_path", "not found")
-        methods, version, parameter = found
+        methods, version, parameters = found
         route = methods.get(request.method)
         if route is None:
             allow = ", ".join(sorted(methods)).encode()
             return errors.error(
                 request, 405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)]
             )
-        return await self._guarded(request, (route, version, parameter))
+        return await self._guarded(request, (route, version, parameters))
 
     async def _guarded(  # noqa: PLR0911 - One line for each thing that can go wrong.
-        self, request: Request, target: tuple[Route, str, str] | None
+        self, request: Request, target: tuple[Route, str, tuple[str, ...]] | None
     ) -> Response:
         try:
             if target is None:
@@ -103,7 +103,9 @@ class Api:
             )
             return errors.error(request, 500, "internal_error", "internal error", retryable=True)
 
-    async def _serve(self, request: Request, route: Route, version: str, parameter: str) -> Response:
+    async def _serve(
+        self, request: Request, route: Route, version: str, parameters: tuple[str, ...]
+    ) -> Response:
         caller = await self._admitted(request)
         taken = self._gatekeeper.limiter.take(caller)
         rate_headers = [
@@ -121,7 +123,7 @@ class Api:
             )
         try:
             caller.require(route.scope)
-            response = await route.handler(self._service, Call(request, caller, version, parameter))
+            response = await route.handler(self._service, Call(request, caller, version, parameters))
         except Refusal as refusal:
             response = errors.refused(route.op, refusal, request)
         except Forbidden as reason:

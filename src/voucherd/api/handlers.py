@@ -45,7 +45,13 @@ class Call(Struct):
     request: Request
     caller: Caller
     version: str
-    trx: str
+    parameters: tuple[str, ...] = ()
+    """What stands in the path's places for parameters, from left to right."""
+
+    @property
+    def parameter(self) -> str:
+        """The first of them, for the many paths that have one."""
+        return self.parameters[0]
 
 
 Handler: TypeAlias = Callable[[Service, Call], Awaitable[Response]]
@@ -76,7 +82,7 @@ async def resolve(service: Service, call: Call) -> Response:
 
 async def cancel(service: Service, call: Call) -> Response:
     """Cancel order."""
-    order_id = service.ids.order_id(call.trx)
+    order_id = service.ids.order_id(call.parameter)
     answer = await service.desk.cancel(Cancel(order_id, call.caller.company_id, call.caller.state))
     if answer.order.status is Status.DELETED:
         return Response(204)
@@ -85,7 +91,7 @@ async def cancel(service: Service, call: Call) -> Response:
 
 async def find(service: Service, call: Call) -> Response:
     """Find order."""
-    order_id = service.ids.order_id(call.trx)
+    order_id = service.ids.order_id(call.parameter)
     return _shown(service, call, await service.desk.find(order_id, call.caller.company_id, call.caller.state))
 
 
@@ -115,7 +121,7 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
         chance, slow_s = Chance.CANCELLED, 0
     else:
         chance, slow_s = Chance.FINISHED, 0
-    order_id = service.ids.order_id(call.trx)
+    order_id = service.ids.order_id(call.parameter)
     return Finalise(order_id, caller.company_id, caller.state, resolve, chance, slow_s)
 
 

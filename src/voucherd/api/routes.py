@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -35,26 +36,43 @@ ROUTES: Final = (
 )
 
 
-def _table() -> dict[tuple[str, ...], dict[str, Route]]:
-    """The routes by version and path segments; a parameter is an empty segment."""
-    table: dict[tuple[str, ...], dict[str, Route]] = {}
-    for route in ROUTES:
-        segments = tuple("" if part.startswith("{") else part for part in route.path.split("/"))
-        for version in route.versions:
-            table.setdefault((version, *segments), {})[route.method] = route
-    return table
+class Map:
+    """Finds the routes of a path with a look-up in a dict, or one for each arrangement of its parameters."""
 
+    def __init__(self, routes: Iterable[Route]) -> None:
+        # By version and path segments; a parameter is an empty segment.
+        self._routes: dict[tuple[str, ...], dict[str, Route]] = {}
+        for route in routes:
+            segments = tuple("" if part.startswith("{") else part for part in route.path.split("/"))
+            for version in route.versions:
+                self._routes.setdefault((version, *segments), {})[route.method] = route
+        self._places = _places(self._routes)
 
-_TABLE: Final = _table()
-
-
-def match(path: str) -> tuple[dict[str, Route], str, str] | None:
-    """The routes of a path by method, its version, and its parameter; None for a path that does not exist."""
-    segments = path.split("/")
-    if len(segments) < 4 or segments[1] != "api":
+    def match(self, path: str) -> tuple[dict[str, Route], str, tuple[str, ...]] | None:
+        """The routes of a path by method, its version, and its parameters; None for a path that does not exist."""
+        segments = path.split("/")[2:]
+        if "" in segments or not path.startswith("/api/"):
+            return None
+        for places in self._places.get(len(segments), ()):
+            key = segments.copy()
+            for at in places:
+                key[at] = ""
+            found = self._routes.get(tuple(key))
+            if found is not None:
+                return found, segments[0], tuple([segments[at] for at in places])
         return None
-    found = _TABLE.get(tuple(segments[2:]))
-    if found is not None and segments[-1]:
-        return found, segments[2], ""
-    found = _TABLE.get((*segments[2:-1], ""))
-    return (found, segments[2], segments[-1]) if found is not None and segments[-1] else None
+
+
+def _places(paths: Iterable[tuple[str, ...]]) -> dict[int, list[tuple[int, ...]]]:
+    """Where parameters stand in the paths of each length, in the order to try: literals win, from left to right."""
+    found: dict[int, set[tuple[int, ...]]] = {}
+    for segments in paths:
+        places = tuple(at for at, part in enumerate(segments) if not part)
+        found.setdefault(len(segments), set()).add(places)
+    return {
+        length: sorted(arrangements, key=lambda places: [-at for at in places])
+        for length, arrangements in found.items()
+    }
+
+
+match: Final = Map(ROUTES).match
