@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -36,8 +36,11 @@ ROUTES: Final = (
 )
 
 
+Found: TypeAlias = tuple[dict[str, Route], str, tuple[str, ...]]
+
+
 class Map:
-    """Finds the routes of a path with a look-up in a dict, or one for each arrangement of its parameters."""
+    """Finds the routes of a path with look-ups in dicts: one or two for most, at most one for each arrangement."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         # By version and path segments; a parameter is an empty segment.
@@ -46,10 +49,28 @@ class Map:
             segments = tuple("" if part.startswith("{") else part for part in route.path.split("/"))
             for version in route.versions:
                 self._routes.setdefault((version, *segments), {})[route.method] = route
+        # What most calls ask for: paths without a parameter, and with one at their end.
+        self._whole = {
+            "/".join(("/api", *key)): (found, key[0])
+            for key, found in self._routes.items()
+            if "" not in key[:-1]
+        }
         self._places = _places(self._routes)
 
-    def match(self, path: str) -> tuple[dict[str, Route], str, tuple[str, ...]] | None:
+    def match(self, path: str) -> Found | None:
         """The routes of a path by method, its version, and its parameters; None for a path that does not exist."""
+        head, slash, last = path.rpartition("/")
+        if not last:
+            return None
+        whole = self._whole.get(path)
+        if whole is not None:
+            return *whole, ()
+        whole = self._whole.get(head + slash)
+        if whole is not None:
+            return *whole, (last,)
+        return self._search(path)
+
+    def _search(self, path: str) -> Found | None:
         segments = path.split("/")[2:]
         if "" in segments or not path.startswith("/api/"):
             return None
