@@ -123,6 +123,8 @@ class Api:
             )
         try:
             caller.require(route.scope)
+            if route.also is not None:
+                caller.require(route.also)
             response = await route.handler(self._service, Call(request, caller, version, parameters))
         except Refusal as refusal:
             response = errors.refused(route.op, refusal, request)

@@ -22,6 +22,13 @@ class Route(Struct, frozen=True):
     op: Op
     scope: Scope
     handler: Handler
+    also: Scope | None = None
+    """One more scope that the operation needs."""
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """All that a key needs."""
+        return (self.scope,) if self.also is None else (self.scope, self.also)
 
 
 _ALL: Final = ("1.00", "1.03", "Next")

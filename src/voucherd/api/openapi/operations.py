@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Raw, Struct
 
+from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
 from voucherd.api.openapi import examples, problems
 from voucherd.api.openapi.parameters import FIND_ALL, SANDBOX_OUTCOME, TRX
@@ -30,6 +31,10 @@ class Success(Struct, frozen=True):
     words: str
     examples: dict[str, tuple[str, Example]] = {}
     is_page: bool = False
+    schema: Part | None = None
+    """What the JSON is, where it is not an order or a page of them."""
+    csv: Callable[[str], str] | None = None
+    """An example of the same as CSV, for an address of the service, where it can be had."""
 
 
 class Words(Struct, frozen=True):
@@ -147,8 +152,8 @@ def operation(route: Route, version: str, public_url: str, body_bytes_max: int) 
         "operationId": words.id + _suffix(version),
         "tags": [words.tag],
         "summary": words.title,
-        "description": f"{words.text}\n\nNeeds the scope `{route.scope.value}`.",
-        "security": [{"ApiKey": [route.scope.value]}],
+        "description": f"{words.text}\n\n{_needs(route.scopes)}",
+        "security": [{"ApiKey": [scope.value for scope in route.scopes]}],
     }
     if words.parameters:
         part["parameters"] = list(words.parameters)
@@ -157,6 +162,11 @@ def operation(route: Route, version: str, public_url: str, body_bytes_max: int) 
     good = {str(success.status): _success(success, version, public_url) for success in words.successes}
     part["responses"] = good | _failures(route.op, body_bytes_max)
     return part
+
+
+def _needs(scopes: tuple[Scope, ...]) -> str:
+    named = " and ".join(f"`{scope.value}`" for scope in scopes)
+    return f"Needs the scope{'s' if len(scopes) > 1 else ''} {named}."
 
 
 def _suffix(version: str) -> str:
@@ -188,16 +198,20 @@ def _success(success: Success, version: str, public_url: str) -> Part:
     }
     if success.status == 201:
         part["headers"] |= _headers("Location")
+    content: Part = {}
     if success.examples:
-        part["content"] = {
-            "application/json": {
-                "schema": {"$ref": REF + shape_name(version, is_page=success.is_page)},
-                "examples": {
-                    name: {"summary": title, "value": make(version, public_url)}
-                    for name, (title, make) in success.examples.items()
-                },
-            }
+        content["application/json"] = {
+            "schema": success.schema or {"$ref": REF + shape_name(version, is_page=success.is_page)},
+            "examples": {
+                name: {"summary": title, "value": make(version, public_url)}
+                for name, (title, make) in success.examples.items()
+            },
         }
+    if success.csv is not None:
+        example = {"summary": "As CSV", "value": success.csv(public_url)}
+        content["text/csv"] = {"schema": {"type": "string"}, "examples": {"csv": example}}
+    if content:
+        part["content"] = content
     return part
 
 

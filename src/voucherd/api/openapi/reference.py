@@ -149,7 +149,7 @@ def _operation(document: Part, route: Route) -> Operation:
             sample
             for version, one in _distinct(parts).items()
             for answer in one["responses"].values()
-            for sample in _samples(version, answer.get("content", {}).get("application/json"))
+            for sample in _samples(version, answer.get("content", {}))
         ),
         curl=_curl(route, version, part),
     )
@@ -159,8 +159,8 @@ def _distinct(parts: dict[str, Part]) -> dict[str, Part]:
     """One version for each shape, under the names of all versions that have it."""
     by_shape: dict[str, list[str]] = {}
     for version, part in parts.items():
-        shape = next(iter(part["responses"].values()))["content"]["application/json"]["schema"]["$ref"]
-        by_shape.setdefault(shape, []).append(version)
+        content = next(iter(part["responses"].values()))["content"]
+        by_shape.setdefault(str([one["schema"] for one in content.values()]), []).append(version)
     return {" and ".join(versions): parts[versions[0]] for versions in by_shape.values()}
 
 
@@ -169,8 +169,11 @@ def _answers(parts: dict[str, Part]) -> list[Answer]:
     for status, answer in next(iter(parts.values()))["responses"].items():
         if int(status) >= 300:
             continue
-        content = answer.get("content", {}).get("application/json")
-        kind = _kind(content["schema"]) if content else Markup("no body")
+        kinds = [
+            Markup("CSV") if media == "text/csv" else _kind(content["schema"])
+            for media, content in answer.get("content", {}).items()
+        ]
+        kind = Markup(" or ").join(kinds) if kinds else Markup("no body")
         answers.append(Answer(status, prose(answer["description"], inline=True), kind))
     return answers
 
@@ -185,11 +188,12 @@ def _failures(status: str, part: Part) -> list[Failure]:
     ]
 
 
-def _samples(version: str, content: Part | None) -> list[Sample]:
-    if content is None:
-        return []
+def _samples(version: str, contents: Part) -> list[Sample]:
+    """The examples of the good answers; those of errors are in their table."""
     return [
-        Sample(f"{version}: {one['summary']}", pretty(one["value"])) for one in content["examples"].values()
+        Sample(f"{version}: {one['summary']}", show(one["value"]))
+        for media, show in (("application/json", pretty), ("text/csv", escape))
+        for one in contents.get(media, {}).get("examples", {}).values()
     ]
 
 
