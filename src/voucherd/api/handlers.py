@@ -98,8 +98,9 @@ async def find(service: Service, call: Call) -> Response:
 async def find_all(service: Service, call: Call) -> Response:
     """Find all orders."""
     filters, page = requests.find_all(call.request, service.ids)
+    after = requests.read_cursor(page.cursor) if page.cursor else None
     found = await service.desk.find_all(
-        call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=page.after
+        call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=after
     )
     last = found.answers[-1].order if found.more else None
     metadata = PageMetadata(

@@ -8,15 +8,15 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Raw, Struct
 
+from voucherd.api import query
 from voucherd.api.errors import HttpError
 from voucherd.api.http import Request
+from voucherd.api.query import Page
 from voucherd.ids import LINES_MAX, Identifiers, State
-from voucherd.money import DIGITS
 from voucherd.orders.decide import Chance
 from voucherd.orders.find import Filters
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
@@ -27,9 +27,6 @@ from voucherd.orders.states import Status
 SLUG_CHARS_MAX: Final = 100
 FACE_VALUE_CHARS_MAX: Final = 30
 SLOW_S_MAX: Final = 3_600
-PAGE_SIZE: Final = 50
-PAGE_SIZE_MAX: Final = 200
-PAGE_MAX: Final = 1_000_000
 SANDBOX_HEADER: Final = b"x-sandbox-outcome"
 
 
@@ -60,16 +57,8 @@ def create(request: Request, company_id: int, state: State) -> Create:
     cart = tuple(_cart_line(at, item) for at, item in enumerate(body.items))
     if sum(line.amount for line in cart) > LINES_MAX:
         raise BadInput("items", f"must add up to at most {LINES_MAX} codes")
-    currency = _currency(body.paymentCurrency)
+    currency = query.currency("paymentCurrency", body.paymentCurrency)
     return Create(company_id, state, 0, cart, currency, _reference(body.reference))
-
-
-def _currency(text: str) -> str:
-    """A currency code in any case (OP-06). Not every letter that has a capital of ours is one: "ſ" is no "s"."""
-    code = text.upper()
-    if not text.isascii() or code not in DIGITS:
-        raise BadInput("paymentCurrency", "must be an ISO 4217 currency code")
-    return code
 
 
 def _cart_line(at: int, item: CreateItem) -> CartLine:
@@ -160,81 +149,27 @@ def chance(request: Request, state: State) -> tuple[Chance, int] | None:
     )
 
 
-class Page(Struct, frozen=True):
-    """Which part of a list is asked for."""
-
-    size: int
-    number: int | None
-    after: tuple[datetime, int] | None
-
-
 def find_all(request: Request, ids: Identifiers) -> tuple[Filters, Page]:
     """The filters and the page of a Find all request (OP-03)."""
-    given = _query(request)
+    given = query.read(request)
     statuses = tuple(_status(word) for word in given.get("orderStatus", ()))
-    trx = _one(given, "trx")
-    kind = _one(given, "type")
+    trx = query.one(given, "trx")
+    kind = query.one(given, "type")
     if kind is not None and kind not in TYPES:
         raise BadInput("type", "must be api or portal")
-    currency = _one(given, "paymentCurrency")
-    order = _one(given, "sortOrder") or "desc"
-    if order.lower() not in ("asc", "desc"):
-        raise BadInput("sortOrder", "must be asc or desc")
+    currency = query.one(given, "paymentCurrency")
     filters = Filters(
         order_id=None if trx is None else ids.order_id(trx) or 0,
         statuses=statuses,
         type=None if kind is None else TYPES.index(kind),
-        reference=_one(given, "reference"),
-        product_slug=_one(given, "productSlug"),
-        payment_currency=None if currency is None else _currency(currency),
-        date_from=_moment(given, "dateFrom"),
-        date_to=_moment(given, "dateTo"),
-        oldest_first=order.lower() == "asc",
+        reference=query.one(given, "reference"),
+        product_slug=query.one(given, "productSlug"),
+        payment_currency=None if currency is None else query.currency("paymentCurrency", currency),
+        date_from=query.moment(given, "dateFrom"),
+        date_to=query.moment(given, "dateTo"),
+        oldest_first=query.choice(given, "sortOrder", ("asc", "desc")) == "asc",
     )
-    return filters, _page(given)
-
-
-def _page(given: dict[str, list[str]]) -> Page:
-    size = _whole(given, "limit", PAGE_SIZE, PAGE_SIZE_MAX)
-    cursor = _one(given, "cursor")
-    if cursor is None:
-        return Page(size, _whole(given, "page", 1, PAGE_MAX), None)
-    if "page" in given:
-        raise BadInput("page", "can not be combined with cursor")
-    return Page(size, None, read_cursor(cursor) if cursor else None)
-
-
-def _query(request: Request) -> dict[str, list[str]]:
-    given: dict[str, list[str]] = {}
-    try:
-        pairs = parse_qsl(
-            request.query.decode("ascii"), keep_blank_values=True, max_num_fields=100, errors="strict"
-        )
-    except ValueError:
-        raise BadInput("query", "is not valid") from None
-    for name, value in pairs:
-        if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in value):
-            raise BadInput(name[:50], "must have no control characters")
-        given.setdefault(name, []).append(value)
-    return given
-
-
-def _one(given: dict[str, list[str]], name: str) -> str | None:
-    values = given.get(name)
-    if values is None:
-        return None
-    if len(values) > 1:
-        raise BadInput(name, "must be given once")
-    return values[0]
-
-
-def _whole(given: dict[str, list[str]], name: str, default: int, most: int) -> int:
-    text = _one(given, name)
-    if text is None:
-        return default
-    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= most:
-        raise BadInput(name, f"must be between 1 and {most}")
-    return int(text)
+    return filters, query.page(given)
 
 
 def _status(word: str) -> Status:
@@ -245,18 +180,6 @@ def _status(word: str) -> Status:
     if status is Status.DELETED:
         raise BadInput("orderStatus", "must be created, pending, finished or cancelled")
     return status
-
-
-def _moment(given: dict[str, list[str]], name: str) -> datetime | None:
-    """A date or date-time of ISO 8601; without a zone it is UTC."""
-    text = _one(given, name)
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text.replace(" ", "+"))
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadInput(name, "must be an ISO 8601 date or date-time") from None
 
 
 def cursor_of(created_at: datetime, order_id: int) -> str:

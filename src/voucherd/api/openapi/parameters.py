@@ -9,7 +9,8 @@ from voucherd.access.limits import Taken, policy, standing
 from voucherd.api.openapi import examples
 from voucherd.api.openapi.fields import ORDER_STATUSES
 from voucherd.api.openapi.problems import REQUEST_ID
-from voucherd.api.requests import PAGE_MAX, PAGE_SIZE, PAGE_SIZE_MAX, SLOW_S_MAX
+from voucherd.api.query import PAGE_MAX, PAGE_SIZE, PAGE_SIZE_MAX
+from voucherd.api.requests import SLOW_S_MAX
 from voucherd.orders.decide import SANDBOX_PENDING_S, Chance
 from voucherd.orders.model import TYPES
 
