@@ -59,6 +59,9 @@ class Code(Struct, frozen=True):
     serial: str = ""
     expires_at: datetime | None = None
 
+    def __repr__(self) -> str:
+        return "Code(***)"  # Answers end in messages of errors and of failed tests; bearer secrets must not.
+
 
 class Bought(Struct, frozen=True):
     """The purchase happened, and these are the codes: as many as were asked for, fewer, or more."""

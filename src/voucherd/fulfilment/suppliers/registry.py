@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
+from voucherd.db import Pool
+from voucherd.fulfilment.suppliers import description
+from voucherd.fulfilment.suppliers.http import HttpSupplier
+from voucherd.fulfilment.suppliers.protocol import Supplier
 from voucherd.ids import State
+
+KINDS: Final = ("http",)
+"""The kinds that an operator can add."""
+CONFIG_BYTES_MAX: Final = 65_536
 
 
 class Spec(Struct, frozen=True):
@@ -24,3 +33,22 @@ class Spec(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Spec({self.name}, {self.kind})"
+
+
+def check_config(kind: str, config: dict[str, Any]) -> None:
+    """Nothing if an adapter could work with this; else a ValueError of one line that names the key."""
+    if kind not in KINDS:
+        raise ValueError(f"kind: must be one of {', '.join(KINDS)}")
+    try:
+        size = len(msgspec.json.encode(config))
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("config: has a value that JSON does not have") from None
+    if size > CONFIG_BYTES_MAX:
+        raise ValueError(f"config: must be at most {CONFIG_BYTES_MAX} bytes")
+    description.read(config)
+
+
+def open_supplier(spec: Spec, pool: Pool) -> Supplier:
+    """The adapter of a supplier; a ValueError of one line if its config or secret can't be used."""
+    check_config(spec.kind, spec.config)
+    return HttpSupplier(spec.config, spec.secret, spec.timeout_s)

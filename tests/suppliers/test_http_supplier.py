@@ -1,0 +1,172 @@
+"""The described supplier against a real one that misbehaves in every way we could think of."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+
+from tests.suppliers.warehouse import Warehouse
+from voucherd.fulfilment.suppliers.http import HttpSupplier
+from voucherd.fulfilment.suppliers.protocol import (
+    Bought,
+    NotFound,
+    Quote,
+    Refused,
+    Sku,
+    Unclear,
+    UnderWay,
+    Wanted,
+    Why,
+)
+from voucherd.money import Money
+
+TIMEOUT_S = 1.0
+
+
+def eur(amount: str) -> Money:
+    """Euros."""
+    return Money.parse(amount, "EUR")
+
+
+def wanted(sku: str, count: int = 2, price_max: str = "9.00") -> Wanted:
+    """So many codes of a product that costs 9 euros."""
+    return Wanted(sku, eur("10.00"), count, eur(price_max))
+
+
+@pytest.fixture
+async def supplier(wholesaler: Warehouse) -> AsyncIterator[HttpSupplier]:
+    """The wholesaler, through the adapter."""
+    opened = HttpSupplier(wholesaler.description(), wholesaler.key, TIMEOUT_S)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def sku(wholesaler: Warehouse) -> str:
+    """A product of this test's own."""
+    name = f"gift-{uuid4().hex[:8]}"
+    await wholesaler.stock(name)
+    return name
+
+
+@pytest.fixture
+def reference() -> str:
+    """A reference that nobody used before."""
+    return str(uuid4())
+
+
+async def test_a_price_is_exact_and_an_unknown_product_is_left_out(supplier: HttpSupplier, sku: str) -> None:
+    """Decimals never become floats on the way."""
+    quotes = await supplier.quote([Sku(sku, eur("10.00")), Sku("unknown", eur("10.00"))])
+    assert quotes == [Quote(sku, eur("10.00"), eur("9.00"), 1_000)]
+
+
+@pytest.mark.parametrize("mode", ["reset-after", "error-after", "malformed", "cut-off", "hang-after"])
+async def test_a_sale_whose_answer_is_lost_is_unclear_and_then_found(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str
+) -> None:
+    """What was sold is never taken for refused."""
+    await wholesaler.behave(sku, mode)
+
+    started = time.monotonic()
+    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
+    assert time.monotonic() - started < TIMEOUT_S + 0.5
+
+    found = await supplier.look_up(reference, wanted(sku))
+    assert isinstance(found, Bought)
+    assert [code.code for code in found.codes] == (await wholesaler.sales())[reference]["codes"]
+
+
+@pytest.mark.parametrize("mode", ["reset-before", "error-before", "hang-before"])
+async def test_a_purchase_that_never_happened_is_unclear_and_then_not_found(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str
+) -> None:
+    """From the buyer's side it looks like a sale whose answer was lost."""
+    await wholesaler.behave(sku, mode)
+    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
+    assert await supplier.look_up(reference, wanted(sku)) == NotFound()
+    assert reference not in await wholesaler.sales()
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [("out-of-stock", Why.OUT_OF_STOCK), ("funds", Why.FUNDS), ("rejected", Why.REJECTED)],
+)
+async def test_refusals_have_their_reasons(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str, why: Why
+) -> None:
+    """Each rule of the description gives its own."""
+    await wholesaler.behave(sku, mode)
+    answer = await supplier.buy(reference, wanted(sku))
+    assert isinstance(answer, Refused)
+    assert answer.why is why
+
+
+async def test_counts_that_differ_are_told_as_they_are(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str
+) -> None:
+    """Fewer, more, the same twice: a code that was paid for is never thrown away, nor counted twice."""
+    for mode, count in (("partial", 2), ("too-many", 6), ("duplicate", 4)):
+        await wholesaler.behave(sku, mode)
+        answer = await supplier.buy(reference := str(uuid4()), wanted(sku, 4))
+        assert isinstance(answer, Bought)
+        assert [code.code for code in answer.codes] == (await wholesaler.sales())[reference]["codes"]
+        assert len(answer.codes) == count
+
+
+async def test_a_purchase_that_takes_a_while_is_under_way_and_then_either(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str
+) -> None:
+    """An asynchronous supplier delivers later, or gives up later."""
+    await wholesaler.behave(sku, "accepted", seconds=0.2)
+    assert isinstance(await supplier.buy(kept := str(uuid4()), wanted(sku)), UnderWay)
+    await wholesaler.behave(sku, "accepted-then-fails", seconds=0.2)
+    assert isinstance(await supplier.buy(failed := str(uuid4()), wanted(sku)), UnderWay)
+    await wholesaler.behave(sku, "accepted", seconds=60)
+    assert isinstance(await supplier.buy(cancelled := str(uuid4()), wanted(sku)), UnderWay)
+    assert isinstance(await supplier.look_up(cancelled, wanted(sku)), UnderWay)
+
+    assert await supplier.cancel(cancelled, wanted(sku)) == Refused(Why.CANCELLED, "cancelled")
+    await asyncio.sleep(0.3)
+    assert isinstance(await supplier.look_up(kept, wanted(sku)), Bought)
+    assert await supplier.look_up(failed, wanted(sku)) == Refused(Why.REJECTED, "failed")
+
+
+async def test_a_sale_that_comes_after_the_time_limit_is_found_in_the_end(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
+) -> None:
+    """The reason why a purchase that is not found may still appear."""
+    await wholesaler.behave(sku, "late-sale", seconds=TIMEOUT_S + 0.3)
+    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
+    assert await supplier.look_up(reference, wanted(sku)) == NotFound()
+    await asyncio.sleep(0.5)
+    assert isinstance(await supplier.look_up(reference, wanted(sku)), Bought)
+
+
+async def test_a_wholesaler_that_is_not_there_was_surely_not_reached(
+    wholesaler: Warehouse, reference: str
+) -> None:
+    """No connection, no purchase; but a look-up without an answer says nothing."""
+    config = wholesaler.description(base_url="http://127.0.0.1:9")
+    supplier = HttpSupplier(config, wholesaler.key, TIMEOUT_S)
+    answer = await supplier.buy(reference, wanted("gift"))
+    assert isinstance(answer, Refused)
+    assert answer.why is Why.UNREACHABLE
+    assert isinstance(await supplier.look_up(reference, wanted("gift")), Unclear)
+    await supplier.close()
+
+
+async def test_the_wholesaler_remembers_across_a_kill(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
+) -> None:
+    """Its word is durable, so that tests of ours can hold us to it."""
+    bought = await supplier.buy(reference, wanted(sku))
+    await wholesaler.kill()
+    assert isinstance(await supplier.look_up(reference, wanted(sku)), Unclear)
+    await wholesaler.start()
+    assert await supplier.look_up(reference, wanted(sku)) == bought
+    assert await wholesaler.repeats() == []
