@@ -16,6 +16,9 @@ from voucherd.money import DIGITS, RATE_ONE
 
 PAGE_MAX: Final = 1_000
 
+# Advisory locks live in one room for the whole database: the first number is ours, the second what it guards.
+_FILE_LOCK: Final = 0x63_61_74_66
+
 _CACHE: Final = VersionCache()
 
 # A day is a day in UTC, whatever the session's time zone.
@@ -94,6 +97,14 @@ async def current(conn: Connection, slugs: Sequence[str], cache: VersionCache = 
         row["slug"]: Listing(found[row["version_id"]] or read[row["version_id"]], row["active"])
         for row in rows
     }
+
+
+async def lock(tx: Tx, slugs: Sequence[str]) -> dict[str, Listing]:
+    """The same, held still until the transaction ends; two that ask for many products take turns."""
+    # One at a time, or two files with the same new brands would wait for one another.
+    await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _FILE_LOCK)
+    await tx.execute("SELECT FROM product WHERE slug = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE", slugs)
+    return await current(tx, slugs)
 
 
 async def versions(

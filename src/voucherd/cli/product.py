@@ -12,12 +12,13 @@ from voucherd.catalogue import store
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.store import Listing, UnknownProduct
 from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.cli import product_files
 from voucherd.cli.answers import Answer, record, table
 from voucherd.cli.frame import command, noun, usage
+from voucherd.cli.listings import every_product, tell_updated
 from voucherd.cli.office import Office
 from voucherd.cli.words import decimal
-from voucherd.db import Connection, Tx
-from voucherd.events import log
+from voucherd.db import Connection
 from voucherd.money import RATE_DIGITS, Money, plain
 
 app = noun()
@@ -135,7 +136,7 @@ async def list_(
 ) -> Answer:
     """List the products."""
     async with office.connection() as connection:
-        listings = await _all(connection, brand, active)
+        listings = await every_product(connection, brand=brand, active=active)
     view = table(
         ["slug", ">face value", ">price", "active", "?region", "?type", "?name"],
         [_row(listing) for listing in listings],
@@ -144,10 +145,8 @@ async def list_(
     return Answer([_document(listing) for listing in listings], view)
 
 
-async def tell_updated(tx: Tx, listing: Listing) -> None:
-    """Append the event that a product is new or has changed."""
-    data = {"slug": listing.version.slug, "active": listing.active}
-    await log.append(tx, log.PRODUCT_UPDATED, data=data)
+command(app, "export")(product_files.export)
+command(app, "import")(product_files.import_)
 
 
 async def _listing(connection: Connection, slug: str) -> Listing:
@@ -155,16 +154,6 @@ async def _listing(connection: Connection, slug: str) -> Listing:
     if slug not in found:
         raise UnknownProduct(slug)
     return found[slug]
-
-
-async def _all(connection: Connection, brand: str | None, active: bool | None) -> list[Listing]:
-    listings: list[Listing] = []
-    while True:
-        after = listings[-1].version.slug if listings else ""
-        page = await store.list_products(connection, active=active, brand_slug=brand, after_slug=after)
-        listings += page
-        if len(page) < store.PAGE_MAX:
-            return listings
 
 
 def _row(listing: Listing) -> tuple[object, ...]:

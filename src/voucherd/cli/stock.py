@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -17,6 +17,7 @@ from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.cli.answers import Answer, Refused, record, screen, stacked, table
 from voucherd.cli.ending import EndingStream
+from voucherd.cli.files import FormatOption, OutFile, save
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.product import face_text
@@ -31,12 +32,31 @@ from voucherd.vault.store import LotLine
 
 app = noun()
 
+EXPORT_COLUMNS: Final = {
+    "lot": "lot",
+    "product": "product",
+    "state": "state",
+    "face-value": "faceValue",
+    "face-currency": "faceValueCurrency",
+    "supplier": "supplier",
+    "size": "size",
+    "left": "left",
+    "purchase-price": "purchasePrice",
+    "purchase-currency": "purchaseCurrency",
+    "value-left": "valueLeft",
+    "expires": "expiresAt",
+    "imported": "importedAt",
+}
+"""The columns of an export, and the fields of a lot that they show."""
+
 
 @command(app, "import")
 async def import_(
     office: Office,
     slug: Annotated[str, typer.Argument(metavar="SLUG")],
-    file: Annotated[typer.FileBinaryRead, typer.Argument(help="CSV of code,serial,expires; - for stdin.")],
+    file: Annotated[
+        typer.FileBinaryRead, typer.Argument(help="CSV or XLSX of code,serial,expires; - for stdin.")
+    ],
     supplier: Annotated[str, typer.Option(help="Who sold them to us.")],
     purchase_price: Annotated[str, typer.Option(metavar="'46.90 EUR'", help="What one code cost.")],
     face_value: Annotated[
@@ -107,6 +127,34 @@ async def list_(
         empty="Nothing on the shelf.",
     )
     return Answer([_document(lot) for lot in lots], view)
+
+
+@command(app, "export")
+async def export(
+    office: Office,
+    file: OutFile,
+    format_: FormatOption = None,
+    state: StateOption = StateWord.LIVE,
+    sold_out: Annotated[bool, typer.Option("--sold-out", help="Those with nothing left, too.")] = False,
+) -> Answer | None:
+    """Write the lots to a file: counts, values and expiries, never a code."""
+    lots: list[LotLine] = []
+    async with office.connection() as connection:
+        while True:
+            before = lots[-1].id if lots else None
+            page = await vault.list_lots(connection, state=state.state, sold_out=sold_out, before=before)
+            lots += page
+            if len(page) < vault.LOTS_PAGE_MAX:
+                break
+    documents = [_document(lot) for lot in lots]
+    return save(
+        office,
+        file,
+        format_,
+        "stock",
+        list(EXPORT_COLUMNS),
+        [[document[name] for name in EXPORT_COLUMNS.values()] for document in documents],
+    )
 
 
 async def _target(connection: Connection, slug: str, face: Money | None) -> StockTarget:

@@ -20,8 +20,9 @@ from msgspec import Struct
 from voucherd.db import Pool, Tx, transaction
 from voucherd.money import Money
 from voucherd.vault import store
-from voucherd.vault.lines import BadLine, Chunk, CodeFile, FileRefused
+from voucherd.vault.lines import BadLine, Chunk, CodeFile
 from voucherd.vault.seal import Sealer
+from voucherd.vault.sources import FileRefused
 
 IMPORT_WAIT_S_MAX: Final = 30
 """How long an import waits for another one of the same brand."""
@@ -82,7 +83,7 @@ async def import_codes(
     skip_bad: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Take the codes of a CSV file (code, serial, expires) that the vault does not have yet."""
+    """Take the codes of a CSV or XLSX file (code, serial, expires) that the vault does not have yet."""
     began = time.perf_counter()
     terms = store.LotTerms(target.product_id, target.face_minor, supplier, purchase, purchase_fx_e8)
     try:

@@ -1,25 +1,23 @@
-"""Codes from a CSV file, a chunk at a time: what can be taken, and which lines can't and why.
+"""Codes from a file, a chunk at a time: what can be taken, and which lines can't and why.
 
 A reason names the rule and never the text: codes are bearer secrets, and reasons end on screens and in logs.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
+from voucherd.vault.sources import COLUMNS, FileRefused, LineRefused, Source, begin, refuse_shortened
+
 CHUNK_LINES: Final = 10_000
-LINE_BYTES_MAX: Final = 4096
 CODE_CHARACTERS_MAX: Final = 200
 SERIAL_CHARACTERS_MAX: Final = 200
 EXPIRIES_MAX: Final = 1000
 """Every expiry is a lot of its own; a file with more of them than this has something else in that column."""
 BAD_LINES_KEPT_MAX: Final = 100
 
-COLUMNS: Final = ("code", "serial", "expires")
 _ABSENT: Final = len(COLUMNS)  # No accepted line has a cell with this index.
 _LAST_SECOND: Final = time(23, 59, 59, tzinfo=UTC)
 
@@ -29,14 +27,6 @@ class BadLine(NamedTuple):
 
     line: int
     reason: str
-
-
-class FileRefused(Exception):
-    """The whole file is not what it should be; the one line of text says why."""
-
-
-class _LineRefused(Exception):
-    """This line can't be taken; the text is the rule that it breaks."""
 
 
 Entry: TypeAlias = tuple[str, str, datetime | None]
@@ -49,12 +39,11 @@ class CodeFile:
     """Reads a stream of lines once, in constant memory, and counts what it could not use."""
 
     def __init__(self, stream: BinaryIO, blind: Callable[[str], bytes], now: datetime) -> None:
-        self.bytes_read = 0
-        self.line = 0
         self.repeated = 0
         self.bad: list[BadLine] = []
         self.bad_count = 0
         self._stream = stream
+        self._source: Source | None = None
         self._blind = blind
         self._now = now
         self._begun = False
@@ -62,17 +51,29 @@ class CodeFile:
         self._width = len(COLUMNS)
         self._expiries: dict[str, datetime | None] = {"": None}
 
+    @property
+    def line(self) -> int:
+        """The line that was read last."""
+        return 0 if self._source is None else self._source.line
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file was read."""
+        return 0 if self._source is None else self._source.bytes_read
+
     def chunk(self) -> Chunk | None:
         """The usable entries of the next lines; None at the end of the file."""
         entries: Chunk = {}
-        blind, line_before = self._blind, self.line
+        # Not before: whoever asks for the first chunk is ready to wait for a slow stream.
+        source = self._source = self._source or begin(self._stream)
+        blind, line_before, read = self._blind, source.line, source.cells
         for _ in range(CHUNK_LINES):
-            raw = self._read_line()
-            if not raw:
-                break
             try:
-                entry = self._entry(raw)
-            except _LineRefused as refusal:
+                cells = read()
+                if cells is None:
+                    break
+                entry = self._entry(cells)
+            except LineRefused as refusal:
                 self._note(str(refusal))
                 continue
             if entry is None:
@@ -84,39 +85,28 @@ class CodeFile:
                 entries[blinded] = entry
         return entries if self.line > line_before else None
 
-    def _read_line(self) -> bytes:
-        raw = self._stream.readline(LINE_BYTES_MAX + 1)
-        self.bytes_read += len(raw)
-        if raw:
-            self.line += 1
-        rest = raw
-        # The tail of an endless line is read over, so that the line after it is seen as one.
-        while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):
-            rest = self._stream.readline(LINE_BYTES_MAX + 1)
-            self.bytes_read += len(rest)
-        return raw
-
-    def _entry(self, raw: bytes) -> Entry | None:
+    def _entry(self, cells: list[str]) -> Entry | None:
         """What the line says; None for an empty one and for the header."""
-        cells = _cells(raw if self.line > 1 else raw.removeprefix(codecs.BOM_UTF8))
         if not cells or (not self._begun and self._is_header(cells)):
             return None
         if len(cells) > self._width:
-            raise _LineRefused(f"more than {self._width} columns")
+            raise LineRefused(f"more than {self._width} columns")
         code_at, serial_at, expires_at = self._places
         width = len(cells)
         code = cells[code_at].strip() if code_at < width else ""
         serial = cells[serial_at].strip() if serial_at < width else ""
         if not code:
-            raise _LineRefused("code: missing")
+            raise LineRefused("code: missing")
         if len(code) > CODE_CHARACTERS_MAX:
-            raise _LineRefused(f"code: longer than {CODE_CHARACTERS_MAX} characters")
+            raise LineRefused(f"code: longer than {CODE_CHARACTERS_MAX} characters")
+        if "+" in code:
+            refuse_shortened(code)
         if not code.isprintable():
-            raise _LineRefused("code: has characters that can't be printed")
+            raise LineRefused("code: has characters that can't be printed")
         if len(serial) > SERIAL_CHARACTERS_MAX:
-            raise _LineRefused(f"serial: longer than {SERIAL_CHARACTERS_MAX} characters")
+            raise LineRefused(f"serial: longer than {SERIAL_CHARACTERS_MAX} characters")
         if not serial.isprintable():
-            raise _LineRefused("serial: has characters that can't be printed")
+            raise LineRefused("serial: has characters that can't be printed")
         return code, serial, self._expiry(cells[expires_at].strip()) if expires_at < width else None
 
     def _is_header(self, cells: list[str]) -> bool:
@@ -148,9 +138,9 @@ class CodeFile:
             return known[text]
         moment = read_expiry(text)
         if moment is None:
-            raise _LineRefused("expires: not an ISO date or date-time")
+            raise LineRefused("expires: not an ISO date or date-time")
         if moment <= self._now:
-            raise _LineRefused("expires: already past")
+            raise LineRefused("expires: already past")
         if len(known) > EXPIRIES_MAX:
             raise FileRefused(f"line {self.line}: more than {EXPIRIES_MAX} different expiries in one file")
         known[text] = moment
@@ -173,20 +163,3 @@ def read_expiry(text: str) -> datetime | None:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _cells(raw: bytes) -> list[str]:
-    """The cells of one line; none for an empty one."""
-    if len(raw) > LINE_BYTES_MAX:
-        raise _LineRefused(f"longer than {LINE_BYTES_MAX} bytes")
-    try:
-        text = raw.decode().rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise _LineRefused("not UTF-8") from None
-    if '"' not in text:
-        return text.split(",") if text and not text.isspace() else []
-    try:
-        # A quote that is never closed must not swallow the lines behind it: no cell spans two lines.
-        return next(csv.reader([text], strict=True))
-    except csv.Error:
-        raise _LineRefused("quotes don't match") from None

@@ -13,7 +13,7 @@ from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.answers import Refused
-from voucherd.cli.product import tell_updated
+from voucherd.cli.listings import tell_updated
 from voucherd.cli.shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.shop.handout import Handout, Person
 from voucherd.cli.user import new_password

@@ -1,0 +1,80 @@
+"""The columns of a file of products: the fields of `product add`, and a listing written in them. Pure."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from voucherd.catalogue.products import Fee, ProductDraft
+from voucherd.money import RATE_DIGITS, Money, digits, plain, to_minor
+
+COLUMNS: Final = (
+    "slug",
+    "name",
+    "brand",
+    "type",
+    "category",
+    "redeem-type",
+    "region",
+    "face-value",
+    "face-currency",
+    "face-value-range",
+    "price",
+    "price-currency",
+    "fee",
+    "vat-category",
+    "async-delivery",
+    "incentive",
+    "active",
+)
+PRICE_COLUMNS: Final = ("slug", "price", "price-currency", "fee")
+
+FIELDS: Final = {
+    "name": "name",
+    "brand": "brand",
+    "type": "product_type",
+    "category": "category",
+    "redeem-type": "redeem_type",
+    "region": "region",
+    "vat-category": "vat_category",
+    "async-delivery": "async_delivery",
+    "incentive": "incentive",
+}
+"""The columns that are one field of a draft each; the others make up its face value and what is paid for it."""
+
+Value: TypeAlias = str | Decimal | bool | None
+
+
+def values(draft: ProductDraft, active: bool) -> dict[str, Value]:
+    """What a product's row says, column by column; reading it again changes nothing."""
+    row: dict[str, Value] = dict.fromkeys(COLUMNS)
+    row |= {"slug": draft.slug, "active": active}
+    row |= {column: getattr(draft, field) for column, field in FIELDS.items()}
+    face, selling = draft.face, draft.selling
+    row["face-currency"] = face.currency
+    if isinstance(face, Money):
+        row["face-value"] = face.decimal()
+    else:
+        # With its currency, or a spreadsheet program takes 5-12 for a day in May.
+        low = plain(face.min_minor, digits(face.currency))
+        row["face-value-range"] = f"{low}-{Money(face.max_minor, face.currency)}"
+    if isinstance(selling, Money):
+        row |= {"price": selling.decimal(), "price-currency": selling.currency}
+    else:
+        row["fee"] = _fee(selling, face.currency)
+    return row
+
+
+def text(value: Value) -> str:
+    """The value as a cell of CSV has it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value}"
+
+
+def _fee(fee: Fee, currency: str) -> str:
+    times = plain(fee.variable_e8, RATE_DIGITS).rstrip("0").rstrip(".")
+    fixed_minor = to_minor(fee.fixed, currency)
+    return f"{times}+{plain(fixed_minor, digits(currency))}" if fixed_minor else times

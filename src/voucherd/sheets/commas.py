@@ -1,0 +1,75 @@
+"""CSV: UTF-8 with or without a mark at its start, with commas, semicolons or tabs, one row a line."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Iterator
+from typing import Final
+
+from voucherd.sheets.model import CELL_CHARACTERS_MAX, COLUMNS_MAX, FILE_BYTES_MAX, Cell, Row, SheetRefused
+
+SEPARATORS: Final = (",", ";", "\t")
+_ANNOUNCED: Final = "sep="
+
+ACTIVE: Final = ("=", "+", "-", "@", "\t")
+"""A spreadsheet program takes a text that starts with one of these for a formula."""
+GUARD: Final = "'"
+
+
+def rows(content: bytes) -> Iterator[Row]:
+    """The rows of a CSV file that are not empty; a row's number is its line's."""
+    lines = _text(content).split("\n")
+    separator, first = _separator(lines)
+    for number, line in enumerate(lines[first:], start=first + 1):
+        cells = [Cell(unguarded(text.strip())) for text in _split(number, line, separator)]
+        while cells and not cells[-1].text:
+            cells.pop()
+        if len(cells) > COLUMNS_MAX:
+            raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
+        if cells:
+            yield Row(number, cells)
+
+
+def guarded(text: str) -> str:
+    """The text for a CSV cell: one that a spreadsheet program would take for a formula gets a quote before it."""
+    return GUARD + text if text.lstrip(GUARD).startswith(ACTIVE) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` was given."""
+    return text[1:] if text.startswith(GUARD) and text.lstrip(GUARD).startswith(ACTIVE) else text
+
+
+def _text(content: bytes) -> str:
+    if len(content) > FILE_BYTES_MAX:
+        raise SheetRefused(f"the file is larger than {FILE_BYTES_MAX // 1024 // 1024} MiB")
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SheetRefused("the file is UTF-16: save it as CSV UTF-8")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as broken:
+        number = content.count(b"\n", 0, broken.start) + 1
+        raise SheetRefused(f"row {number}: is not UTF-8: save the file as CSV UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _separator(lines: list[str]) -> tuple[str, int]:
+    """What stands between cells, and how many lines come before the table."""
+    if lines[0].lower().startswith(_ANNOUNCED):
+        announced = lines[0][len(_ANNOUNCED) :].strip(" ") or ","
+        if announced not in SEPARATORS:
+            raise SheetRefused("row 1: sep= must name a comma, a semicolon or a tab")
+        return announced, 1
+    header = next((line for line in lines if line.strip()), "")
+    return max(SEPARATORS, key=header.count), 0
+
+
+def _split(number: int, line: str, separator: str) -> list[str]:
+    if len(line) > COLUMNS_MAX * CELL_CHARACTERS_MAX:
+        raise SheetRefused(f"row {number}: is too long")
+    try:
+        # A quote that is never closed must not swallow the lines behind it: no cell spans two lines.
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error:
+        raise SheetRefused(f"row {number}: its quotes don't match, or a cell is too long") from None

@@ -1,0 +1,44 @@
+"""What a table in a file is: rows of cells, each with its text and what kind of thing the file said it was."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+FILE_BYTES_MAX: Final = 32 * 1024 * 1024
+ROWS_MAX: Final = 250_000
+COLUMNS_MAX: Final = 64
+CELL_CHARACTERS_MAX: Final = 32_767
+"""A spreadsheet program's own limit."""
+
+
+class Kind(Enum):
+    """What the file says a cell is. CSV knows texts only; what is wrong with a cell is told by whoever needs it."""
+
+    TEXT = "text"
+    NUMBER = "a number"
+    FLAG = "yes or no"
+    MOMENT = "a date"
+    FORMULA = "a formula"
+    ERROR = "an error of the spreadsheet"
+
+
+class Cell(NamedTuple):
+    """A cell: its text without space at either end (a number in plain digits, a moment in ISO form), and its kind."""
+
+    text: str
+    kind: Kind = Kind.TEXT
+
+
+class Row(NamedTuple):
+    """A row that is not empty, with its number in the file, counted from 1; empty cells at its end are left out."""
+
+    number: int
+    cells: list[Cell]
+
+
+class SheetRefused(ValueError):
+    """The file as a whole is not what it should be; the one line of text says why."""
+
+
+EMPTY: Final = Cell("")

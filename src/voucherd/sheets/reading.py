@@ -1,0 +1,19 @@
+"""Reads a file for what it is, whatever its name says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from voucherd.sheets import commas, workbook
+from voucherd.sheets.archive import OLD_START, XLSX_START
+from voucherd.sheets.model import FILE_BYTES_MAX, Row, SheetRefused
+
+
+def rows(stream: BinaryIO) -> Iterator[Row]:
+    """The rows of a CSV or XLSX file that are not empty; refused as it goes along."""
+    # One byte more than allowed is enough to know.
+    content = stream.read(FILE_BYTES_MAX + 1)
+    if content.startswith(OLD_START):
+        raise SheetRefused("the file is an old XLS, or has a password: save it as XLSX without one")
+    yield from workbook.rows(content) if content.startswith(XLSX_START) else commas.rows(content)

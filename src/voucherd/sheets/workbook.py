@@ -1,0 +1,102 @@
+"""XLSX: the rows of the one sheet that has any. Nothing is computed: a formula is a formula, not its last value."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+from voucherd.sheets import archive
+from voucherd.sheets.model import COLUMNS_MAX, EMPTY, Cell, Kind, Row, SheetRefused
+
+
+def rows(content: bytes) -> Iterator[Row]:
+    """The rows of a workbook that are not empty."""
+    archive.check(content)
+    try:
+        for number, cells in enumerate(_quietly(_only_sheet(content)), start=1):
+            row = [_cell(cell) for cell in cells]
+            while row and row[-1] == EMPTY:
+                row.pop()
+            if row:
+                yield Row(number, row)
+    except SheetRefused:
+        raise
+    except Exception as broken:  # noqa: BLE001 - A broken or hostile file makes the library raise anything.
+        raise SheetRefused(f"the file can't be read as XLSX ({type(broken).__name__})") from None
+
+
+def _quietly(found: Iterator[Any]) -> Iterator[Any]:
+    """The same, without what the library has to say of charts and rules that it does not keep: nor do we."""
+    nothing = object()
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            item = next(found, nothing)
+        if item is nothing:
+            return
+        yield item
+
+
+def _only_sheet(content: bytes) -> Iterator[Any]:
+    """The cells of the visible sheet that has some; two of them would leave open which is meant."""
+    # Loaded when it is needed: a tenth of a second that every start of a server would wait for.
+    book = import_module("openpyxl").load_workbook(io.BytesIO(content), read_only=True, keep_links=False)
+    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    filled = [sheet for sheet in shown if _has_cells(sheet)] if len(shown) > 1 else shown
+    if len(filled) > 1:
+        raise SheetRefused(f"the file has {len(filled)} sheets with something on them: keep one")
+    for sheet in filled:
+        yield from _cells(sheet)
+
+
+def _has_cells(sheet: Any) -> bool:
+    return any(cell.value is not None for cells in _cells(sheet) for cell in cells)
+
+
+def _cells(sheet: Any) -> Iterator[Any]:
+    # What the sheet says of its own size is not believed.
+    sheet.reset_dimensions()
+    yield from sheet.iter_rows(max_col=COLUMNS_MAX)
+
+
+def _cell(cell: Any) -> Cell:
+    match cell.data_type, cell.value:
+        case "f", _:
+            return Cell("", Kind.FORMULA)
+        case "e", _:
+            return Cell("", Kind.ERROR)
+        case _, None:
+            return EMPTY
+        case _, str(text):
+            return Cell(text.strip())
+        case _, value:
+            return _no_text(value)
+
+
+def _no_text(value: object) -> Cell:
+    match value:
+        case bool(flag):
+            return Cell("yes" if flag else "no", Kind.FLAG)
+        case int(number) | float(number):
+            return _number(number)
+        case datetime() as moment if moment.time() != time():
+            return Cell(moment.isoformat(), Kind.MOMENT)
+        case date() as day:  # A day without a time is kept as its first moment.
+            return Cell(f"{day:%Y-%m-%d}", Kind.MOMENT)
+        case _:  # A time of day or a span, which none of our columns holds.
+            return Cell("", Kind.ERROR)
+
+
+def _number(value: int | float) -> Cell:
+    """The number in plain digits: the shortest that means the same, which is what the person typed."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return Cell("", Kind.ERROR)
+    exact = Decimal(repr(value))
+    text = f"{exact:f}"
+    return Cell(text.rstrip("0").rstrip(".") if "." in text else text, Kind.NUMBER)
