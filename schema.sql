@@ -412,6 +412,7 @@ CREATE TABLE orders (
     updated_at timestamp with time zone NOT NULL,
     deadline_at timestamp with time zone,
     reference text,
+    CONSTRAINT orders_downloaded_has_codes CHECK (((NOT downloaded) OR (lines_finished > 0))),
     CONSTRAINT orders_held_minor_check CHECK ((held_minor >= 0)),
     CONSTRAINT orders_lines_add_up CHECK (((lines_finished >= 0) AND (lines_cancelled >= 0) AND ((lines_finished + lines_cancelled) <= lines))),
     CONSTRAINT orders_lines_check CHECK (((lines >= 1) AND (lines <= 10000))),
@@ -654,6 +655,8 @@ CREATE INDEX api_key_company ON api_key USING btree (company_id);
 
 CREATE UNIQUE INDEX code_blind ON code USING btree (blind);
 
+CREATE INDEX entry_kind ON entry USING btree (wallet_id, kind, seq) WHERE (kind = ANY (ARRAY[1, 3, 6]));
+
 CREATE INDEX entry_order ON entry USING btree (order_id) WHERE (order_id IS NOT NULL);
 
 CREATE UNIQUE INDEX entry_top_up_once ON entry USING btree (wallet_id, reference) WHERE (kind = 1);
@@ -693,6 +696,8 @@ CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event FOR EACH STA
 CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot FOR EACH ROW WHEN ((new.cursor < old.cursor)) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER lot_unchanging BEFORE DELETE OR UPDATE OF id, product_id, face_minor, state, generated, supplier, purchase_minor, purchase_currency, purchase_fx_e8, expires_at OR TRUNCATE ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER orders_downloaded_stays BEFORE UPDATE OF downloaded ON orders FOR EACH ROW WHEN ((old.downloaded AND (NOT new.downloaded))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER orders_kept BEFORE DELETE ON orders FOR EACH ROW WHEN ((old.status <> 0)) EXECUTE FUNCTION refuse_change();
 

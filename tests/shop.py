@@ -89,14 +89,20 @@ class Shop:
         draft = CompanyDraft(f"Company {next(_count)}", country, vat_number, active, verified, expose_costs)
         async with transaction(self.pool) as tx:
             made = await access.add_company(tx, draft)
-            company = Company(made.id, made.name)
-            for state in State:
-                key = await access.add_key(tx, made.id, state, KeyDraft(scopes=scopes, rate_limit=rate_limit))
-                company.keys[state] = key.text
+        company = Company(made.id, made.name)
+        company.keys = await self.keys(company, scopes, rate_limit=rate_limit)
         if balance is not None:
             for state in State:
                 await self.top_up(company, balance, state=state)
         return company
+
+    async def keys(
+        self, company: Company, scopes: frozenset[Scope], *, rate_limit: int = 1_000_000
+    ) -> dict[State, str]:
+        """More keys of the company."""
+        draft = KeyDraft(scopes=scopes, rate_limit=rate_limit)
+        async with transaction(self.pool) as tx:
+            return {state: (await access.add_key(tx, company.id, state, draft)).text for state in State}
 
     async def set_company(self, company: Company, **flags: bool) -> None:
         """Change what the company may do."""
@@ -158,10 +164,24 @@ class Shop:
         supplier: str = "wholesale",
     ) -> list[tuple[str, str]]:
         """Put that many new codes on the shelf as one lot; the codes and serials."""
+        codes = [(f"CODE-{secrets.token_hex(8)}", f"S{at:06d}-{secrets.token_hex(3)}") for at in range(count)]
+        await self.stock_codes(slug, codes, cost=cost, face=face, expires=expires, supplier=supplier)
+        return codes
+
+    async def stock_codes(
+        self,
+        slug: str,
+        codes: list[tuple[str, str]],
+        *,
+        cost: str = "9.00 EUR",
+        face: str | None = None,
+        expires: datetime | None = None,
+        supplier: str = "wholesale",
+    ) -> None:
+        """Put these codes and serials on the shelf as one lot."""
         product = self.products[slug]
         face_minor = Money.read(face).minor if face else product.face_minor
         assert face_minor is not None
-        codes = [(f"CODE-{secrets.token_hex(8)}", f"S{at:06d}-{secrets.token_hex(3)}") for at in range(count)]
         async with transaction(self.pool) as tx:
             brand_id = await tx.fetchval(
                 "SELECT brand_id FROM product_version WHERE id = $1", product.version_id
@@ -176,7 +196,6 @@ class Shop:
                 expires=expires,
                 codes=codes,
             )
-        return codes
 
     async def fx(self, currency: str, eur_e8: int) -> None:
         """Set a rate: what one unit is worth in EUR."""

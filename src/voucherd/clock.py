@@ -11,7 +11,12 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def written(moment: datetime) -> str:
+    """The wire's form of a moment: UTC, milliseconds, Z (OP-08)."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
 @lru_cache(maxsize=4_096)
 def iso(moment: datetime) -> str:
-    """The wire's form of a moment: UTC, milliseconds, Z (OP-08). Kept, because a batch shares its moments."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    """The same, kept, because a batch shares its moments. Long lists use `written`: they would push those out."""
+    return written(moment)

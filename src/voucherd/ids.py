@@ -84,12 +84,15 @@ class Identifiers:
         self._tag_of: Callable[[int, int], str] = lru_cache(KEPT_MAX)(self._make_tag)
 
     def _trx_of(self, order_id: int) -> str:
-        """`TRX` and 26 characters of Crockford base 32 (OP-09)."""
-        trx = "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
+        trx = self.trx_unkept(order_id)
         if len(self._recent) >= KEPT_MAX:
             self._recent.clear()
         self._recent[trx] = order_id
         return trx
+
+    def trx_unkept(self, order_id: int) -> str:
+        """`TRX` and 26 characters of Crockford base 32 (OP-09), for lists so long that they would push out the kept."""
+        return "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
 
     def order_id(self, trx: str) -> int | None:
         """The order behind a trx of ours, or None for anything else."""

@@ -185,6 +185,7 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("orders_status_fits", CHARGED | {"status": "2", "lines_finished": "10", "refunded_minor": "1"}),
     ("orders_status_fits", CHARGED | {"status": "3", "lines_finished": "10"}),
     ("orders_status_fits", CHARGED | {"status": "4"}),
+    ("orders_downloaded_has_codes", {"downloaded": "true"}),
     ("order_item_item_no_check", {"item_no": "100"}),
     ("order_item_amount_check", {"amount": "0"}),
     ("order_item_amount_check", {"amount": "10001", "first_line": "-1"}),

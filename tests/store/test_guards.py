@@ -310,6 +310,13 @@ async def test_only_an_order_that_was_never_confirmed_may_be_removed(tx: Tx, now
         assert await tx.execute("DELETE FROM orders WHERE id = 4") == "DELETE 1"
 
 
+async def test_codes_that_left_as_a_file_stay_so(tx: Tx) -> None:
+    """OP-56: `downloaded` turns true once and never back."""
+    await tx.execute("UPDATE orders SET lines_finished = 1, downloaded = true WHERE id = 4")
+    await tx.execute("UPDATE orders SET downloaded = true WHERE id = 4")
+    await refused(tx, "UPDATE orders SET downloaded = false WHERE id = 4", "orders is append-only")
+
+
 # ── orders and lots ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -488,6 +495,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "event_append_only",
         "lot_forwards",
         "lot_unchanging",
+        "orders_downloaded_stays",
         "orders_kept",
         "outcome_append_only",
         "outcome_guard",

@@ -25,6 +25,10 @@ OFFERED = {
     ("PATCH", f"order/confirm/{TRX}"): {"1.00", "1.03"},
     ("PATCH", f"order/resolve/{TRX}"): {"1.03", "Next"},
     ("PATCH", f"order/cancel/{TRX}"): {"1.03"},
+    ("GET", f"order/{TRX}/line"): {"1.03"},
+    ("GET", f"order/{TRX}/codes.csv"): {"1.03"},
+    ("GET", "account"): {"1.03"},
+    ("GET", "account/EUR/entry"): {"1.03"},
 }
 
 

@@ -42,6 +42,11 @@ class Caller:
         """Whether cost fields are filled for this company (OP-58)."""
         return self.company.expose_costs
 
+    @property
+    def sees_codes(self) -> bool:
+        """Whether orders are shown with their codes (OP-59)."""
+        return Scope.CODES_READ in self.scopes
+
     def require(self, scope: Scope) -> None:
         """Refuse a key that lacks this scope."""
         if scope not in self.scopes:

@@ -28,6 +28,10 @@ from voucherd.orders.refusals import (
 )
 
 
+class AccountNotFound(Refusal):
+    """The company has no account in this currency and state."""
+
+
 class Op(Enum):
     """The operations of the contract."""
 
@@ -37,6 +41,10 @@ class Op(Enum):
     CANCEL = "cancel"
     FIND = "find"
     FIND_ALL = "find_all"
+    LINES = "lines"
+    CODES = "codes"
+    ACCOUNTS = "accounts"
+    STATEMENT = "statement"
 
 
 _EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
@@ -64,6 +72,9 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CANCEL, OrderNotFound): (404, "order not found"),  # OP-22
     (Op.CANCEL, WrongStatus): (400, "Invalid order status"),  # OP-22
     (Op.FIND, OrderNotFound): (404, "order not found"),  # OP-02
+    (Op.LINES, OrderNotFound): (404, "order not found"),  # OP-02
+    (Op.CODES, OrderNotFound): (404, "order not found"),  # OP-02
+    (Op.STATEMENT, AccountNotFound): (404, "account not found"),
 }
 
 CODES: Final[dict[type[Refusal], str]] = {
@@ -77,6 +88,7 @@ CODES: Final[dict[type[Refusal], str]] = {
     OutOfStock: "out_of_stock",
     InsufficientBalance: "insufficient_balance",
     BadInput: "bad_input",
+    AccountNotFound: "account_not_found",
 }
 
 

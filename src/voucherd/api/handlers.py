@@ -22,6 +22,7 @@ from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.desk import Answer, Desk
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
+from voucherd.wallet.statement import Statements
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
 SANDBOX_DECLINES: Final = 0.5
@@ -36,6 +37,7 @@ class Service(Struct):
     desk: Desk
     ids: Identifiers
     settings: Settings
+    statements: Statements
     templates: TemplateBook = field(default_factory=TemplateBook)
 
 
@@ -126,7 +128,8 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
     return Finalise(order_id, caller.company_id, caller.state, resolve, chance, slow_s)
 
 
-def _view(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
+def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
+    """The order as this caller may see it."""
     return View(
         answer,
         service.ids,
@@ -134,6 +137,7 @@ def _view(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
         service.settings.public_url,
         call.caller.company.expose_costs,
         bare,
+        call.caller.sees_codes,
     )
 
 
@@ -148,7 +152,7 @@ def _shown(
 ) -> Response:
     """The order in the shape of the call's version, in one piece or as a stream."""
     shape = SHAPES[call.version]
-    view = _view(service, call, answer, bare=bare)
+    view = view_of(service, call, answer, bare=bare)
     body = stream(shape, view, service.desk.codes_of) if is_large(view) else render(shape, view)
     return Response(status, body, JSON, headers or [])
 
@@ -160,7 +164,7 @@ async def _page(
     shape = SHAPES[call.version]
     yield b'{"data":['
     for at, answer in enumerate(answers):
-        view = _view(service, call, answer, bare=False)
+        view = view_of(service, call, answer, bare=False)
         comma = b"," if at else b""
         if is_large(view):
             yield comma

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
@@ -101,6 +103,23 @@ def moment(given: Given, name: str) -> datetime | None:
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadInput(name, "must be an ISO 8601 date or date-time") from None
+
+
+def write_place(number: int) -> str:
+    """The cursor of a list whose places are numbers."""
+    return base64.urlsafe_b64encode(b"%d" % number).decode().rstrip("=")
+
+
+def read_place(cursor: str) -> int:
+    """The number in a cursor of such a list."""
+    try:
+        plain = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+        found = re.fullmatch(rb"[0-9]{1,18}", plain)
+    except (ValueError, binascii.Error, UnicodeError):
+        found = None
+    if found is None:
+        raise BadInput("cursor", "is not one of ours")
+    return int(found[0])
 
 
 def page(given: Given) -> Page:

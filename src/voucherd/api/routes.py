@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.access.keys import Scope
-from voucherd.api import handlers
+from voucherd.api import accounts, handlers, parts
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 
@@ -32,14 +32,20 @@ class Route(Struct, frozen=True):
 
 
 _ALL: Final = ("1.00", "1.03", "Next")
+_OWN: Final = ("1.03",)
+"""Where resources of our own are."""
 
 ROUTES: Final = (
     Route("POST", "order", ("1.03",), Op.CREATE, Scope.ORDERS_WRITE, handlers.create),
     Route("GET", "order", _ALL, Op.FIND_ALL, Scope.ORDERS_READ, handlers.find_all),
     Route("GET", "order/{trx}", _ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
+    Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, parts.lines, Scope.CODES_READ),
+    Route("GET", "order/{trx}/codes.csv", _OWN, Op.CODES, Scope.CODES_READ, parts.codes),
     Route("PATCH", "order/confirm/{trx}", ("1.03", "1.00"), Op.CONFIRM, Scope.ORDERS_WRITE, handlers.confirm),
     Route("PATCH", "order/resolve/{trx}", ("1.03", "Next"), Op.RESOLVE, Scope.ORDERS_WRITE, handlers.resolve),
     Route("PATCH", "order/cancel/{trx}", ("1.03",), Op.CANCEL, Scope.ORDERS_WRITE, handlers.cancel),
+    Route("GET", "account", _OWN, Op.ACCOUNTS, Scope.WALLET_READ, accounts.accounts),
+    Route("GET", "account/{currency}/entry", _OWN, Op.STATEMENT, Scope.WALLET_READ, accounts.statement),
 )
 
 

@@ -26,6 +26,7 @@ from voucherd.orders.desk import Desk
 from voucherd.settings import Settings
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
 from voucherd.vault.seal import Sealer
+from voucherd.wallet.statement import Statements
 from voucherd.worker import Worker
 
 BACKLOG: Final = 2_048
@@ -88,7 +89,9 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             worker.start()
         metrics = Metrics(desk)
         api = Api(
-            Service(desk, Identifiers(master), settings), gatekeeper, Pages(pool, metrics.registry, settings)
+            Service(desk, Identifiers(master), settings, Statements(pool)),
+            gatekeeper,
+            Pages(pool, metrics.registry, settings),
         )
         try:
             yield AsgiApp(Front(api, settings, metrics, desk.watch.let_go))

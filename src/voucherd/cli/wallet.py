@@ -15,8 +15,10 @@ from voucherd.db import Connection, Tx
 from voucherd.events import log
 from voucherd.ids import Identifiers, State
 from voucherd.money import Money
+from voucherd.wallet import statement as statements
 from voucherd.wallet import store
-from voucherd.wallet.store import Balance, StatementLine
+from voucherd.wallet.statement import Filters, StatementLine
+from voucherd.wallet.store import Balance
 
 app = noun()
 
@@ -72,10 +74,10 @@ async def statement(
     """List a wallet's movements, newest first."""
     async with office.connection() as connection:
         owner = await access.find_company(connection, company)
-        balance = await _balance(connection, owner.id, currency, state.state)
-        if balance is None:
+        account = await statements.find(connection, owner.id, currency, state.state)
+        if account is None:
             raise Refused(f"{owner.name} has no {state} wallet in {currency}")
-        lines = await store.statement(connection, balance.wallet_id, before=before, limit=limit)
+        lines = (await statements.page(connection, account, Filters(), after=before, size=limit)).lines
         with_orders = any(line.order_id is not None for line in lines)
         names = await office.identifiers(connection) if with_orders else None
     rows = [_movement(line, currency, names) for line in lines]

@@ -21,6 +21,7 @@ from voucherd.ids import State
 from voucherd.orders import decide, store
 from voucherd.orders.create import OrderNumbers, create
 from voucherd.orders.decide import Cancel, Chance, Facts, Finalise, Ruling, Windows
+from voucherd.orders.export import mark_downloaded
 from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.model import Order
@@ -309,6 +310,11 @@ class Desk:
             opened = iter(await vault.read_codes(conn, self._sealer, wanted) if wanted else ())
             codes |= {order_id: [next(opened) for _ in found] for order_id, found in ranges.items()}
         return codes
+
+    async def note_download(self, order: Order) -> None:
+        """Remember that codes of the order left as a file."""
+        async with self._pool.acquire() as conn:
+            await mark_downloaded(conn, order.id, order.company_id, order.state)
 
     async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
         """The codes of these (lot, from, to) ranges, for an answer that is streamed."""

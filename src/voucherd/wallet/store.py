@@ -1,9 +1,8 @@
-"""The wallet's tables. Nothing else reads or writes them, save the joins that name a wallet's id."""
+"""The wallet's tables. Only `statement` reads them too, and nothing else but the joins that name a wallet's id."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec import Struct
 
@@ -24,20 +23,6 @@ class Balance(Struct, frozen=True):
     held_minor: int
 
 
-class StatementLine(Struct, frozen=True):
-    """One movement of a statement."""
-
-    seq: int
-    at: datetime
-    kind: Kind
-    amount_minor: int
-    hold_minor: int
-    balance_after_minor: int
-    held_after_minor: int
-    order_id: int | None
-    reference: str | None
-
-
 class ReferenceReused(ValueError):
     """The same top-up reference came with another amount."""
 
@@ -56,12 +41,14 @@ async def lock(tx: Tx, wallet_ids: Sequence[int]) -> dict[int, Wallet]:
 
 def entries_sql(first: int) -> str:
     """Write entries: the database carries the balances and refuses a break in the chain. Ten parameters."""
+    # Their wallet is locked by now, so a later number has a later time; a transaction's own time may be older than
+    # that of one it waited for, and statements of a period need the two to agree.
     types = ("bigint", "bigint", "smallint", "bigint", "bigint", "bigint", "bigint", "bigint", "bigint")
     columns = ", ".join(f"${first + at}::text::{name}[]" for at, name in enumerate(types))
     return f"""
         INSERT INTO entry (wallet_id, seq, kind, amount_minor, vat_minor, hold_minor,
                            balance_after_minor, held_after_minor, order_id, reference, at)
-        SELECT *, now() FROM unnest({columns}, ${first + len(types)}::text[])
+        SELECT *, clock_timestamp() FROM unnest({columns}, ${first + len(types)}::text[])
     """  # noqa: S608 - Numbers of ours.
 
 
@@ -146,19 +133,3 @@ async def balances(conn: Connection, company_id: int, state: State | None = None
         None if state is None else int(state),
     )
     return [Balance(r[0], r[1], r[2], State(r[3]), r[4], r[5]) for r in rows]
-
-
-async def statement(
-    conn: Connection, wallet_id: int, *, before: int | None, limit: int
-) -> list[StatementLine]:
-    """A wallet's newest movements first; `before` is the sequence number to go on from."""
-    rows = await conn.fetch(
-        """
-        SELECT seq, at, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor, order_id, reference
-        FROM entry WHERE wallet_id = $1 AND seq < coalesce($2, 9223372036854775807) ORDER BY seq DESC LIMIT $3
-        """,
-        wallet_id,
-        before,
-        limit,
-    )
-    return [StatementLine(r[0], r[1], Kind(r[2]), *r[3:]) for r in rows]

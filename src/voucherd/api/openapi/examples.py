@@ -39,7 +39,7 @@ REFERENCE: Final = "PO-2026-0131"
 SLUG: Final = "brightbean-25-eur"
 NAME: Final = "Brightbean Coffee 25 EUR"
 
-_IDS: Final = Identifiers(bytes(range(32)))
+IDS: Final = Identifiers(bytes(range(32)))
 _ORDER_ID: Final = 6_842
 _COMPANY_ID: Final = 17
 _LOT_ID: Final = 304
@@ -83,7 +83,7 @@ def create_body() -> Raw:
 
 def trx() -> str:
     """The trx of the sample order."""
-    return _IDS.trx(_ORDER_ID)
+    return IDS.trx(_ORDER_ID)
 
 
 def created(version: str, public_url: str) -> Raw:
@@ -123,6 +123,16 @@ def page(version: str, public_url: str) -> Raw:
         msgspec.json.encode(PageMetadata(50, None, 1, 1, 1)),
     )
     return Raw(body)
+
+
+def sample(in_stock: int) -> Order:
+    """The sample order, confirmed with so many codes in stock."""
+    return _confirmed(in_stock)
+
+
+def sample_view(public_url: str) -> View:
+    """The sample order, finished, about to be shown."""
+    return _view(_confirmed(in_stock=2), public_url)
 
 
 def cursor() -> str:
@@ -194,14 +204,17 @@ def _granted(answer: Order | Refusal) -> Order:
 
 def _shown(order: Order, version: str, public_url: str, *, bare: bool = False) -> Raw:
     """The order as the wire writes it."""
+    return Raw(render(SHAPES[version], _view(order, public_url, bare=bare)))
+
+
+def _view(order: Order, public_url: str, *, bare: bool = False) -> View:
     codes = [_CODES[o.line_from : o.line_to] for o in order.outcomes if o.lot_id is not None]
     lot = LotInfo(1, 2500, "harbour-wholesale", 2250, "EUR", RATE_ONE, _EXPIRES_AT, False)
-    view = View(
+    return View(
         answer=Answer(order, codes, {_LOT_ID: lot}),
-        ids=_IDS,
+        ids=IDS,
         templates=TemplateBook(),
         public_url=public_url,
         expose_costs=True,
         bare_lines=bare,
     )
-    return Raw(render(SHAPES[version], view))

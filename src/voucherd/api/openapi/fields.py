@@ -13,6 +13,7 @@ from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, VAT_CATEGOR
 from voucherd.ids import LINES_MAX, State
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
 from voucherd.orders.states import Status
+from voucherd.wallet.ledger import Kind
 
 ORDER_STATUSES: Final = tuple(word for word in STATUS_WORDS if word != STATUS_WORDS[Status.DELETED])
 """A deleted order is gone for every reader (OP-53)."""
@@ -200,6 +201,32 @@ ORDER_PAGE: Final[Fields] = {
     "metadata": ("Where the page stands in the whole list.", {}),
 }
 
+ACCOUNT: Final[Fields] = {
+    "currency": ("Currency of the account. Upper case.", _UPPER),
+    "state": ("The environment of the account, picked by the API key.", _ENVIRONMENT),
+    "totalAmount": ("The balance.", {}),
+    "heldAmount": ("What of it is set aside for orders that are being resolved.", {}),
+    "availableAmount": ("What an order can be paid from: the balance less what is held.", {}),
+}
+
+ACCOUNT_ENTRY: Final[Fields] = {
+    "seq": ("Number of the movement: 1, 2, 3 … in each account.", {"minimum": 1}),
+    "dateCreated": ("When the money moved.", _TIME),
+    "kind": ("Why it moved.", {"enum": [kind.word for kind in Kind]}),
+    "amount": ("What came in; negative for what went out.", {}),
+    "holdAmount": ("What was set aside; negative for what was given back or spent.", {}),
+    "balanceAfter": ("The balance after the movement.", {}),
+    "heldAfter": ("What was set aside after the movement.", {}),
+    "currency": ("Currency of the account. Upper case.", _UPPER),
+    "trx": ("The order that the movement belongs to; null if there is none.", TRX),
+    "reference": ("The text of a top-up or correction; null for a movement of an order.", {}),
+}
+
+WALK_METADATA: Final[Fields] = {
+    "pageSize": ("The most that a page holds: the `limit` that was asked for.", {"minimum": 1}),
+    "nextCursor": ("The `cursor` of the next page. Null on the last page.", {}),
+}
+
 CREATE_BODY: Final[Fields] = {
     "items": (
         f"The products to order; their amounts add up to at most {LINES_MAX:,} codes.",
@@ -238,6 +265,14 @@ FIELDS: Final[dict[str, Fields]] = {
     "ShortOrderPage": ORDER_PAGE,
     "ExtendedOrderPage": ORDER_PAGE,
     "PageMetadata": PAGE_METADATA,
+    "Account": ACCOUNT,
+    "AccountEntry": ACCOUNT_ENTRY,
+    "AccountEntryPage": {
+        "data": ("The movements of the page.", {}),
+        "metadata": ("Where the page stands.", {}),
+    },
+    "LinePage": {"data": ("The lines of the page.", {}), "metadata": ("Where the page stands.", {})},
+    "WalkMetadata": WALK_METADATA,
     "CreateBody": CREATE_BODY,
     "CreateItem": CREATE_ITEM,
 }

@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
-from typing import Any, Final
-
-from msgspec import Raw, Struct
+from typing import Final
 
 from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
-from voucherd.api.openapi import examples, problems
+from voucherd.api.openapi import accounts, examples, problems
+from voucherd.api.openapi.accounts import FINDING, MONEY
 from voucherd.api.openapi.parameters import FIND_ALL, SANDBOX_OUTCOME, TRX
 from voucherd.api.openapi.problems import Problem
 from voucherd.api.openapi.schemas import REF
+from voucherd.api.openapi.words import Part, Success, Words
 from voucherd.api.routes import Route
 
 MAIN_VERSION: Final = "1.03"
 _HEADERS: Final = "#/components/headers/"
 _RESPONSES: Final = "#/components/responses/"
 
-Part = dict[str, Any]
-Example = Callable[[str, str], Raw]
-
-
-class Success(Struct, frozen=True):
-    """A good answer of an operation; one without examples has no body."""
-
-    status: int
-    words: str
-    examples: dict[str, tuple[str, Example]] = {}
-    is_page: bool = False
-    schema: Part | None = None
-    """What the JSON is, where it is not an order or a page of them."""
-    csv: Callable[[str], str] | None = None
-    """An example of the same as CSV, for an address of the service, where it can be had."""
-
-
-class Words(Struct, frozen=True):
-    """What is said about an operation, in all its versions."""
-
-    id: str
-    title: str
-    tag: str
-    text: str
-    successes: tuple[Success, ...]
-    parameters: tuple[Part, ...] = ()
-
-
 ORDERING: Final = "Ordering"
-FINDING: Final = "Finding"
 TAGS: Final = (
     (ORDERING, "Create an order, then confirm, resolve or cancel it."),
-    (FINDING, "Read one order or many."),
+    (FINDING, "Read one order or many, its lines and its codes."),
+    (MONEY, "Balances, and every movement of them."),
 )
 
 _FINISHED: Final = ("Every code is delivered", examples.finished)
@@ -142,6 +113,7 @@ WORDS: Final[dict[Op, Words]] = {
         ),
         (TRX,),
     ),
+    **accounts.WORDS,
 }
 
 
@@ -209,6 +181,7 @@ def _success(success: Success, version: str, public_url: str) -> Part:
         }
     if success.csv is not None:
         example = {"summary": "As CSV", "value": success.csv(public_url)}
+        part["headers"] |= _headers("Content-Disposition")
         content["text/csv"] = {"schema": {"type": "string"}, "examples": {"csv": example}}
     if content:
         part["content"] = content

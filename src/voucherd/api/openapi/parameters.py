@@ -17,7 +17,8 @@ from voucherd.orders.model import TYPES
 Part = dict[str, Any]
 
 
-def _query(name: str, words: str, schema: Part, **more: Any) -> Part:
+def query_parameter(name: str, words: str, schema: Part, **more: Any) -> Part:
+    """A parameter of the query."""
     return {"name": name, "in": "query", "description": words, "schema": schema, **more}
 
 
@@ -64,53 +65,53 @@ SANDBOX_OUTCOME: Final[Part] = {
 }
 
 FIND_ALL: Final[tuple[Part, ...]] = (
-    _query(
+    query_parameter(
         "page",
         "Number of the page. Not together with `cursor`.",
         {"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": 1},
     ),
-    _query(
+    query_parameter(
         "limit",
         "The most orders that a page holds.",
         {"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE},
     ),
-    _query(
+    query_parameter(
         "cursor",
         "Where to go on: the `nextCursor` of the last page, or empty to begin a walk.",
         {"type": "string"},
         allowEmptyValue=True,
         example=examples.cursor(),
     ),
-    _query("trx", "Only the order with this trx.", {"type": "string"}),
-    _query(
+    query_parameter("trx", "Only the order with this trx.", {"type": "string"}),
+    query_parameter(
         "orderStatus",
         "Only orders with this status; repeat it for several.",
         {"type": "array", "items": {"type": "string", "enum": list(ORDER_STATUSES)}},
         style="form",
         explode=True,
     ),
-    _query("type", "Only orders that this system created.", {"type": "string", "enum": list(TYPES)}),
-    _query("reference", "Only orders with exactly this reference.", {"type": "string"}),
-    _query("productSlug", "Only orders with an item of this product.", {"type": "string"}),
-    _query(
+    query_parameter("type", "Only orders that this system created.", {"type": "string", "enum": list(TYPES)}),
+    query_parameter("reference", "Only orders with exactly this reference.", {"type": "string"}),
+    query_parameter("productSlug", "Only orders with an item of this product.", {"type": "string"}),
+    query_parameter(
         "paymentCurrency",
         "Only orders paid in this currency.",
         {"type": "string", "pattern": "^[A-Za-z]{3}$"},
     ),
-    _query(
+    query_parameter(
         "dateFrom",
         "Only orders created at this moment or later: a date or date-time of ISO 8601, in UTC unless it names a "
         "zone.",
         {"type": "string"},
         example="2026-01-01",
     ),
-    _query(
+    query_parameter(
         "dateTo",
         "Only orders created at this moment or earlier. A bare date is its first moment.",
         {"type": "string"},
         example="2026-02-01T00:00:00Z",
     ),
-    _query(
+    query_parameter(
         "sortOrder",
         "`desc`: newest first. `asc`: oldest first.",
         {"type": "string", "enum": ["desc", "asc"], "default": "desc"},
@@ -133,5 +134,6 @@ HEADERS: Final[dict[str, Part]] = {
     ),
     "Retry-After": _header("Seconds to wait before the next attempt.", 1, "integer"),
     "Location": _header("The path of the new order.", f"/api/1.03/order/{examples.trx()}"),
+    "Content-Disposition": _header("The name of the file. Only with CSV.", 'attachment; filename="….csv"'),
     "WWW-Authenticate": _header("How to authenticate.", 'Bearer error="invalid_token"'),
 }

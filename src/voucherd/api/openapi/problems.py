@@ -6,13 +6,14 @@ way are repeated here, and a test compares them with what the service says.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from voucherd.api import errors, requests
-from voucherd.api.errors import CODES, REFUSALS, HttpError, Op
+from voucherd.api import accounts, errors, parts, requests
+from voucherd.api.errors import CODES, REFUSALS, AccountNotFound, HttpError, Op
 from voucherd.api.http import PROBLEM, Request
 from voucherd.api.openapi import examples
 from voucherd.ids import Identifiers, State
@@ -65,6 +66,7 @@ _WHEN: Final[dict[type[Refusal], str]] = {
     OffersNotAvailable: "A product is unknown, withdrawn, or has too little stock and can't be delivered later.",
     OutOfStock: "A product has too little stock and can't be delivered later.",
     InsufficientBalance: "The balance in the payment currency does not cover the order.",
+    AccountNotFound: "Your company never had money in this currency and state.",
 }
 
 
@@ -104,6 +106,16 @@ def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
     return sorted(told, key=lambda problem: problem.status)
 
 
+_IDS: Final = Identifiers(bytes(32))
+_BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
+    Op.FIND_ALL: (b"limit=1000", lambda request: requests.find_all(request, _IDS)),
+    Op.LINES: (b"limit=5000", parts.read_lines),
+    Op.ACCOUNTS: (b"currency=euro", accounts.read_currency),
+    Op.STATEMENT: (b"kind=purchase", lambda request: accounts.read_statement(request, _IDS)),
+}
+"""A query that each list refuses, and what reads it."""
+
+
 def _bad_input(op: Op) -> list[Problem]:
     """A field that breaks a rule: one example for each operation that takes fields."""
     if op is Op.CREATE:
@@ -111,11 +123,9 @@ def _bad_input(op: Op) -> list[Problem]:
         return [
             _caught(lambda: requests.create(_request(body), 1, State.LIVE), "A field is missing or wrong.")
         ]
-    if op is Op.FIND_ALL:
-        ids = Identifiers(bytes(32))
-        return [
-            _caught(lambda: requests.find_all(_request(query=b"limit=1000"), ids), "A parameter is wrong.")
-        ]
+    if op in _BAD_QUERIES:
+        query, read = _BAD_QUERIES[op]
+        return [_caught(lambda: read(_request(query=query)), "A parameter is wrong.")]
     if op in (Op.CONFIRM, Op.RESOLVE):
         asked = _request(headers={requests.SANDBOX_HEADER: b"finished"})
         return [

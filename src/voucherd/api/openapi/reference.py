@@ -33,6 +33,11 @@ OBJECTS: Final = (
     ("offer", "Offer", ("Offer",)),
     ("page", "Page of orders", ("ExtendedOrderPage", "ShortOrderPage")),
     ("page-metadata", "Page metadata", ("PageMetadata",)),
+    ("line-page", "Page of lines", ("LinePage",)),
+    ("account", "Account", ("Account",)),
+    ("account-entry", "Account entry", ("AccountEntry",)),
+    ("account-entry-page", "Page of account entries", ("AccountEntryPage",)),
+    ("walk-metadata", "Walk metadata", ("WalkMetadata",)),
     ("problem", "Problem", ("Problem",)),
 )
 """The schemas, in the order in which they are best read; two that differ only in what they nest are one object."""

@@ -11,7 +11,14 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from voucherd.api.openapi.fields import FIELDS
 from voucherd.api.requests import CreateBody, CreateItem
 from voucherd.api.wire.numbers import Number
-from voucherd.api.wire.shapes import ExtendedOrderPage, ProductDescription, ShortOrderPage
+from voucherd.api.wire.shapes import (
+    Account,
+    AccountEntryPage,
+    ExtendedOrderPage,
+    LinePage,
+    ProductDescription,
+    ShortOrderPage,
+)
 
 Schema = dict[str, Any]
 
@@ -40,7 +47,8 @@ def schemas() -> dict[str, Schema]:
     item = _documentable(CreateItem, {})
     body = _documentable(CreateBody, {list[CreateItem]: list[item]})  # type: ignore[valid-type]
     _, made = msgspec.json.schema_components(
-        [body, ExtendedOrderPage, ShortOrderPage, ProductDescription], ref_template=REF + "{name}"
+        [body, ExtendedOrderPage, ShortOrderPage, ProductDescription, Account, AccountEntryPage, LinePage],
+        ref_template=REF + "{name}",
     )
     for name, schema in made.items():
         schema["description"] = _without_citations(schema["description"])

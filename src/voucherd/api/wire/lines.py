@@ -22,7 +22,7 @@ _NULL: Final = b"null"
 
 def short_lines(view: View, piece: Piece) -> bytes:
     """Lines of versions 1.00 and Next."""
-    if not piece.delivered:
+    if not piece.delivered or not view.show_codes:
         return _bare_lines(view, piece)
     assert piece.codes is not None
     tags = view.ids.tags(view.order.id, piece.lines)
@@ -50,7 +50,7 @@ def extended_lines(view: View, piece: Piece) -> bytes:
     owner, number, first_id = b"%d" % order.company_id, b"%d" % order.id, line_id(order.id, piece.line_from)
     product = describe(view, item)
     tags = view.ids.tags(order.id, piece.lines)
-    if not piece.delivered:
+    if not piece.delivered or not view.show_codes:
         status = b'"%b"' % piece.status.encode()
         return b",".join(
             [
@@ -132,7 +132,7 @@ def _line_frame(view: View, piece: Piece) -> bytes:
         order.state,
         order.payment_currency,
         lot_id,
-        piece.delivered,
+        piece.delivered and view.show_codes,
         view.expose_costs,
     )
     return view.templates.get(key, lambda: _make_line_frame(view, piece, lot_id))
@@ -141,7 +141,7 @@ def _line_frame(view: View, piece: Piece) -> bytes:
 def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
     order, unit, version = view.order, piece.item.unit, piece.item.version
     own, paid = unit.price_currency, order.payment_currency
-    code = HOLE if piece.delivered else None
+    code = HOLE if piece.delivered and view.show_codes else None
     return template(
         ExtendedLine(
             tag=HOLE,

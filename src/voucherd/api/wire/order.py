@@ -58,7 +58,7 @@ async def stream(shape: Shape, view: View, read_codes: ReadCodes) -> AsyncIterat
         yield before + start
         before = b"["
         for piece in _small_pieces(view, item):
-            yield before + shape.lines(view, await _opened(piece, read_codes))
+            yield before + shape.lines(view, await opened(view, piece, read_codes))
             before = b","
         yield b"]" + end
         before = b","
@@ -71,9 +71,9 @@ def _small_pieces(view: View, item: Item) -> Iterator[Piece]:
             yield replace(piece, line_from=start, line_to=min(start + INLINE_LINES_MAX, piece.line_to))
 
 
-async def _opened(piece: Piece, read_codes: ReadCodes) -> Piece:
+async def opened(view: View, piece: Piece, read_codes: ReadCodes) -> Piece:
     """The piece with its codes, which a large order reads only now."""
-    if not piece.delivered or piece.codes is not None:
+    if not piece.delivered or not view.show_codes or piece.codes is not None:
         return piece
     assert piece.outcome is not None
     assert piece.outcome.lot_id is not None

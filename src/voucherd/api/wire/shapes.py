@@ -204,3 +204,49 @@ class ExtendedOrderPage(Struct):
 
     data: list[ExtendedOrder]
     metadata: PageMetadata
+
+
+class Account(Struct):
+    """A balance in one currency."""
+
+    currency: str
+    state: str
+    totalAmount: Number
+    heldAmount: Number
+    availableAmount: Number
+
+
+class AccountEntry(Struct):
+    """One movement of an account."""
+
+    seq: int
+    dateCreated: str
+    kind: str
+    amount: Number
+    holdAmount: Number
+    balanceAfter: Number
+    heldAfter: Number
+    currency: str
+    trx: str | None
+    reference: str | None
+
+
+class WalkMetadata(Struct):
+    """Where a walk by cursor stands."""
+
+    pageSize: int
+    nextCursor: str | None
+
+
+class LinePage(Struct):
+    """A page of an order's lines."""
+
+    data: list[ExtendedLine]
+    metadata: WalkMetadata
+
+
+class AccountEntryPage(Struct):
+    """A page of an account's statement."""
+
+    data: list[AccountEntry]
+    metadata: WalkMetadata

@@ -27,6 +27,8 @@ class View(Struct, frozen=True):
     expose_costs: bool
     bare_lines: bool
     """Confirm and Resolve: an unfinished line carries only its tag and status (OP-05)."""
+    show_codes: bool = True
+    """Whether the key may see codes (OP-59)."""
 
     @property
     def order(self) -> Order:

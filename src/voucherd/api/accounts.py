@@ -1,0 +1,118 @@
+"""What an integrator asks about money: the balances, and how each came to be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.api import query
+from voucherd.api.errors import AccountNotFound
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import JSON, Request, Response
+from voucherd.api.wire import accounts as wire
+from voucherd.api.wire import csv
+from voucherd.api.wire.shapes import AccountEntryPage, WalkMetadata
+from voucherd.api.wire.templates import encode
+from voucherd.ids import Identifiers
+from voucherd.money import DIGITS
+from voucherd.orders.refusals import BadInput
+from voucherd.wallet.ledger import Kind
+from voucherd.wallet.statement import Account, Filters
+
+KINDS: Final = {kind.word: kind for kind in Kind}
+FORMATS: Final = ("json", "csv")
+_KIND_RULE: Final = f"must be {', '.join([*KINDS][:-1])} or {[*KINDS][-1]}"
+
+
+class Asked(Struct, frozen=True):
+    """What a statement is to show."""
+
+    filters: Filters
+    size: int
+    after: int | None
+    as_csv: bool
+
+
+async def accounts(service: Service, call: Call) -> Response:
+    """The company's balances in the key's state."""
+    currency = read_currency(call.request)
+    found = await service.statements.balances(call.caller.company_id, call.caller.state)
+    shown = [wire.account(one) for one in found if currency in (None, one.currency)]
+    return Response(200, encode(shown), JSON)
+
+
+async def statement(service: Service, call: Call) -> Response:
+    """An account's movements: a page of them, or all of them as a file."""
+    asked = read_statement(call.request, service.ids)
+    account = await _account(service, call)
+    if asked.as_csv:
+        name = f"account-{account.currency}-{call.caller.state.word}.csv"
+        return Response(200, _file(service, account, asked.filters), csv.CSV, csv.headers(name))
+    part = await service.statements.page(account, asked.filters, after=asked.after, size=asked.size)
+    page = AccountEntryPage(
+        wire.entries(part.lines, account.currency, service.ids),
+        WalkMetadata(asked.size, None if part.after is None else query.write_place(part.after)),
+    )
+    return Response(200, encode(page), JSON)
+
+
+async def _account(service: Service, call: Call) -> Account:
+    """The account in the path. A currency that does not exist has none either."""
+    code = call.parameter.upper() if call.parameter.isascii() else ""
+    found = None
+    if code in DIGITS:
+        found = await service.statements.account(call.caller.company_id, code, call.caller.state)
+    if found is None:
+        raise AccountNotFound
+    return found
+
+
+async def _file(service: Service, account: Account, filters: Filters) -> AsyncIterator[bytes]:
+    yield wire.HEAD.encode()
+    async for lines in service.statements.whole(account, filters):
+        yield wire.rows(lines, account.currency, service.ids)
+
+
+def read_currency(request: Request) -> str | None:
+    """The one currency that is asked for, if only one is."""
+    text = query.one(query.read(request), "currency")
+    return None if text is None else query.currency("currency", text)
+
+
+def read_statement(request: Request, ids: Identifiers) -> Asked:
+    """What a statement request asks for."""
+    given = query.read(request)
+    if "page" in given:
+        raise BadInput("page", "is not offered here, use cursor")
+    as_csv = _as_csv(request, given)
+    trx = query.one(given, "trx")
+    cursor = query.one(given, "cursor")
+    filters = Filters(
+        date_from=query.moment(given, "dateFrom"),
+        date_to=query.moment(given, "dateTo"),
+        kinds=frozenset(_kind(word) for word in given.get("kind", ())),
+        order_id=None if trx is None else ids.order_id(trx) or 0,
+        oldest_first=query.choice(given, "sortOrder", ("asc", "desc")) == "asc",
+    )
+    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
+    return Asked(filters, size, query.read_place(cursor) if cursor else None, as_csv)
+
+
+def _as_csv(request: Request, given: query.Given) -> bool:
+    """A file has no pages: it is all that the filters let through."""
+    chosen = query.choice(given, "format", FORMATS)
+    if chosen != "csv" and (chosen or b"text/csv" not in request.headers.get(b"accept", b"").lower()):
+        return False
+    for name in ("cursor", "limit"):
+        if name in given:
+            raise BadInput(name, "can not be combined with CSV, which has no pages")
+    return True
+
+
+def _kind(word: str) -> Kind:
+    kind = KINDS.get(word.lower())
+    if kind is None:
+        raise BadInput("kind", _KIND_RULE)
+    return kind

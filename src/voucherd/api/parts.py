@@ -1,0 +1,50 @@
+"""What an integrator asks of a large order: its lines in pages, and its codes as a file."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.api import query
+from voucherd.api.handlers import Call, Service, view_of
+from voucherd.api.http import JSON, Request, Response
+from voucherd.api.wire import csv
+from voucherd.api.wire.parts import codes_file, lines_page
+from voucherd.api.wire.shapes import WalkMetadata
+
+LINES_PAGE: Final = 100
+LINES_PAGE_MAX: Final = 1_000
+
+
+async def lines(service: Service, call: Call) -> Response:
+    """A page of the order's lines, in the shape of Find in version 1.03."""
+    start, size = read_lines(call.request)
+    order_id = service.ids.order_id(call.parameter)
+    answer = await service.desk.find(order_id, call.caller.company_id, call.caller.state)
+    stop = min(start + size, answer.order.lines)
+    metadata = WalkMetadata(size, query.write_place(stop) if stop < answer.order.lines else None)
+    view = view_of(service, call, answer, bare=False)
+    return Response(200, lines_page(view, start, stop, metadata, service.desk.codes_of), JSON)
+
+
+async def codes(service: Service, call: Call) -> Response:
+    """The codes of the order's finished lines as a file."""
+    order_id = service.ids.order_id(call.parameter)
+    answer = await service.desk.find(order_id, call.caller.company_id, call.caller.state)
+    order = answer.order
+    view = view_of(service, call, answer, bare=False)
+
+    async def note() -> None:
+        if not order.downloaded:
+            await service.desk.note_download(order)
+
+    # Noted when the first code leaves, so HEAD, and a file without codes, note nothing.
+    body = codes_file(view, service.desk.codes_of, note)
+    return Response(200, body, csv.CSV, csv.headers(f"codes-{call.parameter}.csv"))
+
+
+def read_lines(request: Request) -> tuple[int, int]:
+    """The first line and the size of the page that is asked for."""
+    given = query.read(request)
+    cursor = query.one(given, "cursor")
+    size = query.whole(given, "limit", LINES_PAGE, LINES_PAGE_MAX)
+    return query.read_place(cursor) if cursor else 0, size

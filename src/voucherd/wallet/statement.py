@@ -1,0 +1,237 @@
+"""Statements: a wallet's movements, page by page, at a cost that does not depend on how many there are.
+
+Movements are numbered without a gap and never change, so a page is an unbroken part of the chain wherever a reader goes
+on, and everything up to a number that was once seen is a snapshot for good: no transaction needs to stay open for it.
+A wallet's times rise with its numbers, because an entry takes its time when the wallet is locked; so the ends of a
+period are found by halving, with the key alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Pool
+from voucherd.ids import State
+from voucherd.wallet.ledger import Kind
+from voucherd.wallet.store import Balance, balances
+
+FILE_PAGE: Final = 500
+"""Movements that are in memory at once while a whole statement is written."""
+
+SCAN_MAX: Final = 50_000
+"""Movements that one page looks at for those of a kind. The page is short then, and the next goes on behind it."""
+
+INDEXED: Final = frozenset({Kind.TOP_UP, Kind.REFUND, Kind.CORRECTION})
+"""The kinds that are few among the others, and have an index."""
+
+_COLUMNS: Final = (
+    "seq, at, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor, order_id, reference"
+)
+_KINDS: Final = {int(kind): kind for kind in Kind}
+
+
+class StatementLine(Struct, frozen=True):
+    """One movement of a statement."""
+
+    seq: int
+    at: datetime
+    kind: Kind
+    amount_minor: int
+    hold_minor: int
+    balance_after_minor: int
+    held_after_minor: int
+    order_id: int | None
+    reference: str | None
+
+
+class Filters(Struct, frozen=True):
+    """Which movements are asked for, and from which end."""
+
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+    kinds: frozenset[Kind] = frozenset()
+    order_id: int | None = None
+    oldest_first: bool = False
+
+
+class Account(Struct, frozen=True):
+    """A wallet by its id, and the number of its last movement."""
+
+    wallet_id: int
+    currency: str
+    last_seq: int
+
+
+class Part(Struct, frozen=True):
+    """A page of movements, and the number to go on behind; None at the end."""
+
+    lines: list[StatementLine]
+    after: int | None
+
+
+class _Span(Struct, frozen=True):
+    """The numbers from `low` up to, not including, `high`."""
+
+    low: int
+    high: int
+
+
+class Statements:
+    """Reads balances and statements; a connection is held for one page at a time."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def balances(self, company_id: int, state: State) -> list[Balance]:
+        """The company's balances."""
+        async with self._pool.acquire() as conn:
+            return await balances(conn, company_id, state)
+
+    async def account(self, company_id: int, currency: str, state: State) -> Account | None:
+        """The company's account, as far as it has come by now."""
+        async with self._pool.acquire() as conn:
+            return await find(conn, company_id, currency, state)
+
+    async def page(self, account: Account, filters: Filters, *, after: int | None, size: int) -> Part:
+        """One page."""
+        async with self._pool.acquire() as conn:
+            return await page(conn, account, filters, after=after, size=size)
+
+    async def whole(self, account: Account, filters: Filters) -> AsyncIterator[list[StatementLine]]:
+        """All movements up to the account's last, a handful at a time, as fast as the reader takes them."""
+        after: int | None = None
+        while True:
+            part = await self.page(account, filters, after=after, size=FILE_PAGE)
+            yield part.lines
+            if part.after is None:
+                return
+            after = part.after
+
+
+async def find(conn: Connection, company_id: int, currency: str, state: State) -> Account | None:
+    """The company's account in this currency and state."""
+    row = await conn.fetchrow(
+        "SELECT id, currency, seq FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3",
+        company_id,
+        currency,
+        int(state),
+    )
+    return None if row is None else Account(*row)
+
+
+async def page(conn: Connection, account: Account, filters: Filters, *, after: int | None, size: int) -> Part:
+    """The next movements behind `after`, newest first unless the filters say otherwise."""
+    span = await _span(conn, account, filters, after)
+    scanned = span
+    if filters.order_id is not None:
+        rows = await _of_order(conn, account, filters, span, size + 1)
+    elif filters.kinds and filters.kinds <= INDEXED:
+        rows = await _of_indexed_kinds(conn, account, filters, span, size + 1)
+    else:
+        if filters.kinds:
+            scanned = _shortened(span, oldest_first=filters.oldest_first)
+        rows = await _in_order(conn, account, filters, scanned, size + 1)
+    lines = [StatementLine(row[0], row[1], _KINDS[row[2]], *row[3:]) for row in rows]
+    if len(lines) > size:
+        return Part(lines[:size], lines[size - 1].seq)
+    if scanned == span:
+        return Part(lines, None)
+    return Part(lines, scanned.high - 1 if filters.oldest_first else scanned.low)
+
+
+async def _span(conn: Connection, account: Account, filters: Filters, after: int | None) -> _Span:
+    """The numbers that are still to be looked at."""
+    low, high = 1, account.last_seq + 1
+    if filters.date_from is not None:
+        low = await _first(conn, account, ">=", filters.date_from)
+    if filters.date_to is not None:
+        high = await _first(conn, account, ">", filters.date_to)
+    if after is not None and filters.oldest_first:
+        low = max(low, after + 1)
+    elif after is not None:
+        high = min(high, after)
+    return _Span(low, max(low, high))
+
+
+def _shortened(span: _Span, *, oldest_first: bool) -> _Span:
+    """What one page may look at of it."""
+    if oldest_first:
+        return _Span(span.low, min(span.high, span.low + SCAN_MAX))
+    return _Span(max(span.low, span.high - SCAN_MAX), span.high)
+
+
+async def _first(conn: Connection, account: Account, beyond: str, moment: datetime) -> int:
+    """The number of the first movement beyond this moment; one more than the last if there is none."""
+    return int(
+        await conn.fetchval(
+            f"""
+            WITH RECURSIVE halving (low, high) AS (
+                SELECT 0::bigint, $2::bigint + 1
+                UNION ALL
+                SELECT CASE WHEN e.at {beyond} $3 THEN h.low ELSE h.middle END,
+                       CASE WHEN e.at {beyond} $3 THEN h.middle ELSE h.high END
+                FROM (SELECT low, high, (low + high) / 2 AS middle FROM halving WHERE high - low > 1) h
+                JOIN entry e ON e.wallet_id = $1 AND e.seq = h.middle)
+            SELECT high FROM halving WHERE high - low <= 1
+            """,  # noqa: S608 - One of two comparisons of ours.
+            account.wallet_id,
+            account.last_seq,
+            moment,
+        )
+    )
+
+
+async def _in_order(
+    conn: Connection, account: Account, filters: Filters, span: _Span, limit: int
+) -> Sequence[Any]:
+    """Along the key; a kind without an index is picked out on the way."""
+    kinds = _numbers(filters.kinds)
+    return await conn.fetch(
+        f"SELECT {_COLUMNS} FROM entry WHERE wallet_id = $1 AND seq >= $2 AND seq < $3"  # noqa: S608 - Constants.
+        f"{' AND kind = ANY($5::smallint[])' if kinds else ''} ORDER BY seq {_direction(filters)} LIMIT $4",
+        *(account.wallet_id, span.low, span.high, limit),
+        *([kinds] if kinds else []),
+    )
+
+
+async def _of_indexed_kinds(
+    conn: Connection, account: Account, filters: Filters, span: _Span, limit: int
+) -> Sequence[Any]:
+    """The few first of each kind, then the few first of those."""
+    order = f"ORDER BY seq {_direction(filters)} LIMIT $4"
+    return await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM unnest($5::smallint[]) AS wanted (kind_wanted) CROSS JOIN LATERAL (
+            SELECT {_COLUMNS} FROM entry
+            WHERE wallet_id = $1 AND kind = kind_wanted AND kind IN (1, 3, 6) AND seq >= $2 AND seq < $3 {order}) e
+        {order}
+        """,  # noqa: S608 - Constants of ours.
+        *(account.wallet_id, span.low, span.high, limit, _numbers(filters.kinds)),
+    )
+
+
+async def _of_order(
+    conn: Connection, account: Account, filters: Filters, span: _Span, limit: int
+) -> Sequence[Any]:
+    """The movements of one order are a handful: all of them are found first, so that no plan walks the wallet."""
+    return await conn.fetch(
+        f"""
+        WITH own AS MATERIALIZED (SELECT wallet_id, {_COLUMNS} FROM entry WHERE order_id = $5)
+        SELECT {_COLUMNS} FROM own
+        WHERE wallet_id = $1 AND seq >= $2 AND seq < $3 AND ($6::smallint[] = '{{}}' OR kind = ANY($6))
+        ORDER BY seq {_direction(filters)} LIMIT $4
+        """,  # noqa: S608 - Constants of ours.
+        *(account.wallet_id, span.low, span.high, limit, filters.order_id, _numbers(filters.kinds)),
+    )
+
+
+def _direction(filters: Filters) -> str:
+    return "ASC" if filters.oldest_first else "DESC"
+
+
+def _numbers(kinds: frozenset[Kind]) -> list[int]:
+    return sorted(int(kind) for kind in kinds)
