@@ -517,6 +517,34 @@ ALTER TABLE product_version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE sandbox_purchase (
+    supplier text NOT NULL,
+    reference text NOT NULL,
+    outcome text NOT NULL,
+    sku text NOT NULL,
+    count integer NOT NULL,
+    price_minor bigint NOT NULL,
+    price_currency text NOT NULL,
+    bought_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    cancelled boolean DEFAULT false NOT NULL,
+    CONSTRAINT sandbox_purchase_count_check CHECK (((count >= 1) AND (count <= 10000))),
+    CONSTRAINT sandbox_purchase_due_check CHECK ((due_at >= bought_at)),
+    CONSTRAINT sandbox_purchase_outcome_check CHECK (((length(outcome) >= 1) AND (length(outcome) <= 40))),
+    CONSTRAINT sandbox_purchase_price_currency_check CHECK ((price_currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT sandbox_purchase_price_minor_check CHECK ((price_minor > 0)),
+    CONSTRAINT sandbox_purchase_reference_check CHECK (((length(reference) >= 1) AND (length(reference) <= 200))),
+    CONSTRAINT sandbox_purchase_sku_check CHECK (((length(sku) >= 1) AND (length(sku) <= 200))),
+    CONSTRAINT sandbox_purchase_supplier_check CHECK (((length(supplier) >= 1) AND (length(supplier) <= 100)))
+);
+
+CREATE SEQUENCE sandbox_purchase_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
 CREATE TABLE schema_migration (
     version integer NOT NULL,
     name text NOT NULL,
@@ -629,6 +657,9 @@ ALTER TABLE ONLY product_version
 
 ALTER TABLE ONLY product_version
     ADD CONSTRAINT product_version_product_id_id_key UNIQUE (product_id, id);
+
+ALTER TABLE ONLY sandbox_purchase
+    ADD CONSTRAINT sandbox_purchase_pkey PRIMARY KEY (supplier, reference);
 
 ALTER TABLE ONLY schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (version);

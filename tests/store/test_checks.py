@@ -58,6 +58,10 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "state": "0", "product_id": "1", "face_minor": "1000", "company_id": "1", "order_id": "2", "line_from": "0",
         "line_to": "1", "not_before": "now()", "deadline_at": "now()",
     },
+    "sandbox_purchase": {
+        "supplier": "'play'", "reference": "'r'", "outcome": "'finished'", "sku": "'play-10'", "count": "1",
+        "price_minor": "900", "price_currency": "'EUR'", "bought_at": "now()", "due_at": "now()",
+    },
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
 }  # fmt: skip
 
@@ -209,6 +213,14 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("event_state_check", {"state": "2", "order_id": "NULL"}),
     ("event_same_state", {"state": "1"}),
     ("event_same_state", {"state": "NULL"}),
+    ("sandbox_purchase_supplier_check", {"supplier": "''"}),
+    ("sandbox_purchase_reference_check", {"reference": "''"}),
+    ("sandbox_purchase_outcome_check", {"outcome": "''"}),
+    ("sandbox_purchase_sku_check", {"sku": "''"}),
+    ("sandbox_purchase_count_check", {"count": "0"}),
+    ("sandbox_purchase_price_minor_check", {"price_minor": "0"}),
+    ("sandbox_purchase_price_currency_check", {"price_currency": "'eur'"}),
+    ("sandbox_purchase_due_check", {"due_at": "now() - interval '1 second'"}),
 ]
 
 # A state that is neither live nor sandbox is no id's lowest bit either, and that check speaks first.

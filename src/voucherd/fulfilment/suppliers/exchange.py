@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import ssl
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
@@ -49,6 +51,12 @@ class Lost(Struct, frozen=True):
 Result: TypeAlias = Reply | NotSent | Lost
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whose certificates are believed; read once, because it takes longer than a call."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class _TooMuch(Exception):
     """The answer is not one that we read; the text says why."""
 
@@ -59,6 +67,7 @@ class Exchange:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._transport = httpx.AsyncHTTPTransport(
+            verify=_trusted(),
             trust_env=False,
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=KEEP_ALIVE_S),
         )

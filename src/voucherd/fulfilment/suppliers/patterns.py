@@ -62,6 +62,8 @@ def _check(text: str) -> None:
             if open_groups:
                 open_groups[-1] = True
         if kind in ("exact", "varying"):
+            if before not in ("class", "escape", "plain", "close"):
+                raise ValueError(f"has a repeat of nothing before character {at + 1}")
             _check_repeat(found[0], after_group=before == "close", group_varies=closed_varies)
         before = kind
     if choices > CHOICES_MAX:

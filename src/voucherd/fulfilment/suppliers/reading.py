@@ -57,7 +57,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(text: str) -> Decimal:
     if len(text) > NUMBER_CHARS_MAX:
         raise Garbled("the answer has a number that is too long")
-    return Decimal(text)
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise Garbled("the answer has a number that is too large") from None
 
 
 def _whole(text: str) -> int:
@@ -96,7 +99,12 @@ def stock(value: object) -> int:
         return int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < NUMBER_CHARS_MAX:
         value = int(value)
-    if isinstance(value, Decimal) and value == value.to_integral_value():
+    # Not every whole number may be written out: that of 1e999999 would take minutes.
+    if (
+        isinstance(value, Decimal)
+        and value.adjusted() < NUMBER_CHARS_MAX
+        and value == value.to_integral_value()
+    ):
         value = int(value)
     if not isinstance(value, int) or value < 0:
         raise Garbled("the stock is not a number")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from voucherd.db import Pool
-from voucherd.fulfilment.suppliers import description
+from voucherd.fulfilment.suppliers import description, sandbox, voucherd
 from voucherd.fulfilment.suppliers.http import HttpSupplier
 from voucherd.fulfilment.suppliers.protocol import Supplier
+from voucherd.fulfilment.suppliers.sandbox import SandboxSupplier
+from voucherd.fulfilment.suppliers.voucherd import VoucherdSupplier
 from voucherd.ids import State
 
-KINDS: Final = ("http",)
-"""The kinds that an operator can add."""
+KINDS: Final = ("voucherd", "http", "sandbox")
+"""The kinds that an operator can add. Our own stock needs no row (`shelf.ShelfSupplier`)."""
 CONFIG_BYTES_MAX: Final = 65_536
 
 
@@ -45,10 +48,23 @@ def check_config(kind: str, config: dict[str, Any]) -> None:
         raise ValueError("config: has a value that JSON does not have") from None
     if size > CONFIG_BYTES_MAX:
         raise ValueError(f"config: must be at most {CONFIG_BYTES_MAX} bytes")
-    description.read(config)
+    _CHECKS[kind](config)
+
+
+_CHECKS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
+    "voucherd": voucherd.read_config,
+    "http": description.read,
+    "sandbox": sandbox.read_config,
+}
 
 
 def open_supplier(spec: Spec, pool: Pool) -> Supplier:
     """The adapter of a supplier; a ValueError of one line if its config or secret can't be used."""
     check_config(spec.kind, spec.config)
-    return HttpSupplier(spec.config, spec.secret, spec.timeout_s)
+    if spec.kind == "voucherd":
+        return VoucherdSupplier(spec.config, spec.secret, spec.state, spec.timeout_s)
+    if spec.kind == "http":
+        return HttpSupplier(spec.config, spec.secret, spec.timeout_s)
+    if spec.state is not State.SANDBOX:
+        raise ValueError("kind: a sandbox supplier is for sandbox orders only")
+    return SandboxSupplier(spec.name, spec.config, pool, spec.timeout_s)

@@ -1,0 +1,297 @@
+"""Another service that speaks this contract (sections 2 to 8), as a supplier.
+
+Create charges nothing, so everything that goes wrong before Confirm or Resolve is a refusal. From there on only an
+answer that is surely a no is one; the rest is looked up by our reference. An order that a look-up finds unconfirmed is
+cancelled: a Confirm of ours that is still on its way then finds no order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote as quoted
+
+import msgspec
+from msgspec import Struct
+
+from voucherd.fulfilment.suppliers import orderbook, reading
+from voucherd.fulfilment.suppliers.description import explained
+from voucherd.fulfilment.suppliers.exchange import Exchange, NotSent, Reply, Result, check_secret, check_url
+from voucherd.fulfilment.suppliers.orderbook import OrderSeen
+from voucherd.fulfilment.suppliers.protocol import (
+    BULK_MAX,
+    Answer,
+    Finding,
+    NotFound,
+    Quote,
+    QuoteFailed,
+    Refused,
+    Sku,
+    Unclear,
+    Wanted,
+    Why,
+)
+from voucherd.fulfilment.suppliers.reading import Garbled
+from voucherd.ids import State
+from voucherd.money import DIGITS
+
+QUOTES_AT_ONCE_MAX: Final = 8
+FIND_MAX: Final = 10
+CREATE_SHARE: Final = 0.5
+"""The part of a purchase's time that Create may take; the rest is for Confirm or Resolve."""
+_KEY_PREFIXES: Final = {State.LIVE: "vk_live_", State.SANDBOX: "vk_test_"}
+_SURELY_NO: Final = frozenset({401, 402, 403, 404, 422, 429})
+"""What a Confirm or Resolve is refused with before anything is paid (section 7, OP-24, OP-27)."""
+_encode: Final = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the operator says of another voucherd."""
+
+    url: str
+    currency: str
+    resolve_upto: int = 0
+    """Purchases of so many codes or fewer are resolved (now or never); larger ones are confirmed."""
+    bulk_max: int = 500
+    sandbox_outcome: str = ""
+    """For tests of the operator: what becomes of each purchase in the sandbox (OP-49)."""
+    plain_http: bool = False
+
+
+def read_config(config: dict[str, Any]) -> Config:
+    """The config; a ValueError of one line that names the key."""
+    try:
+        found = msgspec.convert(config, Config)
+    except msgspec.ValidationError as error:
+        raise ValueError(explained(str(error))) from None
+    check_url("url", found.url, plain_http=found.plain_http)
+    if found.currency not in DIGITS:
+        raise ValueError("currency: must be an ISO 4217 code in capitals")
+    if not 1 <= found.bulk_max <= BULK_MAX:
+        raise ValueError(f"bulk_max: must be between 1 and {BULK_MAX}")
+    if not 0 <= found.resolve_upto <= BULK_MAX:
+        raise ValueError(f"resolve_upto: must be between 0 and {BULK_MAX}")
+    if not found.sandbox_outcome.isascii() or not found.sandbox_outcome.isprintable():
+        raise ValueError("sandbox_outcome: must be printable ASCII")
+    return found
+
+
+class VoucherdSupplier:
+    """Buys with Create and Confirm or Resolve, looks up with Find all."""
+
+    looks_up = True
+
+    def __init__(self, config: dict[str, Any], secret: str | None, state: State, timeout_s: float) -> None:
+        self._config = read_config(config)
+        self._secret = check_secret(secret)
+        self._state = state
+        other = _KEY_PREFIXES[State.SANDBOX if state is State.LIVE else State.LIVE]
+        if self._secret.startswith(other):
+            raise ValueError(f"secret: a {other}… key is not for a {state.word} supplier")
+        if self._config.sandbox_outcome and state is State.LIVE:
+            raise ValueError("sandbox_outcome: is for sandbox suppliers only")
+        self._url = self._config.url.rstrip("/")
+        self._exchange = Exchange(timeout_s)
+        self._timeout_s = timeout_s
+        self._variable: set[str] = set()
+        """Products of which the other side wants to hear the face value."""
+
+    @property
+    def bulk_max(self) -> int:
+        """The operator's choice."""
+        return self._config.bulk_max
+
+    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+        """A price check is an order of one that is cancelled at once; it costs nothing."""
+        ends_at = self._exchange.deadline()
+        found: list[Quote] = []
+        for at in range(0, len(skus), QUOTES_AT_ONCE_MAX):
+            some = skus[at : at + QUOTES_AT_ONCE_MAX]
+            found += [
+                q for q in await asyncio.gather(*(self._quote(sku, ends_at) for sku in some)) if q is not None
+            ]
+        return found
+
+    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+        """Create, look at the price, then Confirm or Resolve."""
+        ends_at = self._exchange.deadline()
+        created = await self._create(
+            wanted, wanted.count, reference, ends_at - self._timeout_s * (1 - CREATE_SHARE)
+        )
+        if not isinstance(created, OrderSeen):
+            return created
+        refusal = self._refusal(created, wanted)
+        if refusal is None:
+            operation = "resolve" if wanted.count <= self._config.resolve_upto else "confirm"
+            result = await self._finalise(operation, created.trx, reference, ends_at)
+            answer = self._finalised(result, wanted)
+            if not isinstance(answer, Refused) or (isinstance(result, Reply) and result.status == 200):
+                return answer
+            refusal = answer
+        # Nothing was bought; an order that is left behind would only puzzle people.
+        await self._change("cancel", created.trx, ends_at)
+        return refusal
+
+    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+        """What became of the order with our reference; one that is not confirmed never will be."""
+        ends_at = self._exchange.deadline()
+        found = await self._find(reference, ends_at)
+        if isinstance(found, OrderSeen) and found.status == "created":
+            return await self._cancel(found, reference, wanted, ends_at)
+        return self._found(found, wanted)
+
+    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+        """Cancel the order, if it can still be."""
+        ends_at = self._exchange.deadline()
+        found = await self._find(reference, ends_at)
+        if isinstance(found, OrderSeen) and found.status in ("created", "pending"):
+            return await self._cancel(found, reference, wanted, ends_at)
+        return self._found(found, wanted)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._exchange.close()
+
+    # ── the steps ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _quote(self, sku: Sku, ends_at: float) -> Quote | None:
+        created = await self._create(sku, 1, None, ends_at)
+        if isinstance(created, Refused) and created.why is Why.OUT_OF_STOCK:
+            return None
+        if not isinstance(created, OrderSeen):
+            raise QuoteFailed(f"no price: {created.text}")
+        await self._change("cancel", created.trx, ends_at)
+        try:
+            if created.state not in (None, self._state.word) or not orderbook.has_face(created, sku.face):
+                return None
+            return Quote(sku.sku, sku.face, orderbook.price(created), orderbook.stock(created))
+        except Garbled as reason:
+            raise QuoteFailed(f"no price: {reason}") from None
+
+    async def _create(
+        self, sku: Sku | Wanted, count: int, reference: str | None, ends_at: float
+    ) -> OrderSeen | Refused | Unclear:
+        """A new order. Create charges nothing, so one that failed was surely no purchase."""
+        result: Result = NotSent("")
+        for attempt in range(2):
+            variable = sku.sku in self._variable
+            body = orderbook.create_body(
+                sku, self._config.currency, count, variable=variable, reference=reference
+            )
+            headers = {} if reference is None else {"idempotency-key": f"{reference}:create:{attempt}"}
+            result = await self._call("POST", "1.03/order", headers, _encode(body), ends_at)
+            if (
+                not isinstance(result, Reply)
+                or result.status != 400
+                or "faceValue" not in orderbook.text(result)
+            ):
+                break
+            # A variable product wants its face value, a fixed one must not be sent any (OP-10): try the other way.
+            self._variable ^= {sku.sku}
+        if not isinstance(result, Reply):
+            return Refused(Why.UNREACHABLE, f"create: {result.text}")
+        if result.status >= 500:
+            return Refused(Why.UNREACHABLE, f"create: HTTP {result.status}")
+        return (
+            orderbook.created(result)
+            if result.status in (200, 201)
+            else orderbook.refused(result, self._secret)
+        )
+
+    def _refusal(self, created: OrderSeen, wanted: Wanted) -> Refused | None:
+        """Why this order must not be paid."""
+        try:
+            price = orderbook.price(created)
+            if created.state not in (None, self._state.word):
+                return Refused(
+                    Why.REJECTED, f"the other side answers as {reading.reason(created.state or '')}"
+                )
+            if not orderbook.has_face(created, wanted.face):
+                return Refused(Why.REJECTED, "the other side's product has another face value")
+        except Garbled as reason:
+            return Refused(Why.REJECTED, str(reason))
+        if price.currency != wanted.price_max.currency or price.minor > wanted.price_max.minor:
+            return Refused(Why.PRICE, f"costs {price}")
+        return None
+
+    async def _finalise(self, operation: str, trx: str, reference: str, ends_at: float) -> Result:
+        headers = {"idempotency-key": f"{reference}:{operation}"}
+        if self._config.sandbox_outcome:
+            headers["x-sandbox-outcome"] = self._config.sandbox_outcome
+        # The versions with short lines: a tenth of the bytes, and all that we want to know.
+        version = "Next" if operation == "resolve" else "1.00"
+        return await self._call("PATCH", f"{version}/order/{operation}/{trx}", headers, None, ends_at)
+
+    def _finalised(self, result: Result, wanted: Wanted) -> Answer:
+        if isinstance(result, NotSent):
+            return Refused(Why.UNREACHABLE, result.text)
+        if not isinstance(result, Reply):
+            return Unclear(result.text)
+        if result.status in _SURELY_NO or (
+            # The order may have been confirmed by this very call, sent twice on its way.
+            result.status == 400 and "can not be confirmed" not in orderbook.text(result)
+        ):
+            return orderbook.refused(result, self._secret)
+        if result.status != 200:
+            return Unclear(f"HTTP {result.status}")
+        try:
+            found = orderbook.finding(orderbook.order(reading.tree(result.body)), wanted)
+        except Garbled as reason:
+            return Unclear(str(reason))
+        return Unclear("the order just paid is not found") if isinstance(found, NotFound) else found
+
+    async def _find(self, reference: str, ends_at: float) -> OrderSeen | NotFound | Unclear:
+        path = f"1.00/order?reference={quoted(reference, safe='')}&limit={FIND_MAX}"
+        result = await self._call("GET", path, {}, None, ends_at)
+        if not isinstance(result, Reply):
+            return Unclear(result.text)
+        if result.status != 200:
+            return Unclear(f"HTTP {result.status}")
+        try:
+            document = reading.tree(result.body)
+            data = document.get("data") if isinstance(document, dict) else None
+            if not isinstance(data, list):
+                raise Garbled("the answer is not a page of orders")
+            ours = [one for one in data if isinstance(one, dict) and one.get("reference") == reference]
+            if len(data) != len(ours) or len(ours) > 1:
+                raise Garbled("the page has orders of other references, or several of ours")
+            return orderbook.order(ours[0]) if ours else NotFound()
+        except Garbled as reason:
+            return Unclear(str(reason))
+
+    async def _cancel(self, order: OrderSeen, reference: str, wanted: Wanted, ends_at: float) -> Finding:
+        result = await self._change("cancel", order.trx, ends_at)
+        if not isinstance(result, Reply):
+            return Unclear(result.text)
+        if result.status == 204:
+            return Refused(Why.CANCELLED)
+        if result.status == 200:
+            try:
+                return orderbook.finding(orderbook.order(reading.tree(result.body)), wanted, Why.CANCELLED)
+            except Garbled as reason:
+                return Unclear(str(reason))
+        # It was finished, or deleted, between our look and our word.
+        return self._found(await self._find(reference, ends_at), wanted)
+
+    def _found(self, found: OrderSeen | NotFound | Unclear, wanted: Wanted) -> Finding:
+        if not isinstance(found, OrderSeen):
+            return found
+        try:
+            return orderbook.finding(found, wanted)
+        except Garbled as reason:
+            return Unclear(str(reason))
+
+    async def _change(self, operation: str, trx: str, ends_at: float) -> Result:
+        return await self._call("PATCH", f"1.03/order/{operation}/{trx}", {}, None, ends_at)
+
+    async def _call(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None, ends_at: float
+    ) -> Result:
+        headers = {
+            "authorization": f"Bearer {self._secret}",
+            "accept": "application/json, text/plain",
+        } | headers
+        if body is not None:
+            headers["content-type"] = "application/json"
+        return await self._exchange.call(ends_at, method, f"{self._url}/api/{path}", headers, body)
