@@ -284,7 +284,7 @@ async def _serve(wholesale: Wholesale, reader: asyncio.StreamReader, writer: asy
             response = await wholesale.answer(method, target.partition("?")[0], headers, body)
             writer.write(_head(response) + response.body[: len(response.body) // 2 if response.cut else None])
             await writer.drain()
-            if response.cut:
+            if response.cut or headers.get("connection", "").lower() == "close":
                 return
     except _Reset:
         linger = struct.pack("ii", 1, 0)  # Close sends a reset instead of a goodbye.

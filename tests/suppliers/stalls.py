@@ -1,0 +1,238 @@
+"""Every adapter with a supplier behind it, set up the same way: what the conformance tests walk along."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+import uvicorn
+from uvicorn.server import ServerState
+
+from tests.shop import Shop
+from tests.suppliers.crossing import Crossing, crossing
+from tests.suppliers.fake import FakeSupplier
+from tests.suppliers.warehouse import Warehouse
+from voucherd.api.protocol import ApiProtocol
+from voucherd.catalogue.texts import read_selling
+from voucherd.fulfilment.suppliers.protocol import Supplier, Wanted
+from voucherd.fulfilment.suppliers.registry import Spec, open_supplier
+from voucherd.fulfilment.suppliers.shelf import ShelfSupplier
+from voucherd.ids import State
+from voucherd.money import Money
+
+TIMEOUT_S = 1.0
+FACE = Money.parse("10.00", "EUR")
+STOCK = 20
+
+
+class Stall(ABC):
+    """One adapter, and the levers of the supplier behind it."""
+
+    sells_everything = False
+    paying = ""
+    """What the path of the call has in it that pays."""
+
+    def __init__(self, sku: str) -> None:
+        self.sku = sku
+        self.secret = f"stall-secret-{uuid4().hex}"
+        self.crossing: Crossing | None = None
+
+    @property
+    @abstractmethod
+    def supplier(self) -> Any:
+        """The adapter."""
+
+    @abstractmethod
+    async def ask(self, price: str) -> None:
+        """Ask this price from now on."""
+
+    @abstractmethod
+    async def hang(self) -> None:
+        """Answer nothing from now on."""
+
+    def wanted(self, count: int = 3, price_max: str = "9.00 EUR") -> Wanted:
+        """So many codes of a product that costs 9 euros."""
+        return Wanted(self.sku, FACE, count, Money.read(price_max))
+
+
+class FakeStall(Stall):
+    """The supplier for other people's tests."""
+
+    sells_everything = True
+
+    def __init__(self) -> None:
+        super().__init__("gift")
+        self.supplier_ = FakeSupplier(Money.parse("9.00", "EUR"), stock=STOCK, timeout_s=TIMEOUT_S)
+
+    @property
+    def supplier(self) -> Supplier:
+        return self.supplier_
+
+    async def ask(self, price: str) -> None:
+        self.supplier_.price = Money.parse(price, "EUR")
+
+    async def hang(self) -> None:
+        self.supplier_.script.extend(["hang"] * 3)
+
+
+class SandboxStall(Stall):
+    """The sandbox's own supplier."""
+
+    sells_everything = True
+
+    def __init__(self, shop: Shop) -> None:
+        super().__init__("gift")
+        self._shop = shop
+        self._name = f"play-{uuid4().hex[:8]}"
+        self._open(price="9.00", currency="EUR")
+
+    def _open(self, **config: Any) -> None:
+        config = {"stock": STOCK} | config
+        self._supplier = open_supplier(
+            Spec(self._name, "sandbox", State.SANDBOX, config, None, TIMEOUT_S), self._shop.pool
+        )
+
+    @property
+    def supplier(self) -> Supplier:
+        return self._supplier
+
+    async def ask(self, price: str) -> None:
+        self._open(price=price, currency="EUR")
+
+    async def hang(self) -> None:
+        self._open(price="9.00", currency="EUR", delay_s=60)
+
+
+class ShelfStall(Stall):
+    """Our own stock."""
+
+    def __init__(self, shop: Shop, slug: str, stack: AsyncExitStack) -> None:
+        super().__init__(str(shop.products[slug].product_id))
+        self._shop = shop
+        self._stack = stack
+        self._supplier = ShelfSupplier(shop.pool, State.LIVE, TIMEOUT_S)
+
+    @property
+    def supplier(self) -> ShelfSupplier:
+        return self._supplier
+
+    async def ask(self, price: str) -> None:
+        # What lies on a shelf stays what it cost, so this is another product's.
+        slug = f"gift-{uuid4().hex[:8]}"
+        product = await self._shop.product(slug)
+        await self._shop.stock(slug, STOCK, cost=f"{price} EUR")
+        self.sku = str(product.product_id)
+
+    async def hang(self) -> None:
+        held = [
+            await self._stack.enter_async_context(self._shop.pool.acquire())
+            for _ in range(self._shop.pool.get_max_size())
+        ]
+        assert held
+
+
+class HttpStall(Stall):
+    """The wholesaler, as its description says."""
+
+    paying = "POST /orders"
+
+    def __init__(self, warehouse: Warehouse, sku: str, way: Crossing, shop: Shop) -> None:
+        super().__init__(sku)
+        self.secret = warehouse.key
+        self.crossing = way
+        self._warehouse = warehouse
+        config = warehouse.description(base_url=way.url)
+        self._supplier = open_supplier(
+            Spec("wholesale", "http", State.LIVE, config, self.secret, TIMEOUT_S), shop.pool
+        )
+
+    @property
+    def supplier(self) -> Supplier:
+        return self._supplier
+
+    async def ask(self, price: str) -> None:
+        await self._warehouse.stock(self.sku, price=price, stock=STOCK)
+
+    async def hang(self) -> None:
+        assert self.crossing is not None
+        self.crossing.hang()
+
+
+class VoucherdStall(Stall):
+    """Another voucherd, with a key of its company."""
+
+    paying = "/order/confirm/"
+
+    def __init__(self, shop: Shop, slug: str, key: str, way: Crossing) -> None:
+        super().__init__(slug)
+        self.secret = key
+        self.crossing = way
+        self.shop = shop
+        config = {"url": way.url, "currency": "EUR"}
+        self._supplier = open_supplier(
+            Spec("other", "voucherd", State.LIVE, config, key, TIMEOUT_S), shop.pool
+        )
+
+    @property
+    def supplier(self) -> Supplier:
+        return self._supplier
+
+    async def ask(self, price: str) -> None:
+        await self.shop.set_product(self.sku, selling=read_selling(f"{price} EUR", None))
+
+    async def hang(self) -> None:
+        assert self.crossing is not None
+        self.crossing.hang()
+
+
+@asynccontextmanager
+async def listening(shop: Shop) -> AsyncIterator[int]:
+    """The shop behind a real socket; its port."""
+    config = uvicorn.Config(
+        shop.app, http=ApiProtocol, loop="none", lifespan="off", log_config=None, access_log=False
+    )
+    config.load()
+    state = ServerState()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: ApiProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        await server.wait_closed()
+
+
+@asynccontextmanager
+async def stall(kind: str, shop: Shop, port: int, warehouse: Warehouse) -> AsyncIterator[Stall]:
+    """A supplier of that kind with 20 codes of a product that costs 9 euros."""
+    async with AsyncExitStack() as stack:
+        slug = f"gift-{uuid4().hex[:8]}"
+        opened: Stall
+        if kind == "fake":
+            opened = FakeStall()
+        elif kind == "sandbox":
+            opened = SandboxStall(shop)
+        elif kind == "http":
+            await warehouse.stock(slug, price="9.00", stock=STOCK)
+            way = await stack.enter_async_context(crossing(int(warehouse.url.rpartition(":")[2])))
+            opened = HttpStall(warehouse, slug, way, shop)
+        else:
+            await shop.product(slug, price="9.00 EUR")
+            await shop.stock(slug, STOCK, cost="9.00 EUR")
+            if kind == "shelf":
+                opened = ShelfStall(shop, slug, stack)
+            else:
+                company = await shop.company()
+                way = await stack.enter_async_context(crossing(port))
+                opened = VoucherdStall(shop, slug, company.keys[State.LIVE], way)
+        try:
+            yield opened
+        finally:
+            await opened.supplier.close()
