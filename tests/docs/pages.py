@@ -17,8 +17,16 @@ README: Final = ROOT / "README.md"
 ARCHITECTURE: Final = DOCS / "architecture.md"
 OPEN_POINTS: Final = DOCS / "open-points.md"
 OPERATORS_GUIDE: Final = DOCS / "operators-guide.md"
+SUPPLIERS: Final = DOCS / "suppliers.md"
 
-OUR_PAGES: Final = (README, ARCHITECTURE, OPEN_POINTS, OPERATORS_GUIDE, *sorted(DECISIONS.glob("*.md")))
+OUR_PAGES: Final = (
+    README,
+    ARCHITECTURE,
+    OPEN_POINTS,
+    OPERATORS_GUIDE,
+    SUPPLIERS,
+    *sorted(DECISIONS.glob("*.md")),
+)
 """The pages that these tests hold to the code; the others have tests of their own."""
 
 _FENCED: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
