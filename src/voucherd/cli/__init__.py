@@ -30,6 +30,7 @@ NOUNS: Final = {
     "stock": "The codes on the shelf.",
     "fx": "Exchange rates.",
     "order": "Every company's orders, for the operator.",
+    "report": "Sales, margin, VAT and stock.",
 }
 """Commands with commands below them; one file per noun."""
 

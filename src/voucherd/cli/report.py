@@ -1,0 +1,273 @@
+"""`voucherd report`: sales, margin, VAT and stock."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+from rich.console import RenderableType
+
+from voucherd.cli.answers import Answer, show, stacked, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+from voucherd.cli.words import StateOption, StateWord, decimal
+from voucherd.db import Connection
+from voucherd.reports import shelves, sold
+from voucherd.reports.model import By, Line, Measure, Report, Unit
+from voucherd.reports.sold import Span
+from voucherd.sheets.commas import guarded
+
+app = noun()
+
+EXPIRING_DAYS_MAX: Final = 3_650
+SPARE: Final = {
+    *("priceEur", "vatEur", "inclVatEur", "turnoverEur", "valueEur"),
+    *("expiringValue", "expiredCodes", "expiredValue"),
+}
+"""What a narrow terminal can do without."""
+
+
+class Form(StrEnum):
+    """How a report is written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+def read_day(text: str) -> date:
+    """The day in a text such as 2026-01-31."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a day such as 2026-01-31") from None
+
+
+From: TypeAlias = Annotated[
+    date | None,
+    typer.Option("--from", metavar="DAY", parser=read_day, help="The first day, UTC; else this month's."),
+]
+To: TypeAlias = Annotated[
+    date | None,
+    typer.Option("--to", metavar="DAY", parser=read_day, help="The day after the last one; else tomorrow."),
+]
+ByOption: TypeAlias = Annotated[
+    list[By] | None, typer.Option("--by", help="A row for each; may be repeated.")
+]
+FormOption: TypeAlias = Annotated[Form, typer.Option("--format", help="How to write it.")]
+
+
+@command(app, "sales")
+async def sales(
+    office: Office,
+    since: From = None,
+    until: To = None,
+    by: ByOption = None,
+    state: StateOption = StateWord.LIVE,
+    form: FormOption = Form.TABLE,
+) -> Answer | None:
+    """What was delivered and paid for: price, VAT and both, by currency."""
+    async with office.connection() as connection:
+        span = await _span(connection, since, until, state)
+        report = await sold.sales(connection, span, by or [])
+    return _told(office, "sales", report, form, _about(span))
+
+
+@command(app, "margin")
+async def margin(
+    office: Office,
+    since: From = None,
+    until: To = None,
+    by: ByOption = None,
+    state: StateOption = StateWord.LIVE,
+    form: FormOption = Form.TABLE,
+) -> Answer | None:
+    """What was earned: prices before VAT less what the codes were bought for."""
+    async with office.connection() as connection:
+        span = await _span(connection, since, until, state)
+        report = await sold.margin(connection, span, by or [])
+    return _told(office, "margin", report, form, _about(span))
+
+
+@command(app, "vat")
+async def vat(
+    office: Office,
+    since: From = None,
+    until: To = None,
+    by: ByOption = None,
+    state: StateOption = StateWord.LIVE,
+    form: FormOption = Form.TABLE,
+) -> Answer | None:
+    """What VAT was charged, by country, category and rate."""
+    async with office.connection() as connection:
+        span = await _span(connection, since, until, state)
+        report = await sold.vat(connection, span, by or [])
+    return _told(office, "vat", report, form, _about(span))
+
+
+@command(app, "stock")
+async def stock(
+    office: Office,
+    by: ByOption = None,
+    expiring_days: Annotated[
+        int, typer.Option("--expiring", min=1, max=EXPIRING_DAYS_MAX, help="Days that count as soon.")
+    ] = 30,
+    form: FormOption = Form.TABLE,
+) -> Answer | None:
+    """What is on the shelf now: codes, what they cost, and what expires soon."""
+    chosen = by or [By.PRODUCT]
+    wrong = [one.value for one in chosen if one is not By.CURRENCY and one not in shelves.LABELS]
+    if wrong:
+        raise typer.BadParameter(
+            f"--by {wrong[0]}: stock is told apart by product, brand, supplier or currency"
+        )
+    async with office.connection() as connection:
+        report = await shelves.stock(connection, chosen, timedelta(days=expiring_days))
+        now = await connection.fetchval("SELECT now()")
+    return _told(office, "stock", report, form, {"at": now, "expiringDays": expiring_days})
+
+
+async def _span(connection: Connection, since: date | None, until: date | None, state: StateWord) -> Span:
+    """The days that are asked for; without any, this month up to now."""
+    today = (await connection.fetchval("SELECT now()")).astimezone(UTC).date()
+    first = since or (until or today).replace(day=1)
+    last = until or today + timedelta(days=1)
+    if first >= last:
+        raise typer.BadParameter(f"--from {first} must be before --to {last}")
+    return Span(_midnight(first), _midnight(last), state.state)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _about(span: Span) -> dict[str, Any]:
+    return {"state": span.state.word, "from": span.since.date(), "to": span.until.date()}
+
+
+def _told(office: Office, name: str, report: Report, form: Form, about: dict[str, Any]) -> Answer | None:
+    answer = Answer(_document(name, report, about), _view(name, report, about))
+    if form is Form.CSV and not office.as_json:
+        sys.stdout.write(_csv(report))
+        sys.stdout.flush()
+        return None
+    if form is Form.JSON:
+        show(answer, as_json=True)
+        return None
+    return answer
+
+
+def _columns(report: Report) -> list[str]:
+    percent = ["marginPercent"] if _margin_at(report) is not None else []
+    return [*report.dimensions, "currency", *(measure.name for measure in report.measures), *percent]
+
+
+def _values(report: Report, line: Line) -> list[Any]:
+    """The currency and the figures of a row, as numbers with their digits."""
+    figures = [_figure(*pair, line.currency) for pair in zip(report.measures, line.figures, strict=True)]
+    at = _margin_at(report)
+    return [
+        line.currency,
+        *figures,
+        *([] if at is None else [_percent(line.figures[at], line.figures[at - 2])]),
+    ]
+
+
+def _margin_at(report: Report) -> int | None:
+    """Where the margin is, if there is one; the price in EUR is two before it."""
+    names = [measure.name for measure in report.measures]
+    return names.index("marginEur") if "marginEur" in names else None
+
+
+def _percent(margin_minor: int, price_minor: int) -> Decimal | None:
+    return round(Decimal(100 * margin_minor) / price_minor, 2) if price_minor else None
+
+
+def _figure(measure: Measure, minor: int, currency: str | None) -> int | Decimal | None:
+    if measure.unit is Unit.COUNT:
+        return minor
+    if measure.unit is Unit.EUR:
+        return decimal(minor, "EUR")
+    return None if currency is None else decimal(minor, currency)
+
+
+def _document(name: str, report: Report, about: dict[str, Any]) -> dict[str, Any]:
+    columns = _columns(report)
+
+    def told(line: Line) -> dict[str, Any]:
+        return dict(zip(columns, [*line.labels, *_values(report, line)], strict=True))
+
+    wide = len(report.dimensions)
+
+    def summed(line: Line) -> dict[str, Any]:
+        values = dict(zip(columns[wide:], _values(report, line), strict=True))
+        return (
+            values if line.currency else {name: value for name, value in values.items() if value is not None}
+        )
+
+    return {
+        "report": name,
+        **about,
+        "by": [*report.dimensions, "currency"],
+        "rows": [told(line) for line in report.lines],
+        "totals": [summed(line) for line in report.totals()],
+        "total": summed(report.grand_total()),
+    }
+
+
+def _view(name: str, report: Report, about: dict[str, Any]) -> RenderableType:
+    dimensions = report.dimensions
+    rows: list[Sequence[object]] = [(*line.labels, *_values(report, line)) for line in report.lines]
+    totals = report.totals()
+    if dimensions:
+        gap = ("",) * (len(dimensions) - 1)
+        rows += [("total", *gap, *_values(report, line)) for line in totals]
+    if len(totals) > 1:
+        whole = ["" for _ in dimensions] + _values(report, report.grand_total())
+        rows.append(("all", *whole[1:]))
+    names = _columns(report)
+    wide = len(dimensions) + 1
+    marks = ["?>" if column in SPARE else ">" for column in names[wide:]]
+    figures = [mark + _words(column) for mark, column in zip(marks, names[wide:], strict=True)]
+    columns = [*map(_words, names[:wide]), *figures]
+    return stacked(f"{name}, {_when(about)}", table(columns, rows, empty="Nothing."))
+
+
+def _when(about: dict[str, Any]) -> str:
+    if "at" in about:
+        return f"{about['at']:%Y-%m-%d %H:%M} UTC, soon is within {about['expiringDays']} days"
+    return f"{about['from']} up to {about['to']}, {about['state']}"
+
+
+def _csv(report: Report) -> str:
+    """Rows alone: a total among them would be counted twice by whoever sums the column."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_kebab(column) for column in _columns(report)])
+    for line in report.lines:
+        labels = ["" if label is None else guarded(label) for label in line.labels]
+        writer.writerow([*labels, *("" if value is None else value for value in _values(report, line))])
+    return text.getvalue()
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def _words(name: str) -> str:
+    return (
+        _kebab(name)
+        .replace("-", " ")
+        .replace(" eur", " EUR")
+        .replace("vat", "VAT")
+        .replace("percent", "%")
+        .replace("rate", "rate %")
+    )
