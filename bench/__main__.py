@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import plan
-from bench.figures import report, table
+from bench.figures import report, table, with_part
 from bench.parts import MEASURES
 from bench.pgbench import Pgbench
 from bench.plan import Request
@@ -45,10 +45,14 @@ async def run(request: Request) -> bool:
     print(table(session.rows, yard))
     if failed:
         print(f"Failed: {', '.join(failed)}.")
-    elif request.write:
-        took_s = time.monotonic() - began
+        return False
+    took_s = time.monotonic() - began
+    if request.write:
         RESULTS.write_text(report(session.rows, yard, version, took_s), "utf-8")
-    return not failed
+    elif request.add:
+        before = RESULTS.read_text("utf-8") if RESULTS.exists() else ""
+        RESULTS.write_text(with_part(before, request.parts, session.rows, yard, took_s), "utf-8")
+    return True
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -105,6 +106,18 @@ def _cpu(tally: Tally | None) -> str:
         return ""
     parts = (tally.server_cpu_s, tally.database_cpu_s, tally.generator_cpu_s)
     return " + ".join(f"{tally.cpu_us(part):.0f}" for part in parts)
+
+
+def with_part(before: str, parts: Sequence[str], rows: Sequence[Row], yard: Yardstick, took_s: float) -> str:
+    """The file with the table of a run of some parts at its end; an older one of the same parts goes."""
+    title = f"## Measured alone: {', '.join(parts)}\n"
+    kept = [section for section in re.split("(?m)^(?=## )", before) if not section.startswith(title)]
+    alone = f"""{title}
+{datetime.now(UTC):%Y-%m-%d} · {os.cpu_count()} CPUs · {took_s:.0f} s in all · with a pgbench of its own, read as above
+
+{table(rows, yard)}
+"""
+    return "\n".join(section.rstrip() + "\n" for section in [*kept, alone] if section.strip())
 
 
 def report(rows: Sequence[Row], yard: Yardstick, database: str, took_s: float) -> str:

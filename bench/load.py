@@ -230,6 +230,7 @@ class Client(asyncio.Protocol):
             return
         load.first_s.append(took_s)
         if not load.job.operation:
+            load.bytes_max = max(load.bytes_max, size)
             if answer[9:12] != b"200":
                 load.fail(answer)
             self._count()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 PREFIX: Final = "BENCH_"
-PARTS: Final = ("lifecycle", "resolve", "find", "large", "fairness", "waiting", "import")
+PARTS: Final = ("lifecycle", "resolve", "find", "large", "fairness", "waiting", "import", "statement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class Plan:
     waiting_calls: int = 5_000
     waiting_slow_s: int = 20
     import_codes: int = 1_000_000
+    movements: int = 10_000_000
+    movements_in_file: int = 500_000
 
 
 QUICK: Final = Plan(
@@ -48,6 +50,8 @@ QUICK: Final = Plan(
     waiting_calls=500,
     waiting_slow_s=2,
     import_codes=30_000,
+    movements=20_000,
+    movements_in_file=5_000,
 )
 
 
@@ -59,6 +63,9 @@ class Request:
     parts: tuple[str, ...]
     connections: tuple[int, ...]
     write: bool
+    """Whether the run is the whole of the file of results."""
+    add: bool
+    """Whether its table goes below the one that is there."""
 
 
 def read(arguments: Sequence[str]) -> Request:
@@ -67,6 +74,7 @@ def read(arguments: Sequence[str]) -> Request:
     parser.add_argument("parts", nargs="*", metavar="part", help=f"any of {', '.join(PARTS)}; all if none")
     parser.add_argument("--quick", action="store_true", help="a smoke run: its figures mean nothing")
     parser.add_argument("--connections", default="1,8,64,256", help="of the lifecycles, with commas between")
+    parser.add_argument("--add", action="store_true", help="put the table below the others in RESULTS.md")
     for number in fields(Plan):
         flag = "--" + number.name.replace("_", "-")
         default = getattr(Plan(), number.name)
@@ -90,4 +98,5 @@ def read(arguments: Sequence[str]) -> Request:
     # The order of PARTS, whatever the order of the words: pgbench is measured around the first one.
     parts = tuple(part for part in PARTS if part in given.parts or not given.parts)
     # A part of the figures, or quick ones, must not replace the file that holds them all.
-    return Request(plan, parts, connections, write=parts == PARTS and not given.quick)
+    write = parts == PARTS and not given.quick
+    return Request(plan, parts, connections, write=write, add=given.add and not write and not given.quick)

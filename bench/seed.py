@@ -26,7 +26,20 @@ from voucherd.wallet import store as wallets
 
 RATE_LIMIT_MAX: Final = 1_000_000
 BALANCE: Final = "100000000.00 EUR"
+MOVEMENTS_AT_ONCE: Final = 1_000_000
+MOVEMENTS_S_MAX: Final = 300.0
 _count = itertools.count(1)
+
+_MOVEMENTS: Final = """
+    INSERT INTO entry (wallet_id, seq, kind, amount_minor, balance_after_minor, held_after_minor, order_id, reference,
+                       at)
+    SELECT wallet_id, seq + 1 + n, CASE WHEN n % 1000 = 0 THEN 1 ELSE 2 END,
+           CASE WHEN n % 1000 = 0 THEN 999 * 950 ELSE -950 END,
+           balance_after_minor + 999 * 950 - n % 1000 * 950, held_after_minor,
+           CASE WHEN n % 1000 <> 0 THEN (1::bigint << 50) + n * 2 END,
+           CASE WHEN n % 1000 = 0 THEN 'invoice ' || n END, at + n * interval '1 us'
+    FROM entry, generate_series($3::bigint, $4::bigint - 1) n WHERE wallet_id = $1 AND seq = $2
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,28 @@ class Seeder:
         product_id, _ = self._products[slug]
         query = "SELECT coalesce(sum(size - cursor), 0) FROM lot WHERE product_id = $1"
         return int(await self._stage.pool.fetchval(query, product_id))
+
+    async def old_movements(self, company_id: int, count: int) -> None:
+        """So many movements of the company's wallet: a top-up, 999 orders that spend it, a top-up …"""
+        row = await self._stage.pool.fetchrow("SELECT id, seq FROM wallet WHERE company_id = $1", company_id)
+        assert row is not None
+        # What looks at every row anew is right for a batch of orders, and slow for years of them.
+        owner = "FOREIGN KEY (wallet_id) REFERENCES wallet"
+        async with transaction(self._stage.pool) as tx:
+            await tx.execute("ALTER TABLE entry DISABLE TRIGGER USER, DROP CONSTRAINT entry_wallet_id_fkey")
+            await tx.execute("ALTER TABLE wallet DISABLE TRIGGER USER")
+            for start in range(0, count, MOVEMENTS_AT_ONCE):
+                end = min(count, start + MOVEMENTS_AT_ONCE)
+                await tx.execute(_MOVEMENTS, row["id"], row["seq"], start, end, timeout=MOVEMENTS_S_MAX)
+            await tx.execute(
+                "UPDATE wallet w SET seq = e.seq, balance_minor = e.balance_after_minor FROM entry e"
+                " WHERE w.id = $1 AND e.wallet_id = $1 AND e.seq = $2",
+                *(row["id"], row["seq"] + count),
+            )
+            await tx.execute(f"ALTER TABLE entry ADD CONSTRAINT entry_wallet_id_fkey {owner} NOT VALID")
+            await tx.execute("ALTER TABLE entry ENABLE TRIGGER USER")
+            await tx.execute("ALTER TABLE wallet ENABLE TRIGGER USER")
+        await self._stage.pool.execute("VACUUM ANALYZE entry", timeout=MOVEMENTS_S_MAX)
 
     async def old_orders(self, template_trx_id: int, count: int) -> None:
         """So many unconfirmed orders like this one, each a little older than the one before."""

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bench.parts import fairness, find, intake, large, lifecycle, waiting
+from bench.parts import fairness, find, intake, large, lifecycle, statement, waiting
 from bench.session import Session
 
 MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
@@ -14,4 +14,5 @@ MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
     "fairness": fairness.measure,
     "waiting": waiting.measure,
     "import": intake.measure,
+    "statement": statement.measure,
 }

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[impor
 from openapi_spec_validator import validate
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import Scope
+from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.api.openapi import document, problems, reference
 from voucherd.api.openapi.fields import FIELDS
@@ -88,7 +88,7 @@ def assert_described(whole: dict[str, Any], template: str, response: httpx.Respo
         assert "content" not in promised
         return
     content = promised["content"][response.headers["content-type"].partition(";")[0]]
-    is_text = response.headers["content-type"].startswith("text/plain")
+    is_text = response.headers["content-type"].startswith("text/")
     value = response.text if is_text else read(response.content)
     strictly(whole, content["schema"]).validate(value)
 
@@ -283,6 +283,48 @@ async def test_real_resolved_orders_are_as_described(
         )
         assert answer.status_code == 200
         assert_described(described, f"/api/{version}/order/resolve/{{trx}}", answer)
+
+
+async def test_real_accounts_lines_and_files_are_as_described(shop: Shop, described: dict[str, Any]) -> None:
+    """OP-56, OP-59, OP-60: as JSON, as CSV, and with the codes withheld; and what is refused."""
+    company = await shop.company()
+    blind = Company(company.id, company.name, await shop.keys(company, SCOPES_DEFAULT - {Scope.CODES_READ}))
+    await shop.product("gift-10", stock=2, expires=now() + timedelta(days=90))
+    trx = await _ordered(shop, described, company)
+    await shop.confirm(company, trx)
+    account, statement = "/api/1.03/account", "/api/1.03/account/{currency}/entry"
+    lines, codes = "/api/1.03/order/{trx}/line", "/api/1.03/order/{trx}/codes.csv"
+    for status, template, query, who in (
+        (200, account, "", company),
+        (200, account, "?currency=eur", blind),
+        (400, account, "?currency=euro", company),
+        (200, statement, "?limit=1", company),
+        (200, statement, "?format=csv", company),
+        (400, statement, "?kind=purchase", company),
+        (200, lines, "?limit=1", company),
+        (400, lines, "?limit=5000", company),
+        (403, lines, "", blind),
+        (200, codes, "", company),
+        (403, codes, "", blind),
+    ):
+        path = template.replace("{currency}", "EUR").replace("{trx}", trx) + query
+        answer = await shop.call("GET", path, who)
+        assert answer.status_code == status, (path, answer.text)
+        assert_described(described, template, answer)
+        assert ("content-disposition" in answer.headers) == answer.headers["content-type"].startswith(
+            "text/csv"
+        )
+    for template, path in (
+        (statement, "/api/1.03/account/USD/entry"),
+        (lines, "/api/1.03/order/TRX0/line"),
+        (codes, "/api/1.03/order/TRX0/codes.csv"),
+    ):
+        answer = await shop.call("GET", path, company, headers={"accept": PROBLEM})
+        assert answer.status_code == 404
+        assert_described(described, template, answer)
+    for version in ("1.00", "1.03"):
+        answer = await shop.call("GET", f"/api/{version}/order/{trx}", blind)
+        assert_described(described, f"/api/{version}/order/{{trx}}", answer)
 
 
 @pytest.mark.parametrize("accept", ["*/*", PROBLEM])
