@@ -43,6 +43,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION folded(words text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN lower(regexp_replace(NORMALIZE(words, NFKD), '[\u0300-\u036f]+'::text, ''::text, 'g'::text));
+
 CREATE FUNCTION guard_codes() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -86,6 +90,66 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION list_products(ids integer[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    moment timestamptz;
+BEGIN
+    LOCK TABLE product_change IN SHARE ROW EXCLUSIVE MODE;
+    moment := clock_timestamp();
+    INSERT INTO product_change (at, product_id, version_id, kind, active, stocked)
+    SELECT moment, p.id, p.version_id, change.kind, p.active, coalesce(l.stocked, false)
+    FROM product p
+    JOIN product_version v ON v.id = p.version_id
+    LEFT JOIN product_listing l ON l.product_id = p.id
+    LEFT JOIN product_version w ON w.id = l.version_id AND w.id <> v.id
+    CROSS JOIN LATERAL (VALUES
+        (1, 'activation', p.active = (l.product_id IS NULL)),
+        (2, 'price', p.active AND w.id IS NOT NULL
+            AND ((v.price_minor, v.price_currency, v.fee_variable_e8, v.fee_fixed_minor, v.vat_category)
+                 IS DISTINCT FROM (w.price_minor, w.price_currency, w.fee_variable_e8, w.fee_fixed_minor, w.vat_category)
+              OR (v.price_minor IS NULL AND (v.face_currency, v.face_minor, v.face_min_minor, v.face_max_minor)
+                  IS DISTINCT FROM (w.face_currency, w.face_minor, w.face_min_minor, w.face_max_minor)))),
+        (3, 'content', p.active AND w.id IS NOT NULL
+            AND (v.name, v.brand_id, v.product_type, v.category, v.redeem_type, v.region, v.async_delivery, v.incentive,
+                 v.face_currency, v.face_minor, v.face_min_minor, v.face_max_minor,
+                 v.redeem_instructions, v.terms, v.image_url)
+             IS DISTINCT FROM
+                (w.name, w.brand_id, w.product_type, w.category, w.redeem_type, w.region, w.async_delivery, w.incentive,
+                 w.face_currency, w.face_minor, w.face_min_minor, w.face_max_minor,
+                 w.redeem_instructions, w.terms, w.image_url))) AS change (place, kind, happened)
+    WHERE p.id = ANY (ids) AND change.happened
+    ORDER BY p.id, change.place;
+
+    DELETE FROM product_listing l USING product p
+    WHERE p.id = l.product_id AND NOT p.active AND l.product_id = ANY (ids);
+
+    INSERT INTO product_listing AS l (product_id, version_id, slug, brand_slug, product_type, category, redeem_type,
+        region, variable, face_currency, face_low, face_high, price_currency, price_minor, name_key, brand_key, words,
+        updated_at)
+    SELECT p.id, v.id, p.slug, b.slug, v.product_type, v.category, v.redeem_type, v.region, v.face_minor IS NULL,
+           v.face_currency, coalesce(v.face_minor, v.face_min_minor), coalesce(v.face_minor, v.face_max_minor),
+           coalesce(v.price_currency, v.face_currency),
+           -- Rounded half up, as price_with_fee does.
+           coalesce(v.price_minor, div(2 * coalesce(v.face_minor, v.face_min_minor)::numeric * v.fee_variable_e8 + 100000000,
+                                       200000000)::bigint + v.fee_fixed_minor),
+           folded(v.name), folded(b.name),
+           array_to_tsvector(array_remove(regexp_split_to_array(
+               folded(v.name || ' ' || b.name || ' ' || p.slug || ' ' || b.slug), '[\u0001-/:-@\[-`{-\u007f]+'), '')),
+           moment
+    FROM product p JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id
+    WHERE p.id = ANY (ids) AND p.active
+    ON CONFLICT (product_id) DO UPDATE SET
+        version_id = excluded.version_id, brand_slug = excluded.brand_slug, product_type = excluded.product_type,
+        category = excluded.category, redeem_type = excluded.redeem_type, region = excluded.region,
+        variable = excluded.variable, face_currency = excluded.face_currency, face_low = excluded.face_low,
+        face_high = excluded.face_high, price_currency = excluded.price_currency, price_minor = excluded.price_minor,
+        name_key = excluded.name_key, brand_key = excluded.brand_key, words = excluded.words,
+        updated_at = excluded.updated_at
+    WHERE l.version_id <> excluded.version_id;
+END $$;
+
 CREATE FUNCTION refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -98,6 +162,23 @@ CREATE FUNCTION refuse_direct_balance() RETURNS trigger
     AS $$
 BEGIN
     RAISE EXCEPTION 'a balance changes through entries only' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+
+CREATE FUNCTION relist_products() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM list_products(array_agg(id)) FROM fresh HAVING count(*) > 0;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION relist_versions() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM list_products(array_agg(p.id)) FROM fresh f JOIN product p ON p.id = f.product_id AND p.version_id = f.id
+    HAVING count(*) > 0;
+    RETURN NULL;
 END $$;
 
 CREATE TABLE access_epoch (
@@ -460,6 +541,27 @@ CREATE TABLE product (
     CONSTRAINT product_slug_check CHECK (((slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND (length(slug) <= 100)))
 );
 
+CREATE TABLE product_change (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    product_id integer NOT NULL,
+    version_id integer NOT NULL,
+    kind text NOT NULL,
+    active boolean NOT NULL,
+    stocked boolean NOT NULL,
+    CONSTRAINT product_change_check CHECK ((active OR (kind = 'activation'::text))),
+    CONSTRAINT product_change_kind_check CHECK ((kind = ANY (ARRAY['activation'::text, 'price'::text, 'content'::text, 'stock'::text])))
+);
+
+ALTER TABLE product_change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME product_change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 ALTER TABLE product ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME product_id_seq
     START WITH 1
@@ -467,6 +569,28 @@ ALTER TABLE product ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE product_listing (
+    product_id integer NOT NULL,
+    version_id integer NOT NULL,
+    slug text NOT NULL,
+    brand_slug text NOT NULL,
+    product_type text NOT NULL,
+    category text NOT NULL,
+    redeem_type text NOT NULL,
+    region text NOT NULL,
+    variable boolean NOT NULL,
+    face_currency text NOT NULL,
+    face_low bigint NOT NULL,
+    face_high bigint NOT NULL,
+    price_currency text NOT NULL,
+    price_minor bigint NOT NULL,
+    name_key text NOT NULL COLLATE pg_catalog."C",
+    brand_key text NOT NULL COLLATE pg_catalog."C",
+    words tsvector NOT NULL,
+    stocked boolean DEFAULT false NOT NULL,
+    updated_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE product_version (
@@ -490,6 +614,9 @@ CREATE TABLE product_version (
     fee_variable_e8 bigint,
     fee_fixed_minor bigint,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    redeem_instructions text,
+    terms text,
+    image_url text,
     CONSTRAINT product_version_category_check CHECK ((category ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text)),
     CONSTRAINT product_version_check CHECK ((face_max_minor >= face_min_minor)),
     CONSTRAINT product_version_check1 CHECK ((((num_nonnulls(face_minor) + num_nonnulls(face_min_minor, face_max_minor)) = ANY (ARRAY[1, 2])) AND ((face_minor IS NULL) = (face_min_minor IS NOT NULL)) AND ((face_min_minor IS NULL) = (face_max_minor IS NULL)))),
@@ -499,12 +626,15 @@ CREATE TABLE product_version (
     CONSTRAINT product_version_face_minor_check CHECK ((face_minor > 0)),
     CONSTRAINT product_version_fee_fixed_minor_check CHECK ((fee_fixed_minor >= 0)),
     CONSTRAINT product_version_fee_variable_e8_check CHECK ((fee_variable_e8 > 0)),
+    CONSTRAINT product_version_image_url_check CHECK (((image_url ~ '^https://'::text) AND (length(image_url) <= 500))),
     CONSTRAINT product_version_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
     CONSTRAINT product_version_price_currency_check CHECK ((price_currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT product_version_price_minor_check CHECK ((price_minor > 0)),
     CONSTRAINT product_version_product_type_check CHECK ((product_type = ANY (ARRAY['giftcard'::text, 'gamecard'::text, 'topup'::text, 'paymentcard'::text, 'subscription'::text]))),
+    CONSTRAINT product_version_redeem_instructions_check CHECK (((length(redeem_instructions) >= 1) AND (length(redeem_instructions) <= 4000))),
     CONSTRAINT product_version_redeem_type_check CHECK ((redeem_type = ANY (ARRAY['currency'::text, 'product'::text, 'subscription'::text]))),
     CONSTRAINT product_version_region_check CHECK (((length(region) >= 2) AND (length(region) <= 20))),
+    CONSTRAINT product_version_terms_check CHECK (((length(terms) >= 1) AND (length(terms) <= 20000))),
     CONSTRAINT product_version_vat_category_check CHECK ((vat_category = ANY (ARRAY['single_purpose'::text, 'multi_purpose'::text, 'exempt'::text])))
 );
 
@@ -646,6 +776,15 @@ ALTER TABLE ONLY orders
 ALTER TABLE ONLY outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (order_id, line_from);
 
+ALTER TABLE ONLY product_change
+    ADD CONSTRAINT product_change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY product_listing
+    ADD CONSTRAINT product_listing_pkey PRIMARY KEY (product_id);
+
+ALTER TABLE ONLY product_listing
+    ADD CONSTRAINT product_listing_slug_key UNIQUE (slug);
+
 ALTER TABLE ONLY product
     ADD CONSTRAINT product_pkey PRIMARY KEY (id);
 
@@ -706,6 +845,24 @@ CREATE INDEX orders_reference ON orders USING btree (company_id, hashtextextende
 
 CREATE UNIQUE INDEX outcome_lot ON outcome USING btree (lot_id, seq_from) WHERE (lot_id IS NOT NULL);
 
+CREATE INDEX product_change_but_stock ON product_change USING btree (id) WHERE (kind <> 'stock'::text);
+
+CREATE INDEX product_listing_brand ON product_listing USING btree (brand_slug, name_key, product_id);
+
+CREATE INDEX product_listing_brand_name ON product_listing USING btree (brand_key, name_key, product_id);
+
+CREATE INDEX product_listing_category ON product_listing USING btree (category, name_key, product_id);
+
+CREATE INDEX product_listing_face ON product_listing USING btree (face_currency, face_low, product_id);
+
+CREATE INDEX product_listing_name ON product_listing USING btree (name_key, product_id);
+
+CREATE INDEX product_listing_price ON product_listing USING btree (price_currency, price_minor, product_id);
+
+CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, name_key, product_id);
+
+CREATE INDEX product_listing_words ON product_listing USING gin (words);
+
 CREATE INDEX waiting_deadline ON waiting USING btree (deadline_at);
 
 CREATE INDEX waiting_order ON waiting USING btree (order_id);
@@ -735,6 +892,14 @@ CREATE TRIGGER orders_kept BEFORE DELETE ON orders FOR EACH ROW WHEN ((old.statu
 CREATE TRIGGER outcome_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON outcome FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER outcome_guard AFTER INSERT ON outcome REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_outcomes();
+
+CREATE TRIGGER product_added AFTER INSERT ON product REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION relist_products();
+
+CREATE TRIGGER product_change_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON product_change FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER product_changed AFTER UPDATE ON product REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION relist_products();
+
+CREATE TRIGGER product_version_added AFTER INSERT ON product_version REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION relist_versions();
 
 CREATE TRIGGER product_version_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON product_version FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -766,8 +931,17 @@ ALTER TABLE ONLY order_item
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
+ALTER TABLE ONLY product_change
+    ADD CONSTRAINT product_change_product_id_version_id_fkey FOREIGN KEY (product_id, version_id) REFERENCES product_version(product_id, id);
+
 ALTER TABLE ONLY product
     ADD CONSTRAINT product_id_version_id_fkey FOREIGN KEY (id, version_id) REFERENCES product_version(product_id, id) DEFERRABLE INITIALLY DEFERRED;
+
+ALTER TABLE ONLY product_listing
+    ADD CONSTRAINT product_listing_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY product_listing
+    ADD CONSTRAINT product_listing_product_id_version_id_fkey FOREIGN KEY (product_id, version_id) REFERENCES product_version(product_id, id);
 
 ALTER TABLE ONLY product_version
     ADD CONSTRAINT product_version_brand_id_fkey FOREIGN KEY (brand_id) REFERENCES brand(id);

@@ -127,23 +127,28 @@ class Shop:
         vat_category: str = "multi_purpose",
         name: str | None = None,
         expires: datetime | None = None,
+        active: bool = True,
+        **more: Any,
     ) -> ProductVersion:
-        """A product with that many codes on the shelf."""
+        """A product with that many codes on the shelf; `more` are fields of its draft."""
+        plain = {
+            "brand": "Testbrand",
+            "product_type": "giftcard",
+            "category": "gifts",
+            "redeem_type": "currency",
+            "region": "ww",
+        }
         draft = ProductDraft(
             slug=slug,
             name=name or slug.replace("-", " ").title(),
-            brand="Testbrand",
-            product_type="giftcard",
-            category="gifts",
-            redeem_type="currency",
-            region="ww",
+            **(plain | more),
             face=read_face(None if face_range else face, face_range),
             selling=read_selling(None if fee else price, fee),
             vat_category=vat_category,
             async_delivery=async_delivery,
         )
         async with transaction(self.pool) as tx:
-            self.products[slug] = await catalogue.add_product(tx, draft)
+            self.products[slug] = await catalogue.add_product(tx, draft, active=active)
         if stock:
             await self.stock(slug, stock, expires=expires)
         return self.products[slug]

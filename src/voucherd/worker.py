@@ -1,4 +1,4 @@
-"""The worker: delivers to waiting orders, ends what is out of time, announces what expired. Any number may run."""
+"""The worker: delivers to waiting orders, ends what is out of time, announces what changed. Any number may run."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from voucherd.orders import expire, restock
 from voucherd.orders.decide import Windows
 from voucherd.orders.model import Order
 from voucherd.settings import Settings
+from voucherd.storefront import stock
 
 DELIVER_EVERY_S: Final = 0.1
 END_EVERY_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 5.0
 REMOVE_EVERY_S: Final = 600.0
+STOCK_EVERY_S: Final = 1.0
 
 logger = structlog.get_logger(__name__)
 
 
 class Worker:
-    """The periodic work on orders."""
+    """The periodic work."""
 
     def __init__(self, pool: Pool, settings: Settings, wake: Callable[[int], None] = lambda _: None) -> None:
         self._pool = pool
@@ -36,6 +38,7 @@ class Worker:
         )
         self._versions = VersionCache()
         self._turns: restock.Turns = {}
+        self._stock_after = 0
         self._wake = wake
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -46,6 +49,7 @@ class Worker:
             asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
             asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
+            asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
         ]
 
     async def stop(self) -> None:
@@ -70,6 +74,12 @@ class Worker:
     async def remove_expired(self) -> int:
         """Remove orders that expired a month ago."""
         return await expire.remove_expired(self._pool)
+
+    async def announce_stock(self) -> int:
+        """Announce products that came into stock or went out of it, in the next slice of the catalogue."""
+        done = await stock.announce(self._pool, self._stock_after)
+        self._stock_after = done.after
+        return done.announced
 
     def _told(self, orders: list[Order]) -> int:
         for order in orders:

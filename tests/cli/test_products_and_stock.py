@@ -83,6 +83,34 @@ async def test_a_product_is_added_changed_and_listed(terminal: Terminal, pool: P
     ]
 
 
+def test_a_product_has_texts_for_people_and_loses_them_again(terminal: Terminal) -> None:
+    """The command line: `--redeem-instructions`, `--terms`, `--image-url`; what is not named stays as it is."""
+    texts = [
+        "--redeem-instructions",
+        "Scratch.\nType.",
+        "--terms",
+        "No refunds.",
+        "--image-url",
+        "https://a.b/c",
+    ]
+    added = terminal.json(*FIXED, *texts)
+    assert (added["redeemInstructions"], added["terms"], added["imageUrl"]) == (
+        "Scratch.\nType.",
+        "No refunds.",
+        "https://a.b/c",
+    )
+    changed = terminal.json("product", "set", "gift-50", "--terms", "", "--name", "Gift")
+    assert (changed["redeemInstructions"], changed["terms"]) == ("Scratch.\nType.", None)
+    assert "Scratch." in terminal.view("product", "set", "gift-50", "--price", "47 EUR")
+    for option, value, words in (
+        ("--image-url", "http://a.b/c", "image-url: must be an address that starts with https://"),
+        ("--image-url", "https://", "image-url: must be an address"),
+        ("--terms", "x" * 20_001, "terms: must be at most 20000 characters"),
+        ("--redeem-instructions", "bell \x07", "redeem-instructions: must have no control characters"),
+    ):
+        assert_refused(terminal.run("product", "set", "gift-50", option, value), words)
+
+
 def test_a_product_that_can_not_be_is_refused(terminal: Terminal) -> None:
     """The command line: exits 1 when refused, 2 on wrong usage."""
     terminal.json(*FIXED)

@@ -35,7 +35,7 @@ def version(face: Money | FaceRange, selling: Money | Fee, vat_category: str) ->
         vat_category=vat_category,
     )
     described = ("gift", "Gift", "brand", "Brand", "giftcard", "shopping", "currency", "ww", vat_category)
-    return ProductVersion(1, 1, *described, False, False, *draft.terms())  # type: ignore[arg-type]
+    return ProductVersion(1, 1, *described, False, False, *draft.figures())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

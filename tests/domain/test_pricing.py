@@ -42,7 +42,7 @@ def version(
         vat_category=vat_category,
     )
     described = ("gift", "Gift", "brand", "Brand", "giftcard", "shopping", "currency", "ww", vat_category)
-    return ProductVersion(1, 1, *described, False, False, *draft.terms())  # type: ignore[arg-type]
+    return ProductVersion(1, 1, *described, False, False, *draft.figures())  # type: ignore[arg-type]
 
 
 def read_table(first_column: str, second_column: str) -> dict[str, dict[str, str]]:

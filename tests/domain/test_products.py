@@ -110,7 +110,7 @@ def test_a_variable_product_has_a_fee_and_no_price() -> None:
     with pytest.raises(BadProduct, match="price: must be a fee instead"):
         replace(DRAFT, face=RANGE)
 
-    assert replace(DRAFT, face=RANGE, selling=FEE).terms() == (
+    assert replace(DRAFT, face=RANGE, selling=FEE).figures() == (
         *("EUR", None, 500, 50_000),
         *(None, None, 102_000_000, 10),
     )

@@ -32,6 +32,14 @@ class AccountNotFound(Refusal):
     """The company has no account in this currency and state."""
 
 
+class ProductNotFound(Refusal):
+    """No such product is for sale."""
+
+
+class BrandNotFound(Refusal):
+    """No brand of that slug has anything for sale."""
+
+
 class Op(Enum):
     """The operations of the contract."""
 
@@ -45,6 +53,13 @@ class Op(Enum):
     CODES = "codes"
     ACCOUNTS = "accounts"
     STATEMENT = "statement"
+    PRODUCTS = "products"
+    PRODUCT = "product"
+    PRODUCT_CHANGES = "product_changes"
+    BRANDS = "brands"
+    BRAND = "brand"
+    CATEGORIES = "categories"
+    FX_RATES = "fx_rates"
 
 
 _EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
@@ -75,6 +90,8 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.LINES, OrderNotFound): (404, "order not found"),  # OP-02
     (Op.CODES, OrderNotFound): (404, "order not found"),  # OP-02
     (Op.STATEMENT, AccountNotFound): (404, "account not found"),
+    (Op.PRODUCT, ProductNotFound): (404, "product not found"),
+    (Op.BRAND, BrandNotFound): (404, "brand not found"),
 }
 
 CODES: Final[dict[type[Refusal], str]] = {
@@ -89,6 +106,8 @@ CODES: Final[dict[type[Refusal], str]] = {
     InsufficientBalance: "insufficient_balance",
     BadInput: "bad_input",
     AccountNotFound: "account_not_found",
+    ProductNotFound: "product_not_found",
+    BrandNotFound: "brand_not_found",
 }
 
 

@@ -22,6 +22,7 @@ from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.desk import Answer, Desk
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
+from voucherd.storefront.window import Window
 from voucherd.wallet.statement import Statements
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
@@ -37,6 +38,7 @@ class Service(Struct):
     desk: Desk
     ids: Identifiers
     settings: Settings
+    window: Window
     statements: Statements
     templates: TemplateBook = field(default_factory=TemplateBook)
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.access.keys import Scope
-from voucherd.api import accounts, handlers, parts
+from voucherd.api import accounts, catalogue, handlers, parts
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 
@@ -46,6 +46,13 @@ ROUTES: Final = (
     Route("PATCH", "order/cancel/{trx}", ("1.03",), Op.CANCEL, Scope.ORDERS_WRITE, handlers.cancel),
     Route("GET", "account", _OWN, Op.ACCOUNTS, Scope.WALLET_READ, accounts.accounts),
     Route("GET", "account/{currency}/entry", _OWN, Op.STATEMENT, Scope.WALLET_READ, accounts.statement),
+    Route("GET", "product", _OWN, Op.PRODUCTS, Scope.CATALOGUE_READ, catalogue.find_products),
+    Route("GET", "product/{slug}", _OWN, Op.PRODUCT, Scope.CATALOGUE_READ, catalogue.find_product),
+    Route("GET", "product/changes", _OWN, Op.PRODUCT_CHANGES, Scope.CATALOGUE_READ, catalogue.find_changes),
+    Route("GET", "brand", _OWN, Op.BRANDS, Scope.CATALOGUE_READ, catalogue.find_brands),
+    Route("GET", "brand/{slug}", _OWN, Op.BRAND, Scope.CATALOGUE_READ, catalogue.find_brand),
+    Route("GET", "category", _OWN, Op.CATEGORIES, Scope.CATALOGUE_READ, catalogue.find_categories),
+    Route("GET", "fx-rate", _OWN, Op.FX_RATES, Scope.CATALOGUE_READ, catalogue.find_rates),
 )
 
 

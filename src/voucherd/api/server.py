@@ -24,6 +24,7 @@ from voucherd.db import open_pool
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
 from voucherd.settings import Settings
+from voucherd.storefront.window import Window
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
@@ -88,11 +89,9 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         if with_worker:
             worker.start()
         metrics = Metrics(desk)
-        api = Api(
-            Service(desk, Identifiers(master), settings, Statements(pool)),
-            gatekeeper,
-            Pages(pool, metrics.registry, settings),
-        )
+        window = Window(pool, settings.operator_country)
+        handlers = Service(desk, Identifiers(master), settings, window, Statements(pool))
+        api = Api(handlers, gatekeeper, Pages(pool, metrics.registry, settings))
         try:
             yield AsgiApp(Front(api, settings, metrics, desk.watch.let_go))
         finally:

@@ -14,8 +14,10 @@ from voucherd.catalogue.rules import (
     BadProduct,
     check_amount,
     check_choice,
+    check_image_url,
     check_name,
     check_slug,
+    check_text,
 )
 from voucherd.money import RATE_ONE, BadAmount, Money, digits, divide_half_up, to_minor
 
@@ -25,6 +27,8 @@ VAT_CATEGORIES: Final = ("single_purpose", "multi_purpose", "exempt")  # OP-52
 
 REGION_LENGTH_MAX: Final = 20
 FEE_VARIABLE_E8_MAX: Final = 100 * RATE_ONE
+INSTRUCTIONS_LENGTH_MAX: Final = 4_000
+TERMS_LENGTH_MAX: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,18 @@ class ProductVersion:
         if self.face_min_minor is None or self.face_max_minor is None:
             return face_minor == self.face_minor
         return self.face_min_minor <= face_minor <= self.face_max_minor
+
+
+@dataclass(frozen=True, slots=True)
+class Leaflet:
+    """What a version says to people; empty where it says nothing. No price needs it, so it is read apart."""
+
+    redeem_instructions: str = ""
+    terms: str = ""
+    image_url: str = ""
+
+
+NO_LEAFLET: Final = Leaflet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,9 @@ class ProductDraft:
     vat_category: str = "multi_purpose"
     async_delivery: bool = False
     incentive: bool = False
+    redeem_instructions: str = ""
+    terms: str = ""
+    image_url: str = ""
 
     def __post_init__(self) -> None:
         check_slug("slug", self.slug)
@@ -121,10 +140,13 @@ class ProductDraft:
         if len(self.region) < 2:
             raise BadProduct("region", "must be at least 2 characters, such as 'ww' or 'nl'")
         check_choice("vat-category", self.vat_category, VAT_CATEGORIES)
+        check_text("redeem-instructions", self.redeem_instructions, INSTRUCTIONS_LENGTH_MAX)
+        check_text("terms", self.terms, TERMS_LENGTH_MAX)
+        check_image_url("image-url", self.image_url)
         _check_face(self.face)
         _check_selling(self.face, self.selling)
 
-    def terms(self) -> tuple[str | int | None, ...]:
+    def figures(self) -> tuple[str | int | None, ...]:
         """The face value and what is paid for it, in the order of a version's last eight fields."""
         face, selling = self.face, self.selling
         values = (
@@ -137,7 +159,7 @@ class ProductDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductChanges:
-    """What an operator wants changed; None leaves a field as it is. A slug never changes."""
+    """What an operator wants changed; None leaves a field as it is, an empty text removes it. A slug never changes."""
 
     name: str | None = None
     brand: str | None = None
@@ -150,16 +172,20 @@ class ProductChanges:
     vat_category: str | None = None
     async_delivery: bool | None = None
     incentive: bool | None = None
+    redeem_instructions: str | None = None
+    terms: str | None = None
+    image_url: str | None = None
     active: bool | None = None
 
 
-def amend(version: ProductVersion, changes: ProductChanges) -> ProductDraft:
+def amend(version: ProductVersion, changes: ProductChanges, leaflet: Leaflet = NO_LEAFLET) -> ProductDraft:
     """The version with the changes made, refused like any other draft."""
     wanted = {field.name: getattr(changes, field.name) for field in fields(changes) if field.name != "active"}
-    return replace(draft_of(version), **{name: value for name, value in wanted.items() if value is not None})
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return replace(draft_of(version, leaflet), **given)
 
 
-def draft_of(version: ProductVersion) -> ProductDraft:
+def draft_of(version: ProductVersion, leaflet: Leaflet = NO_LEAFLET) -> ProductDraft:
     """The draft that this version was made from."""
     return ProductDraft(
         slug=version.slug,
@@ -174,6 +200,9 @@ def draft_of(version: ProductVersion) -> ProductDraft:
         vat_category=version.vat_category,
         async_delivery=version.async_delivery,
         incentive=version.incentive,
+        redeem_instructions=leaflet.redeem_instructions,
+        terms=leaflet.terms,
+        image_url=leaflet.image_url,
     )
 
 

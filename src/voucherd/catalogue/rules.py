@@ -9,11 +9,13 @@ from voucherd.money import DIGITS, MINOR_MAX, Money
 
 SLUG_LENGTH_MAX: Final = 100
 NAME_LENGTH_MAX: Final = 200
+URL_LENGTH_MAX: Final = 500
 
 UNIT_MINOR_MAX: Final = MINOR_MAX // 10_000
 """No code costs more than this: an order of 10,000 lines (OP-14) then stays inside money's own bound."""
 
 _SLUG: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_HTTPS: Final = re.compile(r"https://[!-~]*[!-.0-~][!-~]*")
 
 
 class BadProduct(ValueError):
@@ -23,6 +25,11 @@ class BadProduct(ValueError):
         self.field = field
         self.rule = rule
         super().__init__(f"{field}: {rule}")
+
+
+def is_slug(value: str) -> bool:
+    """Whether something could have this slug."""
+    return len(value) <= SLUG_LENGTH_MAX and _SLUG.fullmatch(value) is not None
 
 
 def check_slug(field: str, value: str, length_max: int = SLUG_LENGTH_MAX) -> None:
@@ -37,6 +44,21 @@ def check_name(field: str, value: str) -> None:
         raise BadProduct(field, f"must be 1 to {NAME_LENGTH_MAX} characters")
     if value != value.strip() or not value.isprintable():
         raise BadProduct(field, "must have no control characters and no space at either end")
+
+
+def check_text(field: str, value: str, length_max: int) -> None:
+    """Several lines, or none at all."""
+    if len(value) > length_max:
+        raise BadProduct(field, f"must be at most {length_max} characters")
+    if value != value.strip() or not all(line.isprintable() for line in value.replace("\t", " ").split("\n")):
+        raise BadProduct(field, "must have no control characters and no space at either end")
+
+
+def check_image_url(field: str, value: str) -> None:
+    if value and not (_HTTPS.fullmatch(value) and len(value) <= URL_LENGTH_MAX):
+        raise BadProduct(
+            field, f"must be an address that starts with https:// and has at most {URL_LENGTH_MAX} characters"
+        )
 
 
 def check_choice(field: str, value: str, choices: tuple[str, ...]) -> None:

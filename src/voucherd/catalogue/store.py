@@ -9,15 +9,20 @@ from typing import Any, Final
 
 from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.fx import BASE, EUR_E8_MAX, BadRates, DayRates
-from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion, amend, draft_of, slugify
+from voucherd.catalogue.products import (
+    Leaflet,
+    ProductChanges,
+    ProductDraft,
+    ProductVersion,
+    amend,
+    draft_of,
+    slugify,
+)
 from voucherd.catalogue.rules import SLUG_LENGTH_MAX
 from voucherd.db import Connection, Tx
 from voucherd.money import DIGITS, RATE_ONE
 
 PAGE_MAX: Final = 1_000
-
-# Advisory locks live in one room for the whole database: the first number is ours, the second what it guards.
-_FILE_LOCK: Final = 0x63_61_74_66
 
 _CACHE: Final = VersionCache()
 
@@ -34,8 +39,12 @@ _VERSION: Final = """
 _DESCRIPTION: Final = (
     "brand_id, name, product_type, category, redeem_type, region, vat_category, async_delivery, incentive, "
     "face_currency, face_minor, face_min_minor, face_max_minor, price_minor, price_currency, "
-    "fee_variable_e8, fee_fixed_minor"
+    "fee_variable_e8, fee_fixed_minor, redeem_instructions, terms, image_url"
 )
+_DESCRIBED: Final = ", ".join(f"${at + 1}" for at in range(_DESCRIPTION.count(",") + 1))
+
+# Changes of products take turns, so that their numbers become visible in order (migration 0010).
+_TAKE_TURNS: Final = "LOCK TABLE product_change IN SHARE ROW EXCLUSIVE MODE"
 
 
 class ProductExists(Exception):
@@ -101,8 +110,8 @@ async def current(conn: Connection, slugs: Sequence[str], cache: VersionCache = 
 
 async def lock(tx: Tx, slugs: Sequence[str]) -> dict[str, Listing]:
     """The same, held still until the transaction ends; two that ask for many products take turns."""
-    # One at a time, or two files with the same new brands would wait for one another.
-    await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _FILE_LOCK)
+    # Before any row, like every change, or it and a single change would wait for one another.
+    await tx.execute(_TAKE_TURNS)
     await tx.execute("SELECT FROM product WHERE slug = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE", slugs)
     return await current(tx, slugs)
 
@@ -146,6 +155,7 @@ async def list_products(
 
 async def add_product(tx: Tx, draft: ProductDraft, *, active: bool = True) -> ProductVersion:
     """The first version of a new product; the caller tells the world of it."""
+    await tx.execute(_TAKE_TURNS)
     brand = await add_or_get_brand(tx, draft.brand)
     # The two rows point at each other, so both ids are drawn before either is written.
     version_id = await tx.fetchval(
@@ -154,11 +164,10 @@ async def add_product(tx: Tx, draft: ProductDraft, *, active: bool = True) -> Pr
                        nextval(pg_get_serial_sequence('product_version', 'id'))::integer AS version_id),
             added AS (
                 INSERT INTO product (id, slug, active, version_id) OVERRIDING SYSTEM VALUE
-                SELECT product_id, $18, $19, version_id FROM drawn
+                SELECT product_id, $21, $22, version_id FROM drawn
                 ON CONFLICT (slug) DO NOTHING RETURNING id, version_id)
             INSERT INTO product_version (id, product_id, {_DESCRIPTION}) OVERRIDING SYSTEM VALUE
-            SELECT version_id, id, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
-            FROM added RETURNING id""",  # noqa: S608 - Constants of ours.
+            SELECT version_id, id, {_DESCRIBED} FROM added RETURNING id""",  # noqa: S608 - Constants of ours.
         brand.brand_id,
         *_description(draft),
         draft.slug,
@@ -174,21 +183,23 @@ async def set_product(tx: Tx, slug: str, changes: ProductChanges) -> ProductVers
 
     Where nothing but `active` changes there is no new version.
     """
-    # The lock makes two operators' changes follow one another: the later amends what the earlier left.
+    # The locks make two operators' changes follow one another: the later amends what the earlier left.
+    await tx.execute(_TAKE_TURNS)
     version_id = await tx.fetchval("SELECT version_id FROM product WHERE slug = $1 FOR NO KEY UPDATE", slug)
     if version_id is None:
         raise UnknownProduct(slug)
     before = await _read_new(tx, version_id)
-    draft = amend(before, changes)
-    if draft != draft_of(before):
+    leaflet = (await leaflets(tx, [version_id]))[version_id]
+    draft = amend(before, changes, leaflet)
+    if draft != draft_of(before, leaflet):
         brand = await add_or_get_brand(tx, draft.brand)
         version_id = await tx.fetchval(
             f"""INSERT INTO product_version (product_id, {_DESCRIPTION})
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+                VALUES ($21, {_DESCRIBED})
                 RETURNING id""",  # noqa: S608 - Constants of ours.
-            before.product_id,
             brand.brand_id,
             *_description(draft),
+            before.product_id,
         )
     await tx.execute(
         "UPDATE product SET version_id = $2, active = coalesce($3, active) WHERE id = $1",
@@ -197,6 +208,16 @@ async def set_product(tx: Tx, slug: str, changes: ProductChanges) -> ProductVers
         changes.active,
     )
     return await _read_new(tx, version_id)
+
+
+async def leaflets(conn: Connection, version_ids: Sequence[int]) -> dict[int, Leaflet]:
+    """What these versions say to people."""
+    rows = await conn.fetch(
+        """SELECT id, coalesce(redeem_instructions, ''), coalesce(terms, ''), coalesce(image_url, '')
+           FROM product_version WHERE id = ANY($1::integer[])""",
+        version_ids,
+    )
+    return {row[0]: Leaflet(*row[1:]) for row in rows}
 
 
 async def add_or_get_brand(tx: Tx, name: str) -> Brand:
@@ -328,5 +349,8 @@ def _description(draft: ProductDraft) -> tuple[object, ...]:
         draft.vat_category,
         draft.async_delivery,
         draft.incentive,
-        *draft.terms(),
+        *draft.figures(),
+        draft.redeem_instructions or None,
+        draft.terms or None,
+        draft.image_url or None,
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from voucherd.catalogue import store
-from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
+from voucherd.catalogue.products import Leaflet, ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.store import Listing, UnknownProduct
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.cli import product_files
@@ -39,6 +39,9 @@ Fee: TypeAlias = Annotated[
     str | None, typer.Option("--fee", metavar="1.02+0.10", help="× the face value, plus; instead of a price.")
 ]
 VatCategory = typer.Option("--vat-category", help="single_purpose, multi_purpose or exempt.")
+Instructions = typer.Option("--redeem-instructions", help="How a code is redeemed.")
+Terms = typer.Option("--terms", help="What its user agrees to.")
+ImageUrl = typer.Option("--image-url", metavar="https://…", help="A picture of it.")
 
 
 @command(app, "add")
@@ -58,6 +61,9 @@ async def add(
     vat_category: Annotated[str, VatCategory] = "multi_purpose",
     async_delivery: Annotated[bool, typer.Option("--async-delivery", help="May be delivered later.")] = False,
     incentive: Annotated[bool, typer.Option("--incentive", help="Given away, not sold on.")] = False,
+    redeem_instructions: Annotated[str, Instructions] = "",
+    terms: Annotated[str, Terms] = "",
+    image_url: Annotated[str, ImageUrl] = "",
     inactive: Annotated[bool, typer.Option("--inactive", help="Not for sale yet.")] = False,
 ) -> Answer:
     """Add a product, at a fixed price or at face value plus a fee."""
@@ -75,11 +81,14 @@ async def add(
             vat_category=vat_category,
             async_delivery=async_delivery,
             incentive=incentive,
+            redeem_instructions=redeem_instructions,
+            terms=terms,
+            image_url=image_url,
         )
     async with office.transaction() as tx:
         added = Listing(await store.add_product(tx, draft, active=not inactive), not inactive)
         await tell_updated(tx, added)
-    return Answer(_document(added), _view(added))
+    return _whole(added, Leaflet(redeem_instructions, terms, image_url))
 
 
 @command(app, "set")
@@ -99,9 +108,12 @@ async def set_(
     vat_category: Annotated[str | None, VatCategory] = None,
     async_delivery: Annotated[bool | None, typer.Option("--async-delivery/--no-async-delivery")] = None,
     incentive: Annotated[bool | None, typer.Option("--incentive/--no-incentive")] = None,
+    redeem_instructions: Annotated[str | None, Instructions] = None,
+    terms: Annotated[str | None, Terms] = None,
+    image_url: Annotated[str | None, ImageUrl] = None,
     active: Annotated[bool | None, typer.Option("--active/--inactive", help="For sale.")] = None,
 ) -> Answer:
-    """Change a product; orders made before keep their prices."""
+    """Change a product; orders made before keep their prices. An empty text removes it."""
     with usage():
         changes = ProductChanges(
             name=name,
@@ -115,6 +127,9 @@ async def set_(
             vat_category=vat_category,
             async_delivery=async_delivery,
             incentive=incentive,
+            redeem_instructions=redeem_instructions,
+            terms=terms,
+            image_url=image_url,
             active=active,
         )
     if all(getattr(changes, field.name) is None for field in fields(changes)):
@@ -125,7 +140,8 @@ async def set_(
         after = Listing(version, before.active if active is None else active)
         if after != before:
             await tell_updated(tx, after)
-    return Answer(_document(after), _view(after))
+        leaflets = await store.leaflets(tx, [version.version_id])
+    return _whole(after, leaflets[version.version_id])
 
 
 @command(app, "list")
@@ -186,8 +202,23 @@ def _selling_text(version: ProductVersion) -> str:
     return f"×{times} + {fixed}" if fixed else f"×{times}"
 
 
-def _view(listing: Listing) -> Any:
+def _whole(listing: Listing, leaflet: Leaflet) -> Answer:
+    """One product with its texts, which a list leaves out."""
+    texts = {
+        "redeemInstructions": leaflet.redeem_instructions or None,
+        "terms": leaflet.terms or None,
+        "imageUrl": leaflet.image_url or None,
+    }
+    return Answer(_document(listing) | texts, _view(listing, leaflet))
+
+
+def _view(listing: Listing, leaflet: Leaflet) -> Any:
     version = listing.version
+    texts = [
+        ("redeem", leaflet.redeem_instructions),
+        ("terms", leaflet.terms),
+        ("image", leaflet.image_url),
+    ]
     pairs = [
         ("product", version.slug),
         ("name", version.name),
@@ -198,6 +229,7 @@ def _view(listing: Listing) -> Any:
         ("price", _selling_text(version)),
         ("VAT", version.vat_category),
         ("delivery", "may be later" if version.async_delivery else "at once or not at all"),
+        *((name, text) for name, text in texts if text),
         ("active", listing.active),
     ]
     return record(pairs)

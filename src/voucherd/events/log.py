@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -40,4 +41,24 @@ async def append(
         state,
         type_,
         msgspec.json.encode(data).decode(),
+    )
+
+
+async def append_all(
+    tx: Tx,
+    type_: str,
+    data: Sequence[dict[str, Any]],
+    *,
+    company_id: int | None = None,
+    state: int | None = None,
+) -> None:
+    """Append events of one kind that are not about orders, in this order, in one statement."""
+    await tx.execute(
+        """INSERT INTO event (at, company_id, state, type, data)
+           SELECT now(), $1, $2, $3, one.data::jsonb FROM unnest($4::text[]) WITH ORDINALITY AS one (data, place)
+           ORDER BY place""",
+        company_id,
+        state,
+        type_,
+        [msgspec.json.encode(one).decode() for one in data],
     )

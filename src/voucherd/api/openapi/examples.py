@@ -45,7 +45,7 @@ _COMPANY_ID: Final = 17
 _LOT_ID: Final = 304
 _SHELF: Final = (1, 2500, int(State.LIVE))
 _CODES: Final = [("BRGT-7K2M-Q9XD-41PA", "B0000118"), ("BRGT-M3VW-08ZT-C6HN", "B0000119")]
-_PRODUCT: Final = ProductVersion(
+PRODUCT: Final = ProductVersion(
     version_id=1,
     product_id=1,
     slug=SLUG,
@@ -147,7 +147,7 @@ def _created() -> Order:
         window=timedelta(hours=24),
         operator_country="NL",
         buyers={_COMPANY_ID: Buyer(active=True, country="NL", vat_number=None)},
-        listings={SLUG: Listing(_PRODUCT, active=True)},
+        listings={SLUG: Listing(PRODUCT, active=True)},
         rates={"EUR": RATE_ONE},
         vat_rates={"NL": 2100},
         shelves={_SHELF: [_lot(left=2)]},

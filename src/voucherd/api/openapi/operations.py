@@ -7,8 +7,9 @@ from typing import Final
 
 from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
-from voucherd.api.openapi import accounts, examples, problems
+from voucherd.api.openapi import accounts, catalogue, examples, problems
 from voucherd.api.openapi.accounts import FINDING, MONEY
+from voucherd.api.openapi.catalogue import CATALOGUE
 from voucherd.api.openapi.parameters import FIND_ALL, SANDBOX_OUTCOME, TRX
 from voucherd.api.openapi.problems import Problem
 from voucherd.api.openapi.schemas import REF
@@ -24,6 +25,7 @@ TAGS: Final = (
     (ORDERING, "Create an order, then confirm, resolve or cancel it."),
     (FINDING, "Read one order or many, its lines and its codes."),
     (MONEY, "Balances, and every movement of them."),
+    (CATALOGUE, "What is for sale, at which price, and what changed."),
 )
 
 _FINISHED: Final = ("Every code is delivered", examples.finished)
@@ -114,6 +116,7 @@ WORDS: Final[dict[Op, Words]] = {
         (TRX,),
     ),
     **accounts.WORDS,
+    **catalogue.WORDS,
 }
 
 

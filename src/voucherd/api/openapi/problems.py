@@ -12,8 +12,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from voucherd.api import accounts, errors, parts, requests
-from voucherd.api.errors import CODES, REFUSALS, AccountNotFound, HttpError, Op
+from voucherd.api import accounts, catalogue_requests, errors, parts, requests
+from voucherd.api.errors import (
+    CODES,
+    REFUSALS,
+    AccountNotFound,
+    BrandNotFound,
+    HttpError,
+    Op,
+    ProductNotFound,
+)
 from voucherd.api.http import PROBLEM, Request
 from voucherd.api.openapi import examples
 from voucherd.ids import Identifiers, State
@@ -67,6 +75,8 @@ _WHEN: Final[dict[type[Refusal], str]] = {
     OutOfStock: "A product has too little stock and can't be delivered later.",
     InsufficientBalance: "The balance in the payment currency does not cover the order.",
     AccountNotFound: "Your company never had money in this currency and state.",
+    ProductNotFound: "There is no product with this slug, or it is not for sale.",
+    BrandNotFound: "There is no brand with this slug, or nothing of it is for sale.",
 }
 
 
@@ -112,6 +122,10 @@ _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.LINES: (b"limit=5000", parts.read_lines),
     Op.ACCOUNTS: (b"currency=euro", accounts.read_currency),
     Op.STATEMENT: (b"kind=purchase", lambda request: accounts.read_statement(request, _IDS)),
+    Op.PRODUCTS: (b"sortBy=colour", catalogue_requests.find_all),
+    Op.PRODUCT: (b"paymentCurrency=euro", catalogue_requests.find),
+    Op.PRODUCT_CHANGES: (b"since=yesterday", catalogue_requests.changes),
+    Op.BRANDS: (b"limit=1000", catalogue_requests.brands),
 }
 """A query that each list refuses, and what reads it."""
 

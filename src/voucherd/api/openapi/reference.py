@@ -38,6 +38,18 @@ OBJECTS: Final = (
     ("account-entry", "Account entry", ("AccountEntry",)),
     ("account-entry-page", "Page of account entries", ("AccountEntryPage",)),
     ("walk-metadata", "Walk metadata", ("WalkMetadata",)),
+    ("catalogue-product", "Product for sale", ("CatalogueProduct",)),
+    ("product-page", "Page of products", ("ProductPage",)),
+    ("product-change", "Change of a product", ("ProductChange",)),
+    ("product-change-page", "Page of changes", ("ProductChangePage",)),
+    ("feed-metadata", "Feed metadata", ("FeedMetadata",)),
+    ("brand", "Brand", ("Brand",)),
+    ("brand-page", "Page of brands", ("BrandPage",)),
+    ("category", "Category", ("Category",)),
+    ("category-list", "List of categories", ("CategoryList",)),
+    ("fx-rate", "Exchange rate", ("FxRate",)),
+    ("fx-rate-list", "List of exchange rates", ("FxRateList",)),
+    ("list-metadata", "List metadata", ("ListMetadata",)),
     ("problem", "Problem", ("Problem",)),
 )
 """The schemas, in the order in which they are best read; two that differ only in what they nest are one object."""

@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from voucherd.api.openapi.fields import FIELDS
 from voucherd.api.requests import CreateBody, CreateItem
+from voucherd.api.wire import catalogue
 from voucherd.api.wire.numbers import Number
 from voucherd.api.wire.shapes import (
     Account,
@@ -47,7 +48,16 @@ def schemas() -> dict[str, Schema]:
     item = _documentable(CreateItem, {})
     body = _documentable(CreateBody, {list[CreateItem]: list[item]})  # type: ignore[valid-type]
     _, made = msgspec.json.schema_components(
-        [body, ExtendedOrderPage, ShortOrderPage, ProductDescription, Account, AccountEntryPage, LinePage],
+        [
+            body,
+            ExtendedOrderPage,
+            ShortOrderPage,
+            ProductDescription,
+            Account,
+            AccountEntryPage,
+            LinePage,
+            *catalogue.DOCUMENTED,
+        ],
         ref_template=REF + "{name}",
     )
     for name, schema in made.items():

@@ -1,0 +1,109 @@
+"""The operations on the catalogue: what is for sale, at which price, and what changed. No rule lives here."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from msgspec import Struct
+
+from voucherd.api import catalogue_requests as requests
+from voucherd.api.errors import BrandNotFound, ProductNotFound
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import JSON, Response
+from voucherd.api.query import Page
+from voucherd.api.wire import catalogue as wire
+from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.templates import encode
+from voucherd.catalogue.fx import BASE
+from voucherd.catalogue.pricing import NoRate
+from voucherd.orders.refusals import BadInput
+from voucherd.storefront.window import Visitor
+
+
+async def find_products(service: Service, call: Call) -> Response:
+    """Find all products."""
+    asked = requests.find_all(call.request)
+    visitor, page = _visitor(call, asked.payment_currency, asked.filters.face_value), asked.page
+    try:
+        found = await service.window.find_all(
+            visitor, asked.filters, asked.order, size=page.size, page=page.number, after=asked.after
+        )
+    except NoRate as missing:
+        raise _no_rate(missing) from None
+    cursor = None if found.next is None else requests.place_cursor(found.next, asked.order)
+    data = [wire.product(shown, asked.payment_currency) for shown in found.products]
+    return _json(wire.ProductPage(data, _metadata(page, cursor, found.total)))
+
+
+async def find_product(service: Service, call: Call) -> Response:
+    """Find one product."""
+    asked = requests.find(call.request)
+    visitor = _visitor(call, asked.payment_currency, asked.face_value)
+    try:
+        shown = await service.window.find(visitor, call.parameter)
+    except NoRate as missing:
+        raise _no_rate(missing) from None
+    if shown is None:
+        raise ProductNotFound
+    return _json(wire.product(shown, asked.payment_currency))
+
+
+async def find_changes(service: Service, call: Call) -> Response:
+    """The feed of changes."""
+    asked = requests.changes(call.request)
+    try:
+        feed = await service.window.changes(_visitor(call, asked.payment_currency), asked.after, asked.size)
+    except NoRate as missing:
+        raise _no_rate(missing) from None
+    data = [wire.change(told, asked.payment_currency) for told in feed.changes]
+    return _json(wire.ProductChangePage(data, wire.FeedMetadata(requests.number_cursor(feed.last))))
+
+
+async def find_brands(service: Service, call: Call) -> Response:
+    """Find all brands."""
+    page, after = requests.brands(call.request)
+    found = await service.window.brands(size=page.size, page=page.number, after_slug=after)
+    cursor = requests.slug_cursor(found.brands[-1].slug) if found.more else None
+    data = [wire.brand(group) for group in found.brands]
+    return _json(wire.BrandPage(data, _metadata(page, cursor, found.total)))
+
+
+async def find_brand(service: Service, call: Call) -> Response:
+    """Find one brand."""
+    group = await service.window.brand(call.parameter)
+    if group is None:
+        raise BrandNotFound
+    return _json(wire.brand(group))
+
+
+async def find_categories(service: Service, _call: Call) -> Response:
+    """Find all categories."""
+    data = [wire.category(group) for group in await service.window.categories()]
+    return _json(wire.CategoryList(data, wire.ListMetadata(len(data))))
+
+
+async def find_rates(service: Service, _call: Call) -> Response:
+    """Find all exchange rates."""
+    data = [wire.fx_rate(rate, BASE) for rate in await service.window.rates()]
+    return _json(wire.FxRateList(data, wire.ListMetadata(len(data))))
+
+
+def _visitor(call: Call, payment_currency: str | None, face_value: Decimal | None = None) -> Visitor:
+    return Visitor(call.caller.company, call.caller.state, payment_currency, face_value)
+
+
+def _metadata(page: Page, cursor: str | None, total: int | None) -> PageMetadata:
+    metadata = PageMetadata(pageSize=page.size, nextCursor=cursor)
+    if page.number is not None and total is not None:
+        metadata.page = page.number
+        metadata.totalItems = total
+        metadata.totalPages = -(-total // page.size)
+    return metadata
+
+
+def _no_rate(missing: NoRate) -> BadInput:
+    return BadInput("paymentCurrency", f"there is no exchange rate for {missing.currency}")
+
+
+def _json(body: Struct) -> Response:
+    return Response(200, encode(body), JSON)

@@ -1,0 +1,66 @@
+"""Brands and categories that have something for sale, and how much of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.catalogue.rules import is_slug
+from voucherd.db import Connection
+
+CATEGORIES_MAX: Final = 10_000
+
+
+class Group(Struct, frozen=True):
+    """Products that belong together."""
+
+    slug: str
+    name: str
+    count: int
+
+
+_BRAND: Final = """
+    SELECT b.slug, b.name, (SELECT count(*) FROM product_listing p WHERE p.brand_slug = b.slug)
+    FROM brand b"""
+_FOR_SALE: Final = """
+    coalesce((SELECT true FROM product_listing p WHERE p.brand_slug = b.slug ORDER BY p.name_key LIMIT 1), false)"""
+
+
+async def page_of_brands(
+    conn: Connection, *, size: int, skip: int = 0, after_slug: str | None = None
+) -> list[Group]:
+    """One page of the brands, in the order of their slugs."""
+    rows = await conn.fetch(
+        f"{_BRAND} WHERE b.slug > $1 AND {_FOR_SALE} ORDER BY b.slug LIMIT {size:d} OFFSET {skip:d}",
+        after_slug or "",
+    )
+    return [Group(*row) for row in rows]
+
+
+async def count_brands(conn: Connection) -> int:
+    """How many brands have something for sale."""
+    return int(await conn.fetchval(f"SELECT count(*) FROM brand b WHERE {_FOR_SALE}"))  # noqa: S608 - A constant of ours.
+
+
+async def brand(conn: Connection, slug: str) -> Group | None:
+    """The brand with this slug, if it has something for sale."""
+    if not is_slug(slug):
+        return None
+    row = await conn.fetchrow(f"{_BRAND} WHERE b.slug = $1 AND {_FOR_SALE}", slug)
+    return None if row is None else Group(*row)
+
+
+async def categories(conn: Connection) -> list[Group]:
+    """Every category, in the order of their slugs."""
+    rows = await conn.fetch(
+        "SELECT category, count(*) FROM product_listing GROUP BY category ORDER BY category LIMIT $1",
+        CATEGORIES_MAX,
+    )
+    return [Group(slug, category_name(slug), count) for slug, count in rows]
+
+
+def category_name(slug: str) -> str:
+    """The name that a category's slug stands for: food-and-drink is Food and drink."""
+    words = slug.replace("-", " ")
+    return words[:1].upper() + words[1:]

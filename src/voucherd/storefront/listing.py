@@ -1,0 +1,227 @@
+"""The products that are for sale: filtered, sorted, by page or by cursor. Company and prices play no part here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from msgspec import Struct
+
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.rules import is_slug
+from voucherd.db import Connection
+from voucherd.ids import State
+from voucherd.money import DIGITS, BadAmount, to_minor
+from voucherd.storefront import search
+from voucherd.storefront.sorting import AMOUNTS, KEYS, Place, Sort, lane
+
+CURRENCIES_MAX: Final = len(DIGITS)
+
+_WITHOUT_DIGITS: Final = [currency for currency, places in DIGITS.items() if places == 0]
+_WITH_THREE: Final = [currency for currency, places in DIGITS.items() if places == 3]
+
+
+class Filters(Struct, frozen=True):
+    """Which products are asked for."""
+
+    slug: str | None = None
+    brand_slug: str | None = None
+    category: str | None = None
+    product_type: str | None = None
+    redeem_type: str | None = None
+    region: str | None = None
+    currency: str | None = None
+    face_value: Decimal | None = None
+    variable: bool | None = None
+    stocked: bool | None = None
+    words: tuple[str, ...] = ()
+
+
+class Order(Struct, frozen=True):
+    """In which order."""
+
+    sort: Sort = Sort.NAME
+    descending: bool = False
+
+
+class Row(Struct, frozen=True):
+    """One product of a page, and its place in the order."""
+
+    product_id: int
+    version_id: int
+    updated_at: datetime
+    place: Place
+
+
+async def plan_for_values(conn: Connection) -> None:
+    """Let this transaction's statements be planned for their values: the filters decide which index is best."""
+    await conn.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+
+
+async def page_of_products(
+    conn: Connection,
+    state: State,
+    filters: Filters,
+    order: Order,
+    *,
+    size: int,
+    skip: int = 0,
+    after: Place | None = None,
+) -> list[Row]:
+    """One page. From a cursor its cost is the same at any depth: the index is entered where the last page ended."""
+    if order.sort in KEYS:
+        return await _by_words(conn, state, filters, order, size=size, skip=skip, after=after)
+    return await _by_worth(conn, state, filters, order, size=size, skip=skip, after=after)
+
+
+async def count_products(conn: Connection, state: State, filters: Filters) -> int:
+    """How many products the filters let through."""
+    where, values = _where(state, filters)
+    return int(
+        await conn.fetchval(f"SELECT count(*) FROM product_listing p WHERE {where}", *values)  # noqa: S608 - Constants of ours.
+    )
+
+
+async def listed(conn: Connection, slug: str) -> Row | None:
+    """The product with this slug, if it is for sale."""
+    if not is_slug(slug):
+        return None  # Whatever it is, the database need not see it.
+    row = await conn.fetchrow(
+        "SELECT product_id, version_id, updated_at FROM product_listing WHERE slug = $1", slug
+    )
+    return None if row is None else Row(row[0], row[1], row[2], Place((), 0, row[0]))
+
+
+async def _by_words(
+    conn: Connection,
+    state: State,
+    filters: Filters,
+    order: Order,
+    *,
+    size: int,
+    skip: int,
+    after: Place | None,
+) -> list[Row]:
+    where, values = _where(state, filters)
+    keys = [f"p.{key}" for key in (*KEYS[order.sort], "product_id")]
+    direction, beyond = _direction(order)
+    if after is not None:
+        values += (*after.words, after.product_id)
+        first = len(values) - len(keys) + 1
+        marks = ", ".join(f"${at}" for at in range(first, len(values) + 1))
+        where += f" AND ({', '.join(keys)}) {beyond} ({marks})"
+    rows = await conn.fetch(
+        f"SELECT p.version_id, p.updated_at, {', '.join(keys)} FROM product_listing p WHERE {where} "  # noqa: S608 - Constants of ours.
+        f"ORDER BY {', '.join(f'{key} {direction}' for key in keys)} LIMIT {size:d} OFFSET {skip:d}",
+        *values,
+    )
+    return [Row(row[-1], row[0], row[1], Place(tuple(row[2:-1]), 0, row[-1])) for row in rows]
+
+
+async def _by_worth(
+    conn: Connection,
+    state: State,
+    filters: Filters,
+    order: Order,
+    *,
+    size: int,
+    skip: int,
+    after: Place | None,
+) -> list[Row]:
+    """A merge of all currencies, each from its own place on; no more of each is read than the page could need."""
+    currency_column, amount = AMOUNTS[order.sort]
+    currencies = await _currencies(conn, currency_column)
+    rates = await catalogue.rates(conn, currencies)
+    lanes = [lane(currency, rates, after, descending=order.descending) for currency in currencies]
+    where, values = _where(state, filters)
+    at = len(values)
+    direction, beyond = _direction(order)
+    rows = await conn.fetch(
+        f"""SELECT o.version_id, o.updated_at, o.{amount} * lane.factor AS worth, o.product_id
+            FROM unnest(${at + 1}::text[], ${at + 2}::text[]::numeric[], ${at + 3}::bigint[], ${at + 4}::int[])
+                 AS lane (currency, factor, minor, product_id)
+            CROSS JOIN LATERAL (
+                SELECT p.version_id, p.updated_at, p.{amount}, p.product_id FROM product_listing p
+                WHERE {where} AND p.{currency_column} = lane.currency
+                  AND (p.{amount}, p.product_id) {beyond} (lane.minor, lane.product_id)
+                ORDER BY p.{amount} {direction}, p.product_id {direction} LIMIT {size + skip:d}) o
+            ORDER BY worth {direction}, o.product_id {direction} LIMIT {size:d} OFFSET {skip:d}""",  # noqa: S608 - Constants of ours.
+        *values,
+        [one.currency for one in lanes],
+        [str(one.factor) for one in lanes],
+        [one.minor for one in lanes],
+        [one.product_id for one in lanes],
+    )
+    return [Row(row[3], row[0], row[1], Place((), int(row[2]), row[3])) for row in rows]
+
+
+async def _currencies(conn: Connection, column: str) -> Sequence[str]:
+    """The currencies that occur, each found by one step into the index."""
+    rows = await conn.fetch(
+        f"""WITH RECURSIVE found (currency) AS (
+                (SELECT {column} FROM product_listing ORDER BY {column} LIMIT 1)
+                UNION ALL
+                SELECT (SELECT {column} FROM product_listing WHERE {column} > found.currency
+                        ORDER BY {column} LIMIT 1) FROM found WHERE found.currency IS NOT NULL)
+            SELECT currency FROM found WHERE currency IS NOT NULL LIMIT {CURRENCIES_MAX:d}"""  # noqa: S608 - Constants of ours.
+    )
+    return [row[0] for row in rows]
+
+
+def _direction(order: Order) -> tuple[str, str]:
+    return ("DESC", "<") if order.descending else ("ASC", ">")
+
+
+def _where(state: State, filters: Filters) -> tuple[str, list[Any]]:
+    """The conditions and their values."""
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def also(condition: str, value: Any) -> None:
+        if value is not None:
+            values.append(value)
+            conditions.append(condition.replace("?", f"${len(values)}"))
+
+    also("p.slug = ?", filters.slug)
+    also("p.brand_slug = ?", filters.brand_slug)
+    also("p.category = ?", filters.category)
+    also("p.product_type = ?", filters.product_type)
+    also("p.redeem_type = ?", filters.redeem_type)
+    also("p.region = ?", filters.region)
+    also("p.face_currency = ?", filters.currency)
+    also("p.variable = ?", filters.variable)
+    also("p.words @@ ?::text::tsquery", search.prefix_query(list(filters.words)) or None)
+    if state is State.LIVE:
+        also("p.stocked = ?", filters.stocked)
+    elif filters.stocked is False:
+        conditions.append("false")  # Sandbox shelves are never empty (OP-49).
+    if filters.face_value is not None:
+        conditions.append(_face_condition(filters.face_value, values))
+    return " AND ".join(conditions) or "true", values
+
+
+def _face_condition(face_value: Decimal, values: list[Any]) -> str:
+    """That the face value can be had, in whatever currency: an amount is as many minor units as its digits say."""
+    first = len(values) + 1
+    values += [
+        _WITHOUT_DIGITS,
+        _minor(face_value, "JPY"),
+        _WITH_THREE,
+        _minor(face_value, "KWD"),
+        _minor(face_value, "EUR"),
+    ]
+    none, of_none, three, of_three, of_two = (f"${at}" for at in range(first, first + 5))
+    return (
+        f"CASE WHEN p.face_currency = ANY({none}::text[]) THEN {of_none}::bigint "
+        f"WHEN p.face_currency = ANY({three}::text[]) THEN {of_three}::bigint ELSE {of_two}::bigint END "
+        "BETWEEN p.face_low AND p.face_high"
+    )
+
+
+def _minor(face_value: Decimal, currency: str) -> int | None:
+    try:
+        return to_minor(face_value, currency)
+    except BadAmount:
+        return None  # No code of such a currency has this value.

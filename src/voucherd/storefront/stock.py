@@ -1,0 +1,103 @@
+"""What is available: whether a product could be bought from stock now, and telling the world when that changes.
+
+Sales pay nothing for it. A sweep of the worker compares what lies on the shelves with what was last announced, a
+slice of the catalogue at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Pool, Tx, transaction
+from voucherd.events import log
+from voucherd.ids import State
+
+SLICE: Final = 5_000
+"""Products that one round of the sweep looks at."""
+
+# Whether the row `l` of product_listing could be sold now. A shelf is a product and a face value; of a variable
+# product any face value will do. Other sources of codes than lots are to be added here, and nowhere else.
+_AVAILABLE: Final = """
+    coalesce((SELECT true FROM lot
+              WHERE lot.product_id = l.product_id AND lot.face_minor BETWEEN l.face_low AND l.face_high
+                AND lot.state = 0 AND NOT lot.exhausted AND (lot.expires_at IS NULL OR lot.expires_at > now())
+              LIMIT 1), false)"""
+
+
+class Change(Struct, frozen=True):
+    """A product that came into stock or went out of it."""
+
+    product_id: int
+    stocked: bool
+
+
+class Round(Struct, frozen=True):
+    """What one round of the sweep did, and behind which product the next one begins."""
+
+    announced: int
+    after: int
+
+
+async def in_stock(conn: Connection, product_ids: Collection[int], state: State) -> set[int]:
+    """Which of these products that are for sale are on the shelf now. Sandbox shelves are never empty (OP-49)."""
+    if state is State.SANDBOX:
+        return set(product_ids)
+    rows = await conn.fetch(
+        f"SELECT l.product_id FROM product_listing l WHERE l.product_id = ANY($1::int[]) AND {_AVAILABLE}",  # noqa: S608 - Constants.
+        list(product_ids),
+    )
+    return {row[0] for row in rows}
+
+
+async def announce(pool: Pool, after: int, size: int = SLICE) -> Round:
+    """Announce what changed in the next slice of the catalogue; at its end the sweep begins anew."""
+    async with pool.acquire() as conn:
+        last, count = await conn.fetchrow(  # type: ignore[misc]
+            """SELECT coalesce(max(product_id), 0), count(*) FROM (
+                   SELECT product_id FROM product_listing WHERE product_id > $1 ORDER BY product_id LIMIT $2) slice""",
+            after,
+            size,
+        )
+        changes = await _changes(conn, after, last)
+    then = last if count == size else 0
+    if not changes:
+        return Round(0, then)
+    async with transaction(pool) as tx:
+        return Round(await _announce(tx, changes), then)
+
+
+async def _changes(conn: Connection, after: int, last: int) -> list[Change]:
+    """What differs from what was announced."""
+    rows = await conn.fetch(
+        f"""SELECT product_id, available FROM (
+                SELECT l.product_id, l.stocked, {_AVAILABLE} AS available FROM product_listing l
+                WHERE l.product_id > $1 AND l.product_id <= $2) seen
+            WHERE available <> stocked ORDER BY product_id""",  # noqa: S608 - Constants of ours.
+        after,
+        last,
+    )
+    return [Change(*row) for row in rows]
+
+
+async def _announce(tx: Tx, changes: list[Change]) -> int:
+    """Write down what changed, once: another worker may have seen the same."""
+    await tx.execute("LOCK TABLE product_change IN SHARE ROW EXCLUSIVE MODE")
+    rows = await tx.fetch(
+        """WITH seen AS (SELECT * FROM unnest($1::int[], $2::boolean[]) AS seen (product_id, stocked)),
+           moved AS (
+               UPDATE product_listing l SET stocked = seen.stocked, updated_at = clock_timestamp() FROM seen
+               WHERE l.product_id = seen.product_id AND l.stocked <> seen.stocked
+               RETURNING l.product_id, l.version_id, l.slug, l.stocked, l.updated_at),
+           told AS (
+               INSERT INTO product_change (at, product_id, version_id, kind, active, stocked)
+               SELECT updated_at, product_id, version_id, 'stock', true, stocked FROM moved ORDER BY product_id)
+           SELECT slug, stocked FROM moved ORDER BY product_id""",
+        [change.product_id for change in changes],
+        [change.stocked for change in changes],
+    )
+    data = [{"slug": row["slug"], "active": True, "stocked": row["stocked"]} for row in rows]
+    await log.append_all(tx, log.PRODUCT_UPDATED, data, state=State.LIVE)
+    return len(rows)
