@@ -72,6 +72,7 @@ def test_a_cell_of_a_workbook_is_what_the_file_says_and_a_number_keeps_the_digit
         (with_sheet('<row r="1"><c r="A1" t="s"><v>9</v></c></row>'), "can't be read as XLSX"),
         (with_sheet("<row><c><v>nine</v></c></row>"), "can't be read as XLSX"),
         (repacked(workbook(), {"[Content_Types].xml": b"<x/>"}), "can't be read as XLSX"),
+        (with_sheet('<row r="1"><c r="XFD1"><v>1</v></c></row>'), "row 1: has more than 64 columns"),
         (workbook(["a"], other=[["b"]]), "2 sheets with something on them"),
         (b"a,b\n\xff\xfe\n", "row 2: is not UTF-8"),
         ("a,b\n".encode("utf-16"), "is UTF-16"),

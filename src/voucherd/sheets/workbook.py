@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from voucherd.sheets import archive
 from voucherd.sheets.model import COLUMNS_MAX, EMPTY, Cell, Kind, Row, SheetRefused
+
+_SPEAKING: Final = ("f", "e")
+"""Formulas and errors are no empty cells, whatever their value."""
 
 
 def rows(content: bytes) -> Iterator[Row]:
@@ -20,7 +23,12 @@ def rows(content: bytes) -> Iterator[Row]:
     archive.check(content)
     try:
         for number, cells in enumerate(_quietly(_only_sheet(content)), start=1):
-            row = [_cell(cell) for cell in cells]
+            wide = len(cells)
+            while wide and cells[wide - 1].value is None and cells[wide - 1].data_type not in _SPEAKING:
+                wide -= 1
+            if wide > COLUMNS_MAX:
+                raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
+            row = [_cell(cell) for cell in cells[:wide]]
             while row and row[-1] == EMPTY:
                 row.pop()
             if row:
@@ -62,7 +70,7 @@ def _has_cells(sheet: Any) -> bool:
 def _cells(sheet: Any) -> Iterator[Any]:
     # What the sheet says of its own size is not believed.
     sheet.reset_dimensions()
-    yield from sheet.iter_rows(max_col=COLUMNS_MAX)
+    yield from sheet.iter_rows()
 
 
 def _cell(cell: Any) -> Cell:
