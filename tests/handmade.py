@@ -93,6 +93,7 @@ def order(
         "lines_finished": 0,
         "lines_cancelled": 0,
         "resolving": False,
+        "cancelling": False,
         "downloaded": False,
         "version": 1,
         "created_at": NOW,

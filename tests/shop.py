@@ -63,7 +63,7 @@ class Shop:
         self.settings = settings
         self.sealer = Sealer(master)
         self.ids = Identifiers(master)
-        self.worker = Worker(pool, settings)
+        self.worker = Worker(pool, self.sealer, settings)
         self.products: dict[str, ProductVersion] = {}
 
     @property

@@ -90,6 +90,14 @@ class Money:
         return f"{plain(self.minor, digits(self.currency))} {self.currency}"
 
 
+_EUR_STEPS: Final = (1000, 100, 10, 1)
+
+
+def worth(minor: int, currency: str, fx_e8: int) -> int:
+    """What an amount is worth in EUR, exactly: a number of 10⁻¹¹ EUR, to compare and to subtract."""
+    return minor * fx_e8 * _EUR_STEPS[digits(currency)]
+
+
 _AMOUNT: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 

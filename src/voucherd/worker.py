@@ -10,15 +10,20 @@ from typing import Final
 
 import structlog
 
-from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Pool, open_pool
+from voucherd.dispatcher import Dispatcher
 from voucherd.orders import expire, restock
-from voucherd.orders.decide import Windows
 from voucherd.orders.model import Order
+from voucherd.orders.ruling import Windows
+from voucherd.orders.store import Memory
 from voucherd.settings import Settings
 from voucherd.storefront import stock
+from voucherd.vault.keys import check_fingerprint, load_or_create_master
+from voucherd.vault.seal import Sealer
 
 DELIVER_EVERY_S: Final = 0.1
+DISPATCH_EVERY_S: Final = 0.1
+QUOTE_EVERY_S: Final = 1.0
 END_EVERY_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 5.0
 REMOVE_EVERY_S: Final = 600.0
@@ -30,22 +35,29 @@ logger = structlog.get_logger(__name__)
 class Worker:
     """The periodic work."""
 
-    def __init__(self, pool: Pool, settings: Settings, wake: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, pool: Pool, sealer: Sealer, settings: Settings, wake: Callable[[int], None] = lambda _: None
+    ) -> None:
         self._pool = pool
         self._window = timedelta(seconds=settings.confirmation_window_s)
-        self._windows = Windows(
-            timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
+        self._memory = Memory(
+            Windows(
+                timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
+            )
         )
-        self._versions = VersionCache()
         self._turns: restock.Turns = {}
         self._stock_after = 0
         self._wake = wake
+        self.dispatcher = Dispatcher(pool, sealer, self._memory, self._told)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin to work in the background."""
         self._tasks = [
             asyncio.create_task(self._every(DELIVER_EVERY_S, "deliver", self.deliver)),
+            asyncio.create_task(self._every(DISPATCH_EVERY_S, "dispatch", self.dispatcher.dispatch)),
+            asyncio.create_task(self._every(DISPATCH_EVERY_S, "follow_up", self.dispatcher.follow_up)),
+            asyncio.create_task(self._every(QUOTE_EVERY_S, "quote", self.dispatcher.refresh_quotes)),
             asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
             asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
@@ -57,15 +69,16 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.dispatcher.stop()
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
-        moved = await restock.deliver_waiting(self._pool, self._windows, self._versions, self._turns)
+        moved = await restock.deliver_waiting(self._pool, self._memory, self._turns)
         return self._told(moved)
 
     async def end_waiting(self) -> int:
         """Cancel what is out of time; how many orders ended."""
-        return self._told(await expire.end_waiting(self._pool, self._windows, self._versions))
+        return self._told(await expire.end_waiting(self._pool, self._memory))
 
     async def announce_expired(self) -> int:
         """Announce orders whose confirmation window has passed."""
@@ -100,11 +113,18 @@ class Worker:
 async def run(settings: Settings, database_url: str) -> None:
     """Work until cancelled."""
     pool = await open_pool(database_url, size_max=settings.pool_size, look_ups=True)
-    worker = Worker(pool, settings)
-    worker.start()
     try:
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
+        async with pool.acquire() as conn:
+            # It buys codes and seals them, so it needs the key like the API does.
+            unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
+            master = load_or_create_master(settings.master_key_file, create=unsealed)
+            await check_fingerprint(conn, master)
+        worker = Worker(pool, Sealer(master), settings)
+        worker.start()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+        finally:
+            await worker.stop()
     finally:
-        await worker.stop()
         await pool.close()

@@ -11,9 +11,11 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from tests.handmade import NOW
-from voucherd.orders import decide
-from voucherd.orders.decide import Cancel, Facts, Finalise, Ruling, Standing, Wait, Windows
+from voucherd.fulfilment.waits import Wait
+from voucherd.orders import decide, serve
+from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
+from voucherd.orders.ruling import Facts, Ruling, Standing, Windows
 from voucherd.orders.states import Payment, Status
 from voucherd.vault.shelf import Lot, Shelf
 from voucherd.wallet.ledger import Entry, Wallet
@@ -53,6 +55,10 @@ class World:
             purses,
             {wallet_id: self.wallets[wallet_id] for wallet_id in purses.values()},
             shelves,
+            waits={
+                number: [w for (owner, _), w in sorted(self.waits.items()) if owner == number]
+                for number in orders
+            },
         )
 
     def finalise(self, *commands: Finalise) -> Ruling:
@@ -66,12 +72,12 @@ class World:
     def deliver_waiting(self) -> Ruling:
         """Serve what waits."""
         waits = [wait for _, wait in sorted(self.waits.items())]
-        return self._store(decide.deliver_waiting(self.facts([w.order_id for w in waits]), waits))
+        return self._store(serve.deliver_waiting(self.facts([w.order_id for w in waits]), waits))
 
     def end_waiting(self) -> Ruling:
         """End what is out of time."""
         late = sorted({w.order_id for w in self.waits.values() if w.deadline_at <= self.now})
-        return self._store(decide.end_waiting(self.facts(late), late))
+        return self._store(serve.end_waiting(self.facts(late), late))
 
     def _store(self, ruling: Ruling) -> Ruling:
         for lot_id, cursor in ruling.cursors.items():

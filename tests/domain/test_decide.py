@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.domain.books import WINDOWS, World
 from tests.handmade import DAY, NOW, lot, order, product, unit
 from voucherd.ids import State
-from voucherd.orders.decide import Cancel, Chance, Finalise, Ruling, Standing
+from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.model import Order, Outcome
 from voucherd.orders.refusals import (
     CompanyNotActive,
@@ -27,6 +27,7 @@ from voucherd.orders.refusals import (
     SeveralItems,
     WrongStatus,
 )
+from voucherd.orders.ruling import Ruling, Standing
 from voucherd.orders.states import Payment, Status
 from voucherd.wallet.ledger import Wallet
 

@@ -149,7 +149,7 @@ async def stage(
         company = await shop.company(balance="100000.00 EUR")
         await shop.product("now", stock=300)
         await shop.product("later", async_delivery=True)
-        yield Stage(shop, company, Worker(fragile, shop.settings))
+        yield Stage(shop, company, Worker(fragile, shop.sealer, shop.settings))
         await fragile.close()
 
 

@@ -60,7 +60,7 @@ class World:
 
     def worker(self) -> Worker:
         """A worker with nothing in its memory."""
-        return Worker(self.fragile, self.settings)
+        return Worker(self.fragile, self.sealer, self.settings)
 
     # ── what the operator does ────────────────────────────────────────────────────────────────────────
 

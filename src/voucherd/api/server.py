@@ -82,10 +82,11 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
             master = load_or_create_master(settings.master_key_file, create=unsealed)
             await check_fingerprint(conn, master)
-        desk = Desk(pool, Sealer(master), settings)
+        sealer = Sealer(master)
+        desk = Desk(pool, sealer, settings)
         gatekeeper = Gatekeeper(pool)
         await gatekeeper.start()
-        worker = Worker(pool, settings, desk.watch.wake)
+        worker = Worker(pool, sealer, settings, desk.watch.wake)
         if with_worker:
             worker.start()
         metrics = Metrics(desk)

@@ -69,12 +69,13 @@ CHECKS: Final = (
         "an order's status, its payment and its lines agree",
         """
         SELECT id AS order_id, status, payment_status, charged_minor, refunded_minor, held_minor, lines,
-               lines_finished, lines_cancelled
+               lines_finished, lines_cancelled, cancelling
         FROM orders
         WHERE NOT CASE status
                 WHEN 0 THEN payment_status = 0 AND lines_finished = 0 AND lines_cancelled = 0
-                WHEN 1 THEN payment_status IN (0, 1) AND lines_cancelled = 0 AND lines_finished < lines
-                            AND deadline_at IS NOT NULL
+                WHEN 1 THEN (payment_status IN (0, 1) AND lines_cancelled = 0
+                             OR payment_status = 2 AND lines_cancelled > 0 AND cancelling)
+                            AND lines_finished + lines_cancelled < lines AND deadline_at IS NOT NULL
                 WHEN 2 THEN payment_status = 1 AND lines_finished = lines
                 WHEN 3 THEN payment_status IN (0, 2, 3) AND lines_cancelled > 0
                             AND lines_finished + lines_cancelled = lines
@@ -83,7 +84,7 @@ CHECKS: Final = (
            OR NOT CASE payment_status
                 WHEN 0 THEN charged_minor = 0 AND refunded_minor = 0 AND lines_finished = 0
                 WHEN 1 THEN charged_minor = price_minor + vat_minor AND refunded_minor = 0 AND held_minor = 0
-                WHEN 2 THEN lines_finished > 0 AND lines_cancelled > 0 AND held_minor = 0
+                WHEN 2 THEN lines_cancelled BETWEEN 1 AND lines - 1 AND held_minor = 0
                 WHEN 3 THEN lines_finished = 0 AND refunded_minor = charged_minor AND held_minor = 0
                 ELSE false END
            OR (held_minor <> 0 AND NOT (status = 1 AND resolving))
@@ -111,8 +112,16 @@ CHECKS: Final = (
             SELECT (order_id & 1)::smallint AS state, product_id, face_minor, company_id, order_id, line_from, line_to,
                    deadline_at
             FROM edge WHERE line_from < line_to),
-        waits AS (
-            SELECT state, product_id, face_minor, company_id, order_id, line_from, line_to, deadline_at FROM waiting)
+        waits AS (  -- Waits of one item that touch are one open range.
+            SELECT state, product_id, face_minor, company_id, order_id, min(line_from) AS line_from,
+                   max(line_to) AS line_to, deadline_at
+            FROM (SELECT *, sum(fresh) OVER (PARTITION BY order_id ORDER BY line_from) AS run
+                  FROM (SELECT w.*, i.item_no,
+                               (w.line_from IS DISTINCT FROM lag(w.line_to) OVER (
+                                PARTITION BY w.order_id, i.item_no ORDER BY w.line_from))::int AS fresh
+                        FROM waiting w LEFT JOIN order_item i ON i.order_id = w.order_id AND w.line_from >= i.first_line
+                             AND w.line_from < i.first_line + i.amount) step) island
+            GROUP BY state, product_id, face_minor, company_id, order_id, deadline_at, run)
         (SELECT 'open, but does not wait' AS wrong, * FROM (SELECT * FROM open EXCEPT SELECT * FROM waits) missing)
         UNION ALL
         (SELECT 'waits, but is not open' AS wrong, * FROM (SELECT * FROM waits EXCEPT SELECT * FROM open) extra)
@@ -136,7 +145,9 @@ CHECKS: Final = (
         "sandbox and live share no wallet, lot, order or event",
         """
         SELECT 'wallet' AS place, id, state::bigint AS meets FROM wallet WHERE (id & 1) <> state
-        UNION ALL SELECT 'lot', id, state FROM lot WHERE (id & 1) <> state OR generated <> (state = 1)
+        UNION ALL SELECT 'lot', id, state FROM lot
+                  WHERE (id & 1) <> state
+                     OR CASE WHEN generated THEN state = 0 ELSE state = 1 AND attempt_id IS NULL END
         UNION ALL SELECT 'entry', wallet_id, order_id FROM entry WHERE (order_id & 1) <> (wallet_id & 1)
         UNION ALL SELECT 'outcome', order_id, lot_id FROM outcome WHERE (order_id & 1) <> (lot_id & 1)
         UNION ALL SELECT 'waiting', order_id, state FROM waiting WHERE (order_id & 1) <> state

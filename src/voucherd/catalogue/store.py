@@ -231,6 +231,15 @@ async def add_or_get_brand(tx: Tx, name: str) -> Brand:
     return Brand(**row)
 
 
+async def brand_of(conn: Connection, product_id: int) -> int:
+    """The brand whose codes a product's are."""
+    brand_id = await conn.fetchval(
+        "SELECT v.brand_id FROM product p JOIN product_version v ON v.id = p.version_id WHERE p.id = $1",
+        product_id,
+    )
+    return int(brand_id)
+
+
 async def list_brands(conn: Connection) -> list[Brand]:
     """Every brand, in order of their slugs."""
     rows = await conn.fetch("SELECT id AS brand_id, slug, name FROM brand ORDER BY slug")

@@ -7,14 +7,15 @@ from datetime import timedelta
 
 from voucherd.access import store as access
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Connection
+from voucherd.fulfilment.book import OfferBook
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders import place, store
 from voucherd.orders.model import Order
 from voucherd.orders.place import Buyer, Create, Shop
 from voucherd.orders.refusals import BadInput, Refusal
+from voucherd.orders.store import Memory
 from voucherd.vault import shelf
 from voucherd.vault import store as vault
 from voucherd.vault.shelf import Shelf
@@ -47,13 +48,13 @@ async def create(
     conn: Connection,
     commands: Sequence[Create],
     numbers: OrderNumbers,
-    cache: VersionCache,
+    memory: Memory,
     *,
     window: timedelta,
     operator_country: str,
 ) -> list[Order | Refusal]:
     """Price every cart and keep the orders that can be sold."""
-    shop = await load(conn, commands, cache, window=window, operator_country=operator_country)
+    shop = await load(conn, commands, memory, window=window, operator_country=operator_country)
     await numbers.reserve(conn, len(commands))
     answers = place.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
@@ -65,7 +66,7 @@ async def create(
 async def load(
     conn: Connection,
     commands: Sequence[Create],
-    cache: VersionCache,
+    memory: Memory,
     *,
     window: timedelta,
     operator_country: str,
@@ -73,7 +74,7 @@ async def load(
     """What these carts' prices depend on."""
     companies = await access.companies(conn, {command.company_id for command in commands})
     listings = await catalogue.current(
-        conn, list({line.slug for command in commands for line in command.cart}), cache
+        conn, list({line.slug for command in commands for line in command.cart}), memory.versions
     )
     currencies = {command.payment_currency for command in commands}
     for listing in listings.values():
@@ -88,12 +89,15 @@ async def load(
         rates=await catalogue.rates(conn, currencies),
         vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
     )
-    shop.shelves = await _shelves(conn, shop, commands)
+    await _load_shelves(conn, shop, commands, memory.offers)
     return shop
 
 
-async def _shelves(conn: Connection, shop: Shop, commands: Sequence[Create]) -> dict[Shelf, list[shelf.Lot]]:
-    """The lots that could serve the carts; a sandbox shelf is stocked when it is first looked at (OP-49)."""
+async def _load_shelves(conn: Connection, shop: Shop, commands: Sequence[Create], offers: OfferBook) -> None:
+    """The lots and offers that could serve the carts.
+
+    A sandbox shelf is stocked when it is first looked at (OP-49), unless a sandbox supplier sells what is on it.
+    """
     wanted: set[Shelf] = set()
     for command in commands:
         for at, line in enumerate(command.cart):
@@ -104,10 +108,16 @@ async def _shelves(conn: Connection, shop: Shop, commands: Sequence[Create]) -> 
                 except BadInput:
                     continue  # The decision will say so.
                 wanted.add((listing.version.product_id, face_minor, int(command.state)))
-    shelves = await shelf.look(conn, wanted)
-    bare = [key for key, lots in shelves.items() if not lots and key[2] == State.SANDBOX]
+    shop.shelves = await shelf.look(conn, wanted)
+    elsewhere = await offers.sold_elsewhere(conn, wanted)
+    bare = wanted.difference(elsewhere)
+    bare = {key for key in bare if key[2] == State.SANDBOX and not shop.shelves[key]}
     if bare:
         async with conn.transaction():
-            for product_id, face_minor, _ in bare:
+            for product_id, face_minor, _ in sorted(bare):
                 await vault.ensure_generated_lot(conn, product_id, face_minor, Money(0, "EUR"), RATE_ONE)
-    return shelves if not bare else await shelf.look(conn, wanted)
+        shop.shelves |= await shelf.look(conn, bare)
+    for key in elsewhere:
+        shop.shelves[key] = [lot for lot in shop.shelves[key] if not lot.generated]
+    if elsewhere:
+        shop.offers = await offers.look(conn, elsewhere)

@@ -1,4 +1,4 @@
-"""The decisions about orders, apart from Create. Pure: no clock, no chance, no database.
+"""The decisions that a client's call asks for, apart from Create. Pure: no clock, no chance, no database.
 
 Each function takes the facts as loaded and a list of commands, and gives back one ruling for all of them. The
 commands are decided one after another on a working copy of the facts, so the second call for an order, a wallet or
@@ -17,7 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from voucherd.events import log
-from voucherd.events.log import OrderEvent
+from voucherd.fulfilment.offers import one_for_all, share_out
+from voucherd.fulfilment.waits import Wait
 from voucherd.ids import State
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.refusals import (
@@ -32,12 +33,15 @@ from voucherd.orders.refusals import (
     SeveralItems,
     WrongStatus,
 )
+from voucherd.orders.ruling import Facts, Plan, Ruling, book, deliver, drop, record, take
 from voucherd.orders.states import Move, Payment, Status, move
-from voucherd.vault.shelf import Lot, Shelf
-from voucherd.wallet.ledger import Entry, Kind, Wallet, post
+from voucherd.vault.shelf import Shelf
+from voucherd.wallet.ledger import Kind
 
 SANDBOX_PENDING_S: Final = 10
 """How long a sandbox order that was asked to be pending stays so."""
+SHELF_FIRST: Final = timedelta(seconds=1)
+"""What joins a queue at a filled shelf gives the shelf this long before a supplier is asked."""
 
 
 class Chance(Enum):
@@ -68,73 +72,25 @@ class Cancel(Struct, frozen=True):
     order_id: int | None
     company_id: int
     state: State
+    at_limit: bool = False
+    """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
 
 
-class Wait(Struct, frozen=True):
-    """A range of lines that waits for codes."""
+class _Open(Struct, frozen=True):
+    """Lines that can't be delivered at once, and where they are to wait."""
 
-    state: int
-    product_id: int
-    face_minor: int
-    company_id: int
-    order_id: int
+    item: Item
     line_from: int
     line_to: int
-    not_before: datetime
-    deadline_at: datetime
+    supplier_id: int | None = None
+    ask_at: datetime | None = None
 
 
-class Standing(Struct, frozen=True):
-    """What a company may do."""
-
-    active: bool
-    verified: bool
-
-
-class Windows(Struct, frozen=True):
-    """How long things may take."""
-
-    delivery: timedelta
-    resolve: timedelta
-
-
-class Facts(Struct):
-    """What was true when the locks were taken; the decisions work on it as they go."""
-
-    now: datetime
-    windows: Windows
-    orders: dict[int, Order]
-    standing: dict[int, Standing] = field(default_factory=dict)
-    withdrawn: set[int] = field(default_factory=set)
-    """Products that are no longer for sale."""
-    purses: dict[int, int] = field(default_factory=dict)
-    """Order id to wallet id; an order without one belongs to a company that never had money in its currency."""
-    wallets: dict[int, Wallet] = field(default_factory=dict)
-    shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
-    queued: set[Shelf] = field(default_factory=set)
-    """Shelves that others wait for already."""
-
-
-class Ruling(Struct):
-    """Everything that is to be stored, and one answer for each command."""
-
-    answers: list[Order | Refusal] = field(default_factory=list)
-    orders: dict[int, Order] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    cursors: dict[int, int] = field(default_factory=dict)
-    outcomes: list[tuple[int, Outcome]] = field(default_factory=list)
-    waits: list[Wait] = field(default_factory=list)
-    waits_over: list[tuple[int, int]] = field(default_factory=list)
-    """(order id, first line) of waits that ended."""
-    events: list[OrderEvent] = field(default_factory=list)
-
-
-class _Plan(Struct):
+class _Order(Struct):
     """What a finalised order would get now, and what would have to wait."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
-    cursors: dict[int, int] = field(default_factory=dict)
-    open: list[tuple[Item, int, int]] = field(default_factory=list)
+    plan: Plan = field(default_factory=Plan)
+    open: list[_Open] = field(default_factory=list)
 
 
 def finalise(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
@@ -151,37 +107,28 @@ def finalise(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
 def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     order = _own(facts, command.order_id, command.company_id, command.state)
     _refuse_finalising(facts, order, resolve=command.resolve)
-    plan = _plan(facts, ruling, order, command)
-    wallet = _paying_wallet(facts, order, command)
+    would = _would_get(facts, ruling, order, command)
+    _refuse_unpayable(facts, order, command)
     # From here on nothing refuses.
     if command.chance is Chance.CANCELLED:
         return _decline(facts, ruling, order)
-    held = command.resolve and bool(plan.open)
-    event = Move.HELD if held else Move.PAID
+    held = command.resolve and bool(would.open)
     paid = replace(
         order,
-        status=move(order.status, event),
+        status=move(order.status, Move.HELD if held else Move.PAID),
         payment_status=Payment.UNPAID if held else Payment.PAID,
         charged_minor=0 if held else order.total_minor,
         held_minor=order.total_minor if held else 0,
         resolving=command.resolve,
-        deadline_at=_deadline(facts, command) if plan.open else None,
+        deadline_at=_deadline(facts, command) if would.open else None,
     )
     if held:
-        _post(facts, ruling, wallet, paid, Kind.HOLD, hold_minor=order.total_minor)
+        book(facts, ruling, paid, Kind.HOLD, hold_minor=order.total_minor)
     else:
-        _post(
-            facts,
-            ruling,
-            wallet,
-            paid,
-            Kind.ORDER,
-            amount_minor=-order.total_minor,
-            vat_minor=-order.vat_minor,
-        )
-    for item, line_from, line_to in plan.open:
-        ruling.waits.append(_wait(paid, item, line_from, line_to, _not_before(facts.now, command)))
-    return _deliver(facts, ruling, paid, plan, log.ORDER_PENDING)
+        book(facts, ruling, paid, Kind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor)
+    not_before = _not_before(facts.now, command)
+    ruling.waits.extend([_wait(paid, one, not_before) for one in would.open])
+    return deliver(facts, ruling, paid, would.plan, log.ORDER_PENDING)
 
 
 def _own(facts: Facts, order_id: int | None, company_id: int, state: State) -> Order:
@@ -216,56 +163,65 @@ def _refuse_finalising(facts: Facts, order: Order, *, resolve: bool) -> None:
             raise OffersNotAvailable(tuple(dict.fromkeys(gone)))
 
 
-def _plan(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Plan:
+def _would_get(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Order:
     """Which codes the order would get; refused if a line that can't wait would get none."""
     if command.chance is Chance.OUT_OF_STOCK:
         raise OutOfStock(order.items[0].version.name)
-    plan = _Plan()
+    would = _Order()
     if command.chance is Chance.SLOW or command.chance is Chance.PENDING:
-        plan.open = list(order.open_ranges())
-        return plan
+        asks = _not_before(facts.now, command)
+        for item in order.items:
+            sold_elsewhere = (*item.shelf, order.state) in facts.offers
+            would.open.append(
+                _Open(item, item.first_line, item.end_line, ask_at=asks if sold_elsewhere else None)
+            )
+        return would
     for item in order.items:
+        shelf = (*item.shelf, order.state)
         at = item.first_line
         # Whoever waits already comes first (OP-48): a new order joins the queue, and the worker serves it in turn.
-        if not item.version.async_delivery or (*item.shelf, order.state) not in facts.queued:
-            at = _take(facts, ruling, plan, order.state, item, at, item.end_line)
+        if not item.version.async_delivery or shelf not in facts.queued:
+            at = take(ruling, would.plan, facts.shelves.get(shelf, ()), at, item.end_line)
         if at < item.end_line:
-            if not item.version.async_delivery:
-                raise OutOfStock(item.version.name)
-            plan.open.append((item, at, item.end_line))
-    if plan.open and command.resolve:
+            would.open += _places(facts, item, shelf, item.first_line if command.resolve else at, command)
+    if would.open and command.resolve:
         # Resolve is all or nothing: a code handed over before the limit could not be taken back after it.
-        return _Plan(open=list(order.open_ranges()))
-    return plan
+        would.plan = Plan()
+    return would
 
 
-def _take(
-    facts: Facts, ruling: Ruling, plan: _Plan, state: State, item: Item, line_from: int, line_to: int
-) -> int:
-    """Plan codes for a range of lines from the item's shelf; the first line that got none."""
-    at = line_from
-    for lot in facts.shelves.get((*item.shelf, state), ()):
-        cursor = plan.cursors.get(lot.id)
-        if cursor is None:
-            cursor = ruling.cursors.get(lot.id, lot.cursor)
-        count = min(lot.size - cursor, line_to - at)
-        if count > 0:
-            plan.outcomes.append(Outcome(at, at + count, lot.id, cursor))
-            plan.cursors[lot.id] = cursor + count
-            at += count
-        if at == line_to:
-            break
-    return at
+def _places(facts: Facts, item: Item, shelf: Shelf, at: int, command: Finalise) -> list[_Open]:
+    """Where the item's lines from `at` on are to wait; refused if they can't wait and nobody has them (OP-43)."""
+    end, can_wait = item.end_line, item.version.async_delivery
+    offers = facts.offers.get(shelf, [])
+    pausing = facts.now if shelf in facts.offers else None
+    if shelf in facts.queued and can_wait and sum(lot.left for lot in facts.shelves[shelf]) >= end - at:
+        # It only waits for its turn at the shelf.
+        return [_Open(item, at, end, ask_at=None if pausing is None else pausing + SHELF_FIRST)]
+    if command.resolve:
+        offer = one_for_all(offers, end - at)
+        if offer is None and not can_wait:
+            raise OutOfStock(item.version.name)
+        if offer is None:
+            return [_Open(item, at, end, ask_at=pausing)]
+        return [_Open(item, at, end, supplier_id=offer.supplier_id)]
+    places: list[_Open] = []
+    for offer, count in share_out(offers, end - at):
+        places.append(_Open(item, at, at + count, supplier_id=offer.supplier_id))
+        at += count
+    if at < end:
+        if not can_wait:
+            raise OutOfStock(item.version.name)
+        places.append(_Open(item, at, end, ask_at=pausing))
+    return places
 
 
-def _paying_wallet(facts: Facts, order: Order, command: Finalise) -> Wallet | None:
-    """The wallet that pays, refused if it can't; None for a free order of a company without one."""
+def _refuse_unpayable(facts: Facts, order: Order, command: Finalise) -> None:
+    """Refuse what the wallet can't pay; a free order needs no wallet."""
     wallet_id = facts.purses.get(order.id)
-    wallet = None if wallet_id is None else facts.wallets[wallet_id]
-    available = 0 if wallet is None else wallet.available_minor
+    available = 0 if wallet_id is None else facts.wallets[wallet_id].available_minor
     if command.chance is Chance.INSUFFICIENT_BALANCE or available < order.total_minor:
         raise InsufficientBalance
-    return wallet
 
 
 def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:
@@ -277,11 +233,11 @@ def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:
         outcomes=(Outcome(0, order.lines, None, None),),
     )
     ruling.outcomes.append((order.id, cancelled.outcomes[0]))
-    return _record(facts, ruling, cancelled, log.ORDER_CANCELLED)
+    return record(facts, ruling, cancelled, log.ORDER_CANCELLED)
 
 
-def _wait(order: Order, item: Item, line_from: int, line_to: int, not_before: datetime) -> Wait:
-    product_id, face_minor = item.shelf
+def _wait(order: Order, open_: _Open, not_before: datetime) -> Wait:
+    product_id, face_minor = open_.item.shelf
     assert order.deadline_at is not None
     return Wait(
         order.id & 1,
@@ -289,10 +245,13 @@ def _wait(order: Order, item: Item, line_from: int, line_to: int, not_before: da
         face_minor,
         order.company_id,
         order.id,
-        line_from,
-        line_to,
+        open_.line_from,
+        open_.line_to,
         not_before,
         order.deadline_at,
+        urgent=order.resolving,
+        supplier_id=open_.supplier_id,
+        ask_at=open_.ask_at,
     )
 
 
@@ -310,54 +269,6 @@ def _not_before(now: datetime, command: Finalise) -> datetime:
     return now
 
 
-def _deliver(facts: Facts, ruling: Ruling, order: Order, plan: _Plan, unfinished_event: str) -> Order:
-    """The order after the planned codes are handed over."""
-    count = sum(outcome.line_to - outcome.line_from for outcome in plan.outcomes)
-    ruling.cursors.update(plan.cursors)
-    ruling.outcomes.extend([(order.id, outcome) for outcome in plan.outcomes])
-    lines_finished = order.lines_finished + count
-    done = lines_finished == order.lines
-    delivered = replace(
-        order,
-        status=move(order.status, Move.DELIVERED) if done else order.status,
-        lines_finished=lines_finished,
-        outcomes=(*order.outcomes, *plan.outcomes),
-    )
-    return _record(facts, ruling, delivered, log.ORDER_FINISHED if done else unfinished_event)
-
-
-def _post(
-    facts: Facts,
-    ruling: Ruling,
-    wallet: Wallet | None,
-    order: Order,
-    kind: Kind,
-    *,
-    amount_minor: int = 0,
-    vat_minor: int = 0,
-    hold_minor: int = 0,
-) -> None:
-    """Book a movement of the order's wallet."""
-    if wallet is not None:  # A free order of a company without a wallet moves nothing.
-        facts.wallets[wallet.id], entry = post(
-            wallet,
-            kind,
-            amount_minor=amount_minor,
-            vat_minor=vat_minor,
-            hold_minor=hold_minor,
-            order_id=order.id,
-        )
-        ruling.entries.append(entry)
-
-
-def _record(facts: Facts, ruling: Ruling, order: Order, event: str) -> Order:
-    """The next version of the order, remembered for the store and for the commands that follow."""
-    after = replace(order, version=order.version + 1, updated_at=facts.now)
-    facts.orders[order.id] = ruling.orders[order.id] = after
-    ruling.events.append(OrderEvent(order.id, order.company_id, event, after.version))
-    return after
-
-
 def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
     """Delete every order that is not confirmed, cancel and refund what is undelivered of the others."""
     ruling = Ruling()
@@ -366,9 +277,9 @@ def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
             order = _own(facts, command.order_id, command.company_id, command.state)
             if order.status is Status.CREATED:
                 gone = replace(order, status=move(order.status, Move.WITHDRAWN))
-                ruling.answers.append(_record(facts, ruling, gone, log.ORDER_DELETED))
+                ruling.answers.append(record(facts, ruling, gone, log.ORDER_DELETED))
             elif order.status is Status.PENDING:
-                ruling.answers.append(_cancel_open_lines(facts, ruling, order))
+                ruling.answers.append(_cancel_pending(facts, ruling, order, at_limit=command.at_limit))
             else:
                 raise WrongStatus
         except Refusal as refusal:
@@ -376,91 +287,15 @@ def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
     return ruling
 
 
-def _cancel_open_lines(facts: Facts, ruling: Ruling, order: Order) -> Order:
-    """Cancel every line without an outcome and give its money back, from the amounts fixed at Create (OP-45)."""
-    dropped: list[Outcome] = []
-    refund_minor = vat_minor = 0
-    for item, line_from, line_to in order.open_ranges():
-        dropped.append(Outcome(line_from, line_to, None, None))
-        refund_minor += item.unit_charge_minor * (line_to - line_from)
-        vat_minor += item.unit.pay_vat_minor * (line_to - line_from)
-        ruling.waits_over.append((order.id, line_from))
-    wallet_id = facts.purses.get(order.id)
-    wallet = None if wallet_id is None else facts.wallets[wallet_id]
-    # The payment decides and not an amount: a free order is paid for, or waits to be, like any other.
-    if order.payment_status is Payment.UNPAID:
-        _post(facts, ruling, wallet, order, Kind.RELEASE, hold_minor=-order.held_minor)
-        refund_minor, payment = 0, Payment.UNPAID
-    else:
-        _post(facts, ruling, wallet, order, Kind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
-        payment = Payment.PARTIALLY_REFUNDED if order.lines_finished else Payment.REFUNDED
-    ruling.outcomes.extend([(order.id, outcome) for outcome in dropped])
-    cancelled = replace(
-        order,
-        status=move(order.status, Move.CANCELLED),
-        payment_status=payment,
-        refunded_minor=order.refunded_minor + refund_minor,
-        held_minor=0,
-        lines_cancelled=sum(outcome.count for outcome in dropped),
-        outcomes=(*order.outcomes, *dropped),
-    )
-    return _record(facts, ruling, cancelled, log.ORDER_CANCELLED)
-
-
-def deliver_waiting(facts: Facts, waits: Sequence[Wait]) -> Ruling:
-    """Hand codes to waiting lines, in the order given, as far as the shelves go."""
-    ruling = Ruling()
-    for wait in waits:
-        order = facts.orders.get(wait.order_id)
-        if order is None or order.status is not Status.PENDING:
-            continue  # It ended between the look and the lock.
-        if _is_late(facts, order):
-            continue  # Its time is up: it will be ended, and is not sold to any more.
-        open_range = next((r for r in order.open_ranges() if r[1] == wait.line_from), None)
-        if open_range is None:
-            continue
-        item, line_from, line_to = open_range
-        plan = _Plan()
-        at = _take(facts, ruling, plan, order.state, item, line_from, line_to)
-        if at == line_from or (order.resolving and at < line_to):
-            continue
-        ruling.waits_over.append((order.id, line_from))
-        if at < line_to:
-            ruling.waits.append(_wait(order, item, at, line_to, wait.not_before))
-        if order.payment_status is Payment.UNPAID:
-            order = _settle(facts, ruling, order)
-        ruling.answers.append(_deliver(facts, ruling, order, plan, log.ORDER_LINE_FINISHED))
-    return ruling
-
-
-def _settle(facts: Facts, ruling: Ruling, order: Order) -> Order:
-    """Take the money that Resolve held."""
-    wallet_id = facts.purses.get(order.id)
-    wallet = None if wallet_id is None else facts.wallets[wallet_id]
-    total = order.total_minor
-    _post(
-        facts,
-        ruling,
-        wallet,
-        order,
-        Kind.ORDER,
-        amount_minor=-total,
-        vat_minor=-order.vat_minor,
-        hold_minor=-order.held_minor,
-    )
-    return replace(order, payment_status=Payment.PAID, charged_minor=total, held_minor=0)
-
-
-def end_waiting(facts: Facts, order_ids: Sequence[int]) -> Ruling:
-    """Cancel what is still open of orders whose time is up: Resolve's limit or the delivery window (OP-44)."""
-    ruling = Ruling()
-    for order_id in order_ids:
-        order = facts.orders.get(order_id)
-        if order and order.status is Status.PENDING and _is_late(facts, order):
-            ruling.answers.append(_cancel_open_lines(facts, ruling, order))
-    return ruling
-
-
-def _is_late(facts: Facts, order: Order) -> bool:
-    """Whether Resolve's limit or the delivery window is over."""
-    return order.deadline_at is not None and facts.now >= order.deadline_at
+def _cancel_pending(facts: Facts, ruling: Ruling, order: Order, *, at_limit: bool) -> Order:
+    """Cancel what nobody is buying just now; what is being bought ends with its purchase (OP-45)."""
+    waits = facts.waits[order.id]
+    buying = [wait for wait in waits if wait.attempt_id is not None]
+    if at_limit or not buying:
+        return drop(facts, ruling, order, waits)
+    idle = [wait for wait in waits if wait.attempt_id is None]
+    marked = replace(order, cancelling=True)
+    # What was only held is paid for as a whole or not at all, so it can't be given back in parts.
+    if idle and order.payment_status is not Payment.UNPAID:
+        return drop(facts, ruling, marked, idle)
+    return order if order.cancelling else record(facts, ruling, marked, log.ORDER_PENDING)

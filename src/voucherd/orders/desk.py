@@ -15,19 +15,21 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
-from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Connection, Pool
+from voucherd.fulfilment.book import QuoteInfo
 from voucherd.ids import State
 from voucherd.orders import decide, store
 from voucherd.orders.create import OrderNumbers, create
-from voucherd.orders.decide import Cancel, Chance, Facts, Finalise, Ruling, Windows
+from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.export import mark_downloaded
 from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.model import Order
 from voucherd.orders.place import Create
 from voucherd.orders.refusals import OrderNotFound, Refusal, WrongStatus
+from voucherd.orders.ruling import Facts, Ruling, Windows
 from voucherd.orders.states import Status
+from voucherd.orders.store import Memory
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
 from voucherd.vault import store as vault
@@ -62,6 +64,8 @@ class Answer(Struct, frozen=True):
     codes: Codes | None
     lots: dict[int, LotInfo]
     """The facts of every lot that the order was offered or delivered from."""
+    quotes: dict[int, QuoteInfo] = {}
+    """The facts of every supplier's quote that the order was offered."""
 
 
 class Page(Struct, frozen=True):
@@ -98,12 +102,12 @@ class Desk:
         self._sealer = sealer
         self._settings = settings
         self._numbers = OrderNumbers()
-        self._versions = VersionCache()
         self._lots = vault.LotBook()
         self._window = timedelta(seconds=settings.confirmation_window_s)
-        self._windows = Windows(
-            timedelta(seconds=settings.delivery_window_s),
-            timedelta(seconds=settings.resolve_limit_s),
+        self._memory = Memory(
+            Windows(
+                timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
+            )
         )
         self.watch = Watch(pool)
         limit = settings.waiting_calls_max
@@ -163,7 +167,7 @@ class Desk:
             )
             more, found = len(found) > size, found[:size]
             total = None if page is None else await count_orders(conn, company_id, state, filters)
-            orders = await store.read(conn, [one.id for one in found], self._versions)
+            orders = await store.read(conn, [one.id for one in found], self._memory.versions)
             answers = await self._with_codes(conn, [orders[one.id] for one in found if one.id in orders])
         return Page([_granted(answer) for answer in answers], more, total)
 
@@ -192,15 +196,22 @@ class Desk:
             await self.watch.until_done(answer.order.id, patience_s)
             # Done or not: whatever is still open now will not be delivered any more.
             # Through the gate: a thousand that end in the same moment must not queue one by one for a wallet.
-            cancel = Cancel(command.order_id, command.company_id, command.state)
+            cancel = Cancel(command.order_id, command.company_id, command.state, at_limit=True)
             ended = await self.cancels.submit(command.company_id, cancel)
             if isinstance(ended, WrongStatus):
                 return await self.find(command.order_id, command.company_id, command.state)
             return _granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
-        """Delete an order that is not confirmed, or cancel and refund what is undelivered."""
-        return _granted(await self.cancels.submit(command.company_id, command))
+        """Delete an order that is not confirmed, or cancel and refund what is undelivered.
+
+        What is being bought at a supplier just now ends with its purchase, which is waited for like Confirm waits.
+        """
+        answer = _granted(await self.cancels.submit(command.company_id, command))
+        if answer.order.status is not Status.PENDING:
+            return answer
+        await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
+        return await self.find(command.order_id, command.company_id, command.state)
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
@@ -208,7 +219,7 @@ class Desk:
                 conn,
                 commands,
                 self._numbers,
-                self._versions,
+                self._memory,
                 window=self._window,
                 operator_country=self._settings.operator_country,
             )
@@ -218,29 +229,29 @@ class Desk:
         return await self._rule(
             [command.order_id for command in commands],
             lambda facts: decide.finalise(facts, commands),
-            with_outcomes=False,
+            with_lines=False,
         )
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
         answers = await self._rule(
             [command.order_id for command in commands],
             lambda facts: decide.cancel(facts, commands),
-            with_outcomes=True,
+            with_lines=True,
         )
         for answer in answers:
-            if isinstance(answer, Answer):
+            if isinstance(answer, Answer) and answer.order.status is not Status.PENDING:
                 self.watch.wake(answer.order.id)
         return answers
 
     async def _rule(
-        self, order_ids: Sequence[int | None], decision: Callable[[Facts], Ruling], *, with_outcomes: bool
+        self, order_ids: Sequence[int | None], decision: Callable[[Facts], Ruling], *, with_lines: bool
     ) -> list[Reply]:
         """Load, decide, store: one transaction. The codes are read after it, for the orders that got any."""
         known = {order_id for order_id in order_ids if order_id is not None}
         async with self._pool.acquire() as conn:
             async with conn.transaction():
                 facts = await store.load(
-                    conn, known, self._windows, self._versions, with_outcomes=with_outcomes
+                    conn, known, self._memory, with_lines=with_lines, with_shelves=not with_lines
                 )
                 ruling = decision(facts)
                 await store.save(conn, ruling)
@@ -260,7 +271,7 @@ class Desk:
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         known = list({find.order_id for find in wanted if find.order_id is not None})
         async with self._pool.acquire() as conn:
-            orders = await store.read(conn, known, self._versions)
+            orders = await store.read(conn, known, self._memory.versions)
             found: list[Order | Refusal] = []
             for find in wanted:
                 order = None if find.order_id is None else orders.get(find.order_id)
@@ -276,21 +287,29 @@ class Desk:
             return await self._with_codes(conn, found)
 
     async def _with_codes(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
-        """The orders with their codes and the facts of their lots: two reads for all of them."""
+        """The orders with their codes and the facts of their offers: a few reads for all of them."""
         orders = [answer for answer in answers if isinstance(answer, Order)]
-        lots = await self._lots.lots(conn, {lot_id for order in orders for lot_id in lots_of(order)})
+        named = {number for order in orders for number in lots_of(order)}
+        lots = await self._lots.lots(conn, {number for number in named if number > 0})
+        quotes = await self._memory.offers.quotes(conn, {-number for number in named if number < 0})
         small = [order for order in orders if order.lines <= INLINE_LINES_MAX]
         try:
             opened = await self._read_codes(conn, small)
         except (VaultHole, SealBroken):
             # One order whose codes can't be read must not take the answer from its neighbours.
-            return [await self._alone(conn, answer, lots) for answer in answers]
+            return [await self._alone(conn, answer, lots, quotes) for answer in answers]
         return [
-            Answer(answer, opened.get(answer.id), lots) if isinstance(answer, Order) else answer
+            Answer(answer, opened.get(answer.id), lots, quotes) if isinstance(answer, Order) else answer
             for answer in answers
         ]
 
-    async def _alone(self, conn: Connection, answer: Order | Refusal, lots: dict[int, LotInfo]) -> Reply:
+    async def _alone(
+        self,
+        conn: Connection,
+        answer: Order | Refusal,
+        lots: dict[int, LotInfo],
+        quotes: dict[int, QuoteInfo],
+    ) -> Reply:
         if isinstance(answer, Refusal):
             return answer
         try:
@@ -298,7 +317,7 @@ class Desk:
         except (VaultHole, SealBroken) as broken:
             logger.error("codes_unreadable", order_id=answer.id, error=str(broken))
             return CodesUnreadable(answer.id)
-        return Answer(answer, opened.get(answer.id), lots)
+        return Answer(answer, opened.get(answer.id), lots, quotes)
 
     async def _read_codes(self, conn: Connection, orders: Sequence[Order]) -> dict[int, Codes]:
         """The codes of these orders, by order."""
@@ -332,7 +351,7 @@ def delivered_ranges(order: Order) -> list[tuple[int, int, int]]:
 
 
 def lots_of(order: Order) -> list[int]:
-    """The lots that the order was offered or delivered from."""
+    """The lots that the order was offered or delivered from, and the quotes it was offered (as negative numbers)."""
     offered = [lot_id for item in order.items for lot_id in item.offers[::2]]
     return offered + [outcome.lot_id for outcome in order.outcomes if outcome.lot_id is not None]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Pool, Tx
-from voucherd.orders import decide, store
-from voucherd.orders.decide import Windows
+from voucherd.orders import serve, store
 from voucherd.orders.model import Order
+from voucherd.orders.store import Memory
 
 SWEEP_MAX: Final = 500
 EXPIRED_KEPT: Final = timedelta(days=30)
@@ -18,7 +17,7 @@ LATE_COMMIT_MAX: Final = timedelta(minutes=10)
 """The mark stays this far behind, for orders whose creation committed late."""
 
 
-async def end_waiting(pool: Pool, windows: Windows, cache: VersionCache) -> list[Order]:
+async def end_waiting(pool: Pool, memory: Memory) -> list[Order]:
     """Cancel and refund what is still undelivered at its deadline (OP-44), a crashed Resolve included (OP-46)."""
     async with pool.acquire() as conn, conn.transaction():
         rows = await conn.fetch(
@@ -29,8 +28,8 @@ async def end_waiting(pool: Pool, windows: Windows, cache: VersionCache) -> list
         order_ids = [row["order_id"] for row in rows]
         if not order_ids:
             return []
-        facts = await store.load(conn, order_ids, windows, cache, with_outcomes=True)
-        ruling = decide.end_waiting(facts, sorted(order_ids))
+        facts = await store.load(conn, order_ids, memory, with_lines=True, with_shelves=False)
+        ruling = serve.end_waiting(facts, sorted(order_ids))
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]
 

@@ -34,7 +34,7 @@ class Item(Struct, frozen=True):
     first_line: int
     unit: UnitPrice
     offers: tuple[int, ...]
-    """Lot, stock, lot, stock …: the offers that Create saw, best first."""
+    """Offer, stock, offer, stock …: what Create saw, best first. Lots have positive numbers, quotes negative ones."""
 
     @property
     def end_line(self) -> int:
@@ -85,6 +85,7 @@ class Order(Struct, frozen=True):
     lines_finished: int
     lines_cancelled: int
     resolving: bool
+    cancelling: bool
     downloaded: bool
     version: int
     created_at: datetime

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from voucherd.catalogue.pricing import NoRate, PriceTooLarge, UnitPrice, price_unit, vat_bp
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import Listing
+from voucherd.fulfilment.offers import Offer
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Item, Order
@@ -57,6 +58,8 @@ class Shop(Struct):
     rates: dict[str, int]
     vat_rates: dict[str, int]
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
+    offers: dict[Shelf, list[Offer]] = field(default_factory=dict)
+    """What suppliers can serve of the shelves."""
 
 
 def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
@@ -94,7 +97,7 @@ def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int
 
 
 class _Stall(Struct, frozen=True):
-    """What a shelf offers: how much is left, and its best lots as an order keeps them."""
+    """What can be had of a shelf: how much, and the best offers as an order keeps them."""
 
     left: int
     offers: tuple[int, ...]
@@ -112,9 +115,9 @@ class _Memo:
         """What this shelf offers."""
         found = self._stalls.get(shelf)
         if found is None:
-            lots = self.shop.shelves[shelf]
-            offers = tuple(number for lot in lots[:OFFERS_SHOWN_MAX] for number in (lot.id, lot.left))
-            found = self._stalls[shelf] = _Stall(sum(lot.left for lot in lots), offers)
+            lots, offers = self.shop.shelves[shelf], self.shop.offers.get(shelf, ())
+            left = sum(lot.left for lot in lots) + sum(offer.stock for offer in offers)
+            found = self._stalls[shelf] = _Stall(left, _best_offers(lots, offers))
         return found
 
     def unit(self, product: ProductVersion, face_minor: int, currency: str, rate_bp: int) -> UnitPrice:
@@ -126,6 +129,15 @@ class _Memo:
                 product, face_minor, payment_currency=currency, rates=self.shop.rates, vat_bp=rate_bp
             )
         return found
+
+
+def _best_offers(lots: Sequence[Lot], offers: Sequence[Offer]) -> tuple[int, ...]:
+    """The cheapest offers in EUR, each with its stock; of equal ones our own shelf comes first."""
+    ranked = sorted(
+        [(lot.cost, 0, lot.id, lot.left) for lot in lots]
+        + [(offer.cost, 1, -offer.quote_id, offer.stock) for offer in offers]
+    )
+    return tuple(number for _, _, *pair in ranked[:OFFERS_SHOWN_MAX] for number in pair)
 
 
 def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Order:
@@ -163,6 +175,7 @@ def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Ord
         lines_finished=0,
         lines_cancelled=0,
         resolving=False,
+        cancelling=False,
         downloaded=False,
         version=1,
         created_at=shop.now,

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Connection, Pool
-from voucherd.orders import decide, store
-from voucherd.orders.decide import Wait, Windows
+from voucherd.fulfilment.queue import COLUMNS, wait_of
+from voucherd.fulfilment.waits import Wait
+from voucherd.orders import serve, store
 from voucherd.orders.model import Order
+from voucherd.orders.store import Memory
 
 TURN_MAX: Final = 64
 """Waits that one round takes from one company: its share of a batch, not its whole backlog."""
@@ -36,12 +37,15 @@ _SHELVES = """
     )
     SELECT w.* FROM wanted w
     WHERE EXISTS (SELECT FROM lot l WHERE l.product_id = w.product_id AND l.face_minor = w.face_minor
-                  AND l.state = w.state AND NOT l.exhausted AND (l.expires_at IS NULL OR l.expires_at > now()))
+                  AND l.state = w.state AND NOT l.exhausted AND NOT (l.generated AND EXISTS (
+                      SELECT FROM offer o JOIN supplier s ON s.id = o.supplier_id
+                      WHERE o.product_id = w.product_id AND o.state = w.state AND o.active AND s.active))
+                  AND (l.expires_at IS NULL OR l.expires_at > now()))
     LIMIT $1
 """
 
 # Each company's oldest waits, numbered, so that every company's first comes before anyone's second.
-_TURNS = """
+_TURNS = f"""
     WITH RECURSIVE companies AS (
         (SELECT company_id FROM waiting WHERE state = $1 AND product_id = $2 AND face_minor = $3
          ORDER BY company_id LIMIT 1)
@@ -50,23 +54,24 @@ _TURNS = """
             SELECT company_id FROM waiting WHERE state = $1 AND product_id = $2 AND face_minor = $3
             AND company_id > c.company_id ORDER BY company_id LIMIT 1) next
     )
-    SELECT w.* FROM companies c CROSS JOIN LATERAL (
+    SELECT {COLUMNS} FROM companies c CROSS JOIN LATERAL (
         SELECT *, row_number() OVER (ORDER BY order_id, line_from) AS turn FROM (
             SELECT * FROM waiting WHERE state = $1 AND product_id = $2 AND face_minor = $3
-            AND company_id = c.company_id AND not_before <= now() ORDER BY order_id, line_from LIMIT $4) oldest) w
+            AND company_id = c.company_id AND not_before <= now() AND attempt_id IS NULL
+            ORDER BY order_id, line_from LIMIT $4) oldest) w
     ORDER BY w.turn, w.company_id <= $6, w.company_id LIMIT $5
-"""
+"""  # noqa: S608 - Constants only.
 
 
-async def deliver_waiting(pool: Pool, windows: Windows, cache: VersionCache, turns: Turns) -> list[Order]:
+async def deliver_waiting(pool: Pool, memory: Memory, turns: Turns) -> list[Order]:
     """Serve one batch from every shelf that has codes and people who wait; the orders that moved."""
     moved: list[Order] = []
     async with pool.acquire() as conn:
         for row in await conn.fetch(_SHELVES, SHELVES_MAX):
             shelf = (row[0], row[1], row[2])
             rows = await conn.fetch(_TURNS, *shelf, TURN_MAX, BATCH_MAX, turns.get(shelf, 0))
-            waits = [Wait(*tuple(row)[:9]) for row in rows]
-            served = await _deliver(conn, waits, windows, cache) if waits else []
+            waits = [wait_of(row) for row in rows]
+            served = await _deliver(conn, waits, memory) if waits else []
             if served:
                 if len(turns) >= TURNS_MAX:
                     turns.clear()
@@ -75,11 +80,9 @@ async def deliver_waiting(pool: Pool, windows: Windows, cache: VersionCache, tur
     return moved
 
 
-async def _deliver(
-    conn: Connection, waits: Sequence[Wait], windows: Windows, cache: VersionCache
-) -> list[Order]:
+async def _deliver(conn: Connection, waits: Sequence[Wait], memory: Memory) -> list[Order]:
     async with conn.transaction():
-        facts = await store.load(conn, {wait.order_id for wait in waits}, windows, cache, with_outcomes=True)
-        ruling = decide.deliver_waiting(facts, waits)
+        facts = await store.load(conn, {wait.order_id for wait in waits}, memory, with_lines=True)
+        ruling = serve.deliver_waiting(facts, waits)
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]

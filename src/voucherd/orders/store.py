@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import asyncpg
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from voucherd.catalogue import store as catalogue
@@ -13,8 +14,10 @@ from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.db import Connection, Tx, numbers, sparse_numbers, words
-from voucherd.orders.decide import Facts, Ruling, Standing, Windows
+from voucherd.fulfilment import queue
+from voucherd.fulfilment.book import OfferBook
 from voucherd.orders.model import Item, Order, Outcome
+from voucherd.orders.ruling import Facts, Ruling, Standing, Windows
 from voucherd.orders.states import Payment, Status
 from voucherd.vault import shelf
 from voucherd.vault.shelf import Shelf
@@ -26,9 +29,10 @@ PAYMENTS: Final = tuple(Payment)
 _ORDER_COLUMNS = """
     o.id, o.company_id, o.type, o.status, o.payment_status, o.payment_currency, o.payment_fx_e8, o.price_minor,
     o.vat_minor, o.charged_minor, o.refunded_minor, o.held_minor, o.lines, o.lines_finished, o.lines_cancelled,
-    o.resolving, o.downloaded, o.version, o.created_at, o.expires_at, o.updated_at, o.deadline_at, o.reference
+    o.resolving, o.cancelling, o.downloaded, o.version, o.created_at, o.expires_at, o.updated_at, o.deadline_at,
+    o.reference
 """
-_ORDER_WIDTH: Final = 23
+_ORDER_WIDTH: Final = 24
 _ITEM_COLUMNS = """
     i.item_no, i.version_id, i.amount, i.first_line, i.offers, i.face_minor, i.face_fx_e8, i.price_currency,
     i.price_fx_e8, i.price_minor, i.vat_minor, i.turnover_minor, o.payment_fx_e8, i.pay_price_minor, i.pay_vat_minor,
@@ -59,18 +63,29 @@ _READ = f"""
 """  # noqa: S608 - Constants only.
 
 
+class Memory(Struct, frozen=True):
+    """What a process remembers between one load and the next."""
+
+    windows: Windows
+    versions: VersionCache = field(default_factory=VersionCache)
+    offers: OfferBook = field(default_factory=OfferBook)
+
+
 async def load(
-    tx: Tx, order_ids: Collection[int], windows: Windows, cache: VersionCache, *, with_outcomes: bool
+    tx: Tx, order_ids: Collection[int], memory: Memory, *, with_lines: bool = False, with_shelves: bool = True
 ) -> Facts:
-    """Lock the orders, then their wallets, then the shelves they sell from, each in id order."""
+    """Lock the orders, then their wallets, the shelves they sell from, and their waits, each in id order.
+
+    `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell.
+    """
     rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
     if not rows:
-        return Facts(await tx.fetchval("SELECT now()"), windows, {})
-    orders = await _assemble(tx, rows, cache)
-    if with_outcomes:
+        return Facts(await tx.fetchval("SELECT now()"), memory.windows, {})
+    orders = await _assemble(tx, rows, memory.versions)
+    if with_lines:
         orders = await _with_outcomes(tx, orders)
     tail = _ORDER_WIDTH + _ITEM_WIDTH
-    facts = Facts(rows[0][tail], windows, orders)
+    facts = Facts(rows[0][tail], memory.windows, orders)
     for row in rows:
         facts.standing[row[1]] = Standing(row[tail + 1], row[tail + 2])
         if not row[tail + 4]:
@@ -79,29 +94,33 @@ async def load(
             facts.purses[row[0]] = row[tail + 5]
     if facts.purses:
         facts.wallets = await wallet_store.lock(tx, list(set(facts.purses.values())))
-    facts.shelves = await shelf.lock(
-        tx, {(*item.shelf, o.id & 1) for o in orders.values() for item in o.items}
-    )
-    facts.queued = await _queued(tx, orders.values())
+    if with_shelves:
+        await _load_shelves(tx, facts, memory.offers)
+    if with_lines:
+        facts.waits = await queue.lock(tx, list(orders))
     return facts
 
 
-async def _queued(tx: Tx, orders: Iterable[Order]) -> set[Shelf]:
-    """The live shelves that someone waits for. Only what may be delivered later can have a queue."""
-    wanted = {
+async def _load_shelves(tx: Tx, facts: Facts, offers: OfferBook) -> None:
+    """Lock the shelves that the orders sell from, and see who else has what they may lack."""
+    orders = facts.orders.values()
+    wanted: dict[Shelf, int] = {}
+    for order in orders:
+        for item in order.items:
+            key = (*item.shelf, order.id & 1)
+            wanted[key] = wanted.get(key, 0) + item.amount
+    facts.shelves = await shelf.lock(tx, wanted)
+    # Only what may be delivered later can have a queue, and the sandbox has no shelf to queue for.
+    patient = {
         (*item.shelf, 0) for o in orders if not o.id & 1 for item in o.items if item.version.async_delivery
     }
-    if not wanted:
-        return set()
-    rows = await tx.fetch(
-        """
-        SELECT product_id, face_minor, 0 FROM unnest($1::text::int[], $2::text::bigint[]) AS w (product_id, face_minor)
-        WHERE EXISTS (SELECT FROM waiting WHERE state = 0 AND product_id = w.product_id AND face_minor = w.face_minor)
-        """,
-        numbers([product_id for product_id, _, _ in wanted]),
-        numbers([face_minor for _, face_minor, _ in wanted]),
-    )
-    return {(row[0], row[1], row[2]) for row in rows}
+    if patient:
+        facts.queued = await queue.queued(tx, patient)
+    elsewhere = await offers.sold_elsewhere(tx, wanted)
+    for key in elsewhere:
+        facts.shelves[key] = [lot for lot in facts.shelves[key] if not lot.generated]
+    lacking = [key for key in elsewhere if sum(lot.left for lot in facts.shelves[key]) < wanted[key]]
+    facts.offers = {key: [] for key in elsewhere} | await offers.look(tx, lacking)
 
 
 async def read(conn: Connection, order_ids: Sequence[int], cache: VersionCache) -> dict[int, Order]:
@@ -173,34 +192,39 @@ async def _with_outcomes(conn: Connection, orders: dict[int, Order]) -> dict[int
 
 
 _SAVE = f"""
-    WITH sold AS ({shelf.move_sql(21)}), booked AS ({wallet_store.entries_sql(23)}), moved AS (
+    WITH sold AS ({shelf.move_sql(22)}), booked AS ({wallet_store.entries_sql(24)}), moved AS (
         UPDATE orders o
         SET status = n.status, payment_status = n.payment_status, charged_minor = n.charged_minor,
             refunded_minor = n.refunded_minor, held_minor = n.held_minor, lines_finished = n.lines_finished,
-            lines_cancelled = n.lines_cancelled, resolving = n.resolving, version = n.version,
-            deadline_at = n.deadline_at, updated_at = now()
+            lines_cancelled = n.lines_cancelled, resolving = n.resolving, cancelling = n.cancelling,
+            version = n.version, deadline_at = n.deadline_at, updated_at = now()
         FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::smallint[], $4::text::bigint[],
                     $5::text::bigint[], $6::text::bigint[], $7::text::int[], $8::text::int[], $9::text::int[]::bool[],
-                    $10::text::int[], $11::timestamptz[])
+                    $10::text::int[]::bool[], $11::text::int[], $12::timestamptz[])
              AS n (id, status, payment_status, charged_minor, refunded_minor, held_minor, lines_finished,
-                   lines_cancelled, resolving, version, deadline_at)
+                   lines_cancelled, resolving, cancelling, version, deadline_at)
         WHERE o.id = n.id
     ), settled AS (
         INSERT INTO outcome (order_id, line_from, line_to, lot_id, seq_from, at)
-        SELECT *, now() FROM unnest($12::text::bigint[], $13::text::int[], $14::text::int[], $15::text::bigint[],
-                                    $16::text::int[])
+        SELECT *, now() FROM unnest($13::text::bigint[], $14::text::int[], $15::text::int[], $16::text::bigint[],
+                                    $17::text::int[])
     )
     INSERT INTO event (at, company_id, state, type, order_id, seq)
     SELECT now(), e.company_id, (e.order_id & 1)::smallint, e.type, e.order_id, e.seq
-    FROM unnest($17::text::bigint[], $18::text::int[], $19::text::text[], $20::text::int[])
+    FROM unnest($18::text::bigint[], $19::text::int[], $20::text::text[], $21::text::int[])
          AS e (order_id, company_id, type, seq)
 """  # noqa: S608 - Constants only.
 
 
 async def save(tx: Tx, ruling: Ruling) -> None:
     """Store a ruling: lots, money, orders, outcomes and events in one statement, however many orders."""
-    if not ruling.orders:
-        return
+    if ruling.orders:
+        await _save_orders(tx, ruling)
+    if ruling.waits or ruling.waits_over or ruling.waits_moved:
+        await queue.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
+
+
+async def _save_orders(tx: Tx, ruling: Ruling) -> None:
     orders = list(ruling.orders.values())
     # A shorter list is filled up with NULL, and an order that ended at once has no deadline.
     deadlines = [o.deadline_at for o in orders] if any(o.deadline_at for o in orders) else []
@@ -215,6 +239,7 @@ async def save(tx: Tx, ruling: Ruling) -> None:
         numbers([o.lines_finished for o in orders]),
         numbers([o.lines_cancelled for o in orders]),
         numbers([int(o.resolving) for o in orders]),
+        numbers([int(o.cancelling) for o in orders]),
         numbers([o.version for o in orders]),
         deadlines,
         numbers([order_id for order_id, _ in ruling.outcomes]),
@@ -229,37 +254,6 @@ async def save(tx: Tx, ruling: Ruling) -> None:
         *shelf.move_values(ruling.cursors),
         *wallet_store.entries_values(ruling.entries),
     )
-    await _save_waits(tx, ruling)
-
-
-async def _save_waits(tx: Tx, ruling: Ruling) -> None:
-    if ruling.waits_over:
-        await tx.execute(
-            """
-            DELETE FROM waiting w USING unnest($1::bigint[], $2::int[]) AS over (order_id, line_from)
-            WHERE w.order_id = over.order_id AND w.line_from = over.line_from
-            """,
-            [order_id for order_id, _ in ruling.waits_over],
-            [line_from for _, line_from in ruling.waits_over],
-        )
-    if ruling.waits:
-        await tx.executemany(
-            "INSERT INTO waiting VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            [
-                (
-                    w.state,
-                    w.product_id,
-                    w.face_minor,
-                    w.company_id,
-                    w.order_id,
-                    w.line_from,
-                    w.line_to,
-                    w.not_before,
-                    w.deadline_at,
-                )
-                for w in ruling.waits
-            ],
-        )
 
 
 _INSERT = """

@@ -7,6 +7,7 @@ gives nothing away.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -49,6 +50,9 @@ class Sealer:
         cipher = AESGCMSIV(derive(master, f"vault/seal/{self.version}"))
         self._encrypt = cipher.encrypt
         self._decrypt = cipher.decrypt
+        texts = AESGCMSIV(derive(master, f"vault/text/{self.version}"))
+        self._encrypt_text = texts.encrypt
+        self._decrypt_text = texts.decrypt
         # No version here: a code must meet its double whatever key sealed that one.
         self._blind = blake2b(key=derive(master, "vault/blind"), digest_size=BLIND_BYTES)
         sandbox = algorithms.AES(derive(master, "vault/sandbox"))
@@ -77,6 +81,19 @@ class Sealer:
         """The codes and serials of many (lot, seq, sealed), in their order."""
         unseal = self.open
         return [unseal(lot_id, seq, sealed) for lot_id, seq, sealed in rows]
+
+    def seal_text(self, place: bytes, text: str) -> bytes:
+        """A secret that is no code on a shelf, such as a supplier's key, readable again only for this place."""
+        nonce = os.urandom(_PLACE.size)
+        return nonce + self._encrypt_text(nonce, text.encode(), place)
+
+    def open_text(self, place: bytes, sealed: bytes) -> str:
+        """The text that was sealed for this place."""
+        nonce, body = sealed[: _PLACE.size], sealed[_PLACE.size :]
+        try:
+            return self._decrypt_text(nonce, body, place).decode()
+        except (InvalidTag, ValueError):
+            raise SealBroken("a sealed text was altered, moved or sealed with another key") from None
 
     def blinder(self, brand_id: int) -> Callable[[str], bytes]:
         """What blinds codes of one brand: equal codes give equal bytes, and nobody else can compute them."""

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.db import Connection, Tx, numbers
-from voucherd.money import digits
+from voucherd.money import worth
 
 Shelf: TypeAlias = tuple[int, int, int]
 """Product, face value in minor units, state."""
@@ -28,11 +28,17 @@ class Lot(Struct, frozen=True):
     purchase_minor: int
     purchase_currency: str
     purchase_fx_e8: int
+    generated: bool = False
 
     @property
     def left(self) -> int:
         """How many codes are still for sale."""
         return self.size - self.cursor
+
+    @property
+    def cost(self) -> int:
+        """What one code cost us, in EUR, to compare."""
+        return worth(self.purchase_minor, self.purchase_currency, self.purchase_fx_e8)
 
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -40,13 +46,12 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 def selling_order(lot: Lot) -> tuple[datetime, int, int]:
     """First expiring first, then cheapest in EUR, then oldest."""
-    cost = lot.purchase_minor * lot.purchase_fx_e8 * 10 ** (3 - digits(lot.purchase_currency))
-    return lot.expires_at or _NEVER, cost, lot.id
+    return lot.expires_at or _NEVER, lot.cost, lot.id
 
 
 _COLUMNS = """
     l.id, l.product_id, l.face_minor, l.state, l.cursor, l.size, l.expires_at,
-    l.purchase_minor, l.purchase_currency, l.purchase_fx_e8
+    l.purchase_minor, l.purchase_currency, l.purchase_fx_e8, l.generated
 """
 _ON_SHELF = f"""
     SELECT {_COLUMNS}

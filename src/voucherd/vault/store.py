@@ -46,6 +46,8 @@ class LotInfo(Struct, frozen=True):
     purchase_fx_e8: int
     expires_at: datetime | None
     generated: bool
+    external_id: str | None = None
+    """The supplier's own name for the purchase."""
 
 
 class LotLine(Struct, frozen=True):
@@ -83,9 +85,10 @@ async def read_codes(
     """The codes and serials of each range, in order; refused if a single one is missing."""
     if sum(seq_to - seq_from for _, seq_from, seq_to in ranges) > READ_CODES_MAX:
         raise ValueError(f"more than {READ_CODES_MAX} codes in one read")
-    stored = [at for at, (lot_id, _, _) in enumerate(ranges) if not lot_id & State.SANDBOX]
+    generated = await _generated_lots(conn, {lot_id for lot_id, _, _ in ranges if lot_id & State.SANDBOX})
+    stored = [at for at, (lot_id, _, _) in enumerate(ranges) if lot_id not in generated]
     codes: list[list[tuple[str, str]]] = [
-        sealer.generated_range(*wanted) if wanted[0] & State.SANDBOX else [] for wanted in ranges
+        sealer.generated_range(*wanted) if wanted[0] in generated else [] for wanted in ranges
     ]
     if not stored:
         return codes
@@ -105,6 +108,14 @@ async def read_codes(
     for at, (sealed,) in zip(stored, rows, strict=True):
         codes[at] = _open_range(sealer, ranges[at], sealed)
     return codes
+
+
+async def _generated_lots(conn: Connection, lot_ids: set[int]) -> set[int]:
+    """Those of these lots whose codes are computed."""
+    if not lot_ids:
+        return set()
+    rows = await conn.fetch("SELECT id FROM lot WHERE id = ANY($1::bigint[]) AND generated", list(lot_ids))
+    return {row[0] for row in rows}
 
 
 def _open_range(sealer: Sealer, wanted: Range, sealed: list[bytes]) -> list[tuple[str, str]]:
@@ -139,7 +150,7 @@ async def _fetch_lots(conn: Connection, lot_ids: Iterable[int]) -> dict[int, Lot
     rows = await conn.fetch(
         """
         SELECT id, product_id, face_minor, supplier, purchase_minor, purchase_currency, purchase_fx_e8,
-               expires_at, generated
+               expires_at, generated, external_id
         FROM lot WHERE id = ANY($1::bigint[])
         """,
         list(lot_ids),
@@ -256,7 +267,7 @@ async def ensure_generated_lot(
 ) -> int:
     """The sandbox's lot of a product and face value, made at the first call (OP-49)."""
     find = """
-        SELECT id FROM lot WHERE product_id = $1 AND face_minor = $2 AND state = 1 AND NOT exhausted
+        SELECT id FROM lot WHERE product_id = $1 AND face_minor = $2 AND state = 1 AND NOT exhausted AND generated
         ORDER BY id LIMIT 1
     """
     lot_id: int | None = await tx.fetchval(find, product_id, face_minor)

@@ -21,14 +21,16 @@ from voucherd.api.wire.templates import TemplateBook
 from voucherd.api.wire.view import View
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import Listing
+from voucherd.fulfilment.waits import Wait
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
 from voucherd.orders import decide
-from voucherd.orders.decide import Cancel, Facts, Finalise, Standing, Windows
+from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.desk import Answer
 from voucherd.orders.model import Order
 from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.refusals import Refusal
+from voucherd.orders.ruling import Facts, Standing, Windows
 from voucherd.vault.shelf import Lot
 from voucherd.vault.store import LotInfo
 from voucherd.wallet.ledger import Wallet
@@ -174,6 +176,11 @@ def _finalised(facts: Facts, *, resolve: bool) -> Order:
 def _cancelled(order: Order) -> Order:
     """The order after Cancel, or after Resolve gave up on it."""
     facts = _facts(order, in_stock=0)
+    ends_at = order.deadline_at or CONFIRMED_AT
+    facts.waits[_ORDER_ID] = [
+        Wait(0, *item.shelf, _COMPANY_ID, _ORDER_ID, line_from, line_to, CONFIRMED_AT, ends_at)
+        for item, line_from, line_to in order.open_ranges()
+    ]
     if order.held_minor:
         facts.wallets[1] = replace(facts.wallets[1], held_minor=order.held_minor)
     return _granted(decide.cancel(facts, [Cancel(_ORDER_ID, _COMPANY_ID, State.LIVE)]).answers[0])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec import Struct
+
 from voucherd.api.wire.numbers import money, rate
 from voucherd.api.wire.shapes import ExtendedLine, Offer, ProductDescription, ShortLine
 from voucherd.api.wire.templates import HOLE, encode, nested_template, template
 from voucherd.api.wire.view import Piece, View
 from voucherd.clock import iso
 from voucherd.ids import line_id
-from voucherd.money import RATE_ONE, digits, divide_half_up
+from voucherd.money import RATE_ONE, divide_half_up, worth
 from voucherd.orders.model import Item
-from voucherd.vault.store import LotInfo
 
 _BARE: Final = template(ShortLine(HOLE, HOLE))
 _SHORT: Final = template(ShortLine(HOLE, HOLE, HOLE, HOLE))
@@ -73,12 +74,13 @@ def extended_lines(view: View, piece: Piece) -> bytes:
     link = view.public_url + "/r/"
     expires = _expiry(view, piece) or _NULL
     lot_id, first_seq = piece.outcome.lot_id or 0, piece.positions().start
+    bought_as = view.answer.lots[lot_id].external_id
     lines = []
     for at, (tag, token, (code, serial)) in enumerate(
         zip(tags, view.ids.tokens(order.id, piece.lines), piece.codes, strict=True)
     ):
         url = encode(link + token)
-        external = b'"%d-%d"' % (lot_id, first_seq + at)
+        external = b'"%d-%d"' % (lot_id, first_seq + at) if bought_as is None else encode(bought_as)
         lines.append(
             frame
             % (
@@ -187,32 +189,54 @@ def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
     )
 
 
-def _purchase_facts(view: View, item: Item, lot_id: int | None) -> dict[str, Any]:
+class Source(Struct, frozen=True):
+    """Where a code comes from, or would come from, and what it costs us there."""
+
+    offer_id: str
+    supplier: str
+    purchase_minor: int
+    currency: str
+    fx_e8: int
+
+
+def _source(view: View, item: Item, number: int) -> Source:
+    """The lot, or (a negative number) the supplier's quote."""
+    if number > 0:
+        lot = view.answer.lots[number]
+        return Source(
+            f"LOT-{number}", lot.supplier, lot.purchase_minor, lot.purchase_currency, lot.purchase_fx_e8
+        )
+    quote = view.answer.quotes[-number]
+    price_minor = quote.terms.price_at(item.unit.face_minor)
+    return Source(f"QUOTE-{-number}", quote.supplier, price_minor, quote.currency, quote.fx_e8)
+
+
+def _purchase_facts(view: View, item: Item, number: int | None) -> dict[str, Any]:
     """The offer that served the line, or the best one that Create saw (OP-58)."""
+    source = None if number is None else _source(view, item, number)
     facts: dict[str, Any] = {
-        "offerId": None if lot_id is None else f"LOT-{lot_id}",
+        "offerId": None if source is None else source.offer_id,
         "purchasePriceAmount": None,
         "purchasePriceCurrency": None,
         "purchasePriceFx": None,
         "commissionEur": None,
         "externalSupplier": None,
     }
-    if lot_id is None or not view.expose_costs:
+    if source is None or not view.expose_costs:
         return facts
-    lot = view.answer.lots[lot_id]
     return facts | {
-        "purchasePriceAmount": money(lot.purchase_minor, lot.purchase_currency),
-        "purchasePriceCurrency": lot.purchase_currency.lower(),
-        "purchasePriceFx": rate(lot.purchase_fx_e8),
-        "commissionEur": money(commission_eur_minor(item, lot), "EUR"),
-        "externalSupplier": lot.supplier,
+        "purchasePriceAmount": money(source.purchase_minor, source.currency),
+        "purchasePriceCurrency": source.currency.lower(),
+        "purchasePriceFx": rate(source.fx_e8),
+        "commissionEur": money(commission_eur_minor(item, source), "EUR"),
+        "externalSupplier": source.supplier,
     }
 
 
-def commission_eur_minor(item: Item, lot: LotInfo) -> int:
+def commission_eur_minor(item: Item, source: Source) -> int:
     """The margin on one code in euro cents: its price before VAT less what it was bought for."""
-    price = item.unit.price_minor * item.unit.price_fx_e8 * 10 ** (3 - digits(item.unit.price_currency))
-    cost = lot.purchase_minor * lot.purchase_fx_e8 * 10 ** (3 - digits(lot.purchase_currency))
+    price = worth(item.unit.price_minor, item.unit.price_currency, item.unit.price_fx_e8)
+    cost = worth(source.purchase_minor, source.currency, source.fx_e8)
     return divide_half_up(price - cost, RATE_ONE * 10)
 
 
@@ -255,14 +279,14 @@ def _make_description(view: View, item: Item, lots: tuple[int, ...], *, is_stock
     )
 
 
-def _offer(view: View, item: Item, lot_id: int) -> Offer:
-    lot = view.answer.lots[lot_id]
+def _offer(view: View, item: Item, number: int) -> Offer:
+    source = _source(view, item, number)
     return Offer(
         price=money(item.unit.price_minor, item.unit.price_currency),
-        offerId=f"LOT-{lot_id}",
+        offerId=source.offer_id,
         currency=item.unit.price_currency.lower(),
-        supplier=lot.supplier,
+        supplier=source.supplier,
         stockCount=HOLE,
-        purchasePrice=money(lot.purchase_minor, lot.purchase_currency),
-        purchasePriceCurrency=lot.purchase_currency.lower(),
+        purchasePrice=money(source.purchase_minor, source.currency),
+        purchasePriceCurrency=source.currency.lower(),
     )

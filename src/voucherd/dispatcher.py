@@ -1,0 +1,262 @@
+"""The dispatcher: buys at suppliers what waiting lines need, and finds out what became of it. Any number may run.
+
+A purchase is a row before it is a call, the call is made outside any transaction, and its answer is recorded in one.
+Whoever dies in between leaves a row with a lease: when that ends, another worker looks the purchase up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+
+from voucherd.db import Pool
+from voucherd.fulfilment import attempts, claims, quoting, routing
+from voucherd.fulfilment.attempts import Attempt
+from voucherd.fulfilment.suppliers.protocol import (
+    Answer,
+    Bought,
+    Finding,
+    NotFound,
+    Refused,
+    Supplier,
+    Unclear,
+    UnderWay,
+    Why,
+)
+from voucherd.fulfilment.suppliers.registry import open_supplier
+from voucherd.fulfilment.suppliers.rows import SupplierRow, suppliers
+from voucherd.orders import supply
+from voucherd.orders.model import Order
+from voucherd.orders.store import Memory
+from voucherd.orders.supply import Call
+from voucherd.vault.seal import Sealer
+
+TASKS_MAX: Final = 256
+"""Calls that one dispatcher has under way; more wait for the next round."""
+SUPPLIERS_AGE_S_MAX: Final = 1.0
+OVERTIME_S: Final = 5.0
+"""An adapter ends its calls by itself; one that does not is cut off after this much more."""
+STOP_S_MAX: Final = 5.0
+WATCHED_MAX: Final = 10_000
+RECORD_TRIES_MAX: Final = 200
+RECORD_PAUSE_S_MAX: Final = 15.0
+
+logger = structlog.get_logger(__name__)
+
+
+class Dispatcher:
+    """The work at suppliers of one process."""
+
+    def __init__(
+        self, pool: Pool, sealer: Sealer, memory: Memory, moved: Callable[[list[Order]], object]
+    ) -> None:
+        self._pool = pool
+        self._sealer = sealer
+        self._memory = memory
+        self._moved = moved
+        self._worker = f"{socket.gethostname()[:60]}/{os.getpid()}/{secrets.token_hex(3)}"
+        self._turns = claims.Turns()
+        self._rows: dict[int, SupplierRow] = {}
+        self._read_at = -SUPPLIERS_AGE_S_MAX
+        self._adapters: dict[int, tuple[SupplierRow, Supplier]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._first_looks: dict[UUID, float] = {}
+        self._stopping = False
+
+    @property
+    def busy(self) -> int:
+        """How many calls are under way."""
+        return len(self._tasks)
+
+    async def stop(self) -> None:
+        """Begin nothing more; give what is under way a moment, and leave the rest to whoever looks it up."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_S_MAX)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _, adapter in self._adapters.values():
+            await adapter.close()
+
+    # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def dispatch(self) -> int:
+        """Route what pauses, claim what can be bought, and begin the calls; how many lines or calls moved."""
+        await self._read_suppliers()
+        if not self._rows or self._stopping:
+            return 0
+        routed = await routing.route(self._pool, self._memory.offers)
+        begun = 0
+        async with self._pool.acquire() as conn:
+            wanted = await claims.wanted_suppliers(conn)
+        for supplier_id in wanted:
+            row = self._rows.get(supplier_id)
+            if row is None or self.busy >= TASKS_MAX:
+                continue
+            if not row.active or row.fails:
+                routed += await routing.leave(self._pool, self._memory.offers, supplier_id)
+                continue
+            adapter = self._adapter(row)
+            made = await claims.claim(
+                self._pool,
+                self._memory.offers,
+                row,
+                bulk_max=adapter.bulk_max,
+                worker=self._worker,
+                turns=self._turns,
+            )
+            for attempt in made:
+                self._begin(self._buy(row, adapter, attempt, time.monotonic()))
+            begun += len(made)
+        return routed + begun
+
+    async def follow_up(self) -> int:
+        """Look up purchases whose outcome is not known; how many."""
+        await self._read_suppliers()
+        if self.busy >= TASKS_MAX or self._stopping:
+            return 0
+        lease_s = max((row.timeout_s for row in self._rows.values()), default=0) + attempts.LEASE_MARGIN_S
+        lost = await attempts.take_over(self._pool, self._worker, lease_s)
+        due = await attempts.take_asking(self._pool, self._worker, lease_s)
+        for attempt in (*lost, *due):
+            row = self._rows.get(attempt.supplier_id)
+            if row is not None:
+                self._begin(self._look_up(row, self._adapter(row), attempt))
+        return len(lost) + len(due)
+
+    async def refresh_quotes(self) -> int:
+        """Ask suppliers for prices that are growing old; how many were asked."""
+        await self._read_suppliers()
+        due = [] if self._stopping else await quoting.take_due(self._pool)
+        for supplier_id in due:
+            row = self._rows.get(supplier_id)
+            if row is not None:
+                self._begin(self._quote(row))
+        return len(due)
+
+    async def settled(self) -> None:
+        """Wait until no call is under way: for tests and for a quiet stop."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _read_suppliers(self) -> None:
+        """Know the suppliers as they are now; an adapter is made anew when its supplier has changed."""
+        if time.monotonic() - self._read_at < SUPPLIERS_AGE_S_MAX:
+            return
+        async with self._pool.acquire() as conn:
+            rows = await suppliers(conn)
+        self._rows = {row.id: row for row in rows}
+        self._read_at = time.monotonic()
+
+    def _adapter(self, row: SupplierRow) -> Supplier:
+        known = self._adapters.get(row.id)
+        if known is not None and known[0].spec(self._sealer) == row.spec(self._sealer):
+            return known[1]
+        if known is not None:
+            self._begin(known[1].close())
+        adapter = open_supplier(row.spec(self._sealer), self._pool)
+        self._adapters[row.id] = (row, adapter)
+        return adapter
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("dispatcher_failed", error=repr(task.exception()))
+
+    # ── one purchase ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _buy(self, row: SupplierRow, adapter: Supplier, attempt: Attempt, claimed_at: float) -> None:
+        # Whoever was held up for so long that the lease might end during the call must not call any more.
+        if time.monotonic() - claimed_at > attempts.LEASE_MARGIN_S / 2:
+            return
+        began = time.monotonic()
+        answer: Finding = await self._asked(row, lambda: adapter.buy(attempt.reference, attempt.wanted))
+        ms = round((time.monotonic() - began) * 1000)
+        await self._record(row, adapter, attempt, answer, ms)
+
+    async def _look_up(self, row: SupplierRow, adapter: Supplier, attempt: Attempt) -> None:
+        if not adapter.looks_up:
+            await self._record(row, adapter, attempt, Unclear("the supplier can't look purchases up"), None)
+            return
+        # What nobody waits for any more is taken back where that can be done.
+        ask = adapter.cancel if attempt.orphaned else adapter.look_up
+        found: Finding = await self._asked(row, lambda: ask(attempt.reference, attempt.wanted))
+        await self._record(row, adapter, attempt, found, None)
+
+    async def _asked(self, row: SupplierRow, call: Callable[[], Awaitable[Answer | Finding]]) -> Finding:
+        """The supplier's answer; whatever goes wrong in an adapter is no answer at all."""
+        try:
+            async with asyncio.timeout(row.timeout_s + OVERTIME_S):
+                return await call()
+        except TimeoutError:
+            return Unclear("the call took too long")
+        except Exception as error:  # noqa: BLE001 - An adapter's mistake must not hide a purchase.
+            logger.exception("adapter_failed", supplier=row.name)
+            return Unclear(f"the adapter failed: {type(error).__name__}")
+
+    async def _record(
+        self, row: SupplierRow, adapter: Supplier, attempt: Attempt, found: Finding, ms: int | None
+    ) -> None:
+        """Record an answer, again and again if the database is away: it may hold codes that nobody else has."""
+        for tries in range(RECORD_TRIES_MAX):
+            try:
+                self._moved(await self._recorded(row, adapter, attempt, found, ms))
+            except (OSError, TimeoutError) as error:
+                problem: Exception = error
+            except Exception as error:  # noqa: BLE001 - Whatever it is, the answer must not be lost.
+                problem = error
+            else:
+                return
+            logger.warning("answer_not_recorded", attempt=attempt.reference, error=repr(problem))
+            await asyncio.sleep(min(0.1 * 2.0 ** min(tries, 10), RECORD_PAUSE_S_MAX))
+        logger.error("answer_lost", attempt=attempt.reference, supplier=row.name)
+
+    async def _recorded(
+        self, row: SupplierRow, adapter: Supplier, attempt: Attempt, found: Finding, ms: int | None
+    ) -> list[Order]:
+        pool, memory = self._pool, self._memory
+        match found:
+            case Bought():
+                return await supply.receive(pool, memory, self._sealer, attempt, found, Call(ms=ms))
+            case Refused(why, text):
+                reason = f"{why}: {text}" if text else str(why)
+                return await supply.fail(
+                    pool, memory, attempt, reason, Call(failed=why is Why.UNREACHABLE, ms=ms)
+                )
+            case NotFound() if attempt.settled and self._watched_s(attempt) >= row.settle_s:
+                return await supply.fail(pool, memory, attempt, "never bought", Call())
+            case NotFound() | UnderWay():
+                external_id = found.external_id if isinstance(found, UnderWay) else None
+                await supply.ask_again(pool, attempt, None, Call(ms=ms), external_id)
+            case Unclear(text):
+                call = Call(failed=True, ms=ms)
+                if not adapter.looks_up or attempt.look_ups >= attempts.LOOK_UPS_MAX:
+                    rebuy = row.on_unknown == "rebuy"
+                    return await supply.give_up(pool, memory, attempt, text, call, rebuy=rebuy)
+                await supply.ask_again(pool, attempt, text, call, None)
+        return []
+
+    def _watched_s(self, attempt: Attempt) -> float:
+        """How long this process has looked for the purchase, by a clock that never jumps."""
+        now = time.monotonic()
+        while len(self._first_looks) >= WATCHED_MAX:
+            del self._first_looks[next(iter(self._first_looks))]
+        return now - self._first_looks.setdefault(attempt.id, now)
+
+    async def _quote(self, row: SupplierRow) -> None:
+        await quoting.refresh(self._pool, row, self._adapter(row))
+

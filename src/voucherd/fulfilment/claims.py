@@ -1,0 +1,224 @@
+"""Claiming: a worker takes waiting lines for a supplier, in fair turns by company, and writes the purchases down.
+
+Each look is a few index probes however many lines wait: companies are found by a loose index scan from the one that
+was served last, and each gives its oldest waits. Claims for one supplier follow one another (they lock its row of
+health), so the limit of calls at once holds across all workers on all machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from voucherd.db import Connection, Pool, Tx
+from voucherd.fulfilment import attempts, queue
+from voucherd.fulfilment.attempts import Attempt, NewAttempt
+from voucherd.fulfilment.book import OfferBook
+from voucherd.fulfilment.breaker import Health, room
+from voucherd.fulfilment.offers import Offer, price_ceiling
+from voucherd.fulfilment.queue import COLUMNS, wait_of
+from voucherd.fulfilment.suppliers.rows import SupplierRow
+from voucherd.fulfilment.turns import Purchase, purchases
+from voucherd.fulfilment.waits import Wait
+from voucherd.vault.shelf import Shelf
+
+COMPANIES_MAX: Final = 64
+"""Companies that one claim looks at; the next one goes on behind them."""
+WAITS_MAX: Final = 8
+"""Waits of one company that one claim looks at."""
+CLOSING_S: Final = 0.2
+"""Nothing is bought for lines whose time is up that soon."""
+
+# The companies with something to ask this supplier for, from the one behind the last on, and then from the first.
+_COMPANIES: Final = """
+    WITH RECURSIVE behind AS (
+        (SELECT company_id FROM waiting WHERE supplier_id = $1 AND urgent = $2 AND company_id > $3
+         ORDER BY company_id LIMIT 1)
+        UNION ALL
+        SELECT next.company_id FROM behind b CROSS JOIN LATERAL (
+            SELECT company_id FROM waiting WHERE supplier_id = $1 AND urgent = $2 AND company_id > b.company_id
+            ORDER BY company_id LIMIT 1) next
+    )
+    SELECT company_id FROM behind LIMIT $4
+"""
+_WAITS: Final = f"""
+    SELECT {COLUMNS}
+    FROM unnest($3::int[]) WITH ORDINALITY AS c (company_id, place) CROSS JOIN LATERAL (
+        SELECT * FROM waiting
+        WHERE supplier_id = $1 AND urgent = $2 AND company_id = c.company_id
+        ORDER BY order_id, line_from LIMIT $4 FOR UPDATE SKIP LOCKED) w
+    WHERE w.deadline_at > now() + make_interval(secs => $5)
+    ORDER BY row_number() OVER (PARTITION BY w.company_id ORDER BY w.order_id, w.line_from), c.place
+"""  # noqa: S608 - Constants only.
+
+
+class Turns:
+    """The company that was served last at each supplier, so that the next one begins."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, bool], int] = {}
+
+    def last(self, supplier_id: int, *, urgent: bool) -> int:
+        """The company to go on behind."""
+        return self._last.get((supplier_id, urgent), 0)
+
+    def served(self, supplier_id: int, waits: Sequence[Wait], made: Sequence[Purchase]) -> None:
+        """Remember the last of those who had their turn."""
+        got = {(piece.urgent, piece.company_id) for purchase in made for piece in purchase.pieces}
+        for wait in waits:
+            if (wait.urgent, wait.company_id) in got:
+                got.discard((wait.urgent, wait.company_id))
+                self._last[supplier_id, wait.urgent] = wait.company_id
+
+
+async def wanted_suppliers(conn: Connection) -> list[int]:
+    """The suppliers that somebody waits to ask."""
+    rows = await conn.fetch(
+        """
+        WITH RECURSIVE asked AS (
+            (SELECT supplier_id FROM waiting WHERE supplier_id IS NOT NULL ORDER BY supplier_id LIMIT 1)
+            UNION ALL
+            SELECT next.supplier_id FROM asked a CROSS JOIN LATERAL (
+                SELECT supplier_id FROM waiting WHERE supplier_id > a.supplier_id ORDER BY supplier_id LIMIT 1) next
+        )
+        SELECT supplier_id FROM asked
+        """
+    )
+    return [row[0] for row in rows]
+
+
+async def claim(
+    pool: Pool, book: OfferBook, supplier: SupplierRow, *, bulk_max: int, worker: str, turns: Turns
+) -> list[Attempt]:
+    """Purchases to make at this supplier now, written down and leased to this worker."""
+    async with pool.acquire() as conn, conn.transaction():
+        free = await _room(conn, supplier)
+        if free == 0:
+            return []
+        waits = await _waits(conn, supplier.id, turns, urgent=True, limit=free * bulk_max)
+        if len(waits) < free:
+            waits += await _waits(conn, supplier.id, turns, urgent=False, limit=free * bulk_max)
+        if not waits:
+            return []
+        quoted = await _quoted(conn, book, supplier, {wait.shelf for wait in waits})
+        await _look_elsewhere(conn, [wait for wait in waits if wait.shelf not in quoted])
+        waits = [wait for wait in waits if wait.shelf in quoted]
+        made = purchases(waits, room=free, bulk_max=bulk_max)
+        turns.served(supplier.id, waits, made)
+        return await _write_down(conn, supplier, waits, made, quoted, worker)
+
+
+async def _room(tx: Tx, supplier: SupplierRow) -> int:
+    """How many purchases may be begun; none while another worker claims for the same supplier."""
+    row = await tx.fetchrow(
+        """
+        SELECT h.failures, h.open_until, now(),
+               (SELECT count(*) FROM attempt WHERE supplier_id = $1 AND status = 0 AND lease_until > now())
+        FROM supplier_health h JOIN supplier s ON s.id = h.supplier_id
+        WHERE h.supplier_id = $1 AND s.active FOR UPDATE OF h SKIP LOCKED
+        """,
+        supplier.id,
+    )
+    if row is None:
+        return 0
+    return room(Health(row[0], row[1]), row[2], calling=row[3], calling_max=supplier.concurrency_max)
+
+
+async def _waits(tx: Tx, supplier_id: int, turns: Turns, *, urgent: bool, limit: int) -> list[Wait]:
+    """Waits in the order of their turns, locked."""
+    last, most = turns.last(supplier_id, urgent=urgent), min(COMPANIES_MAX, limit)
+    rows = await tx.fetch(_COMPANIES, supplier_id, urgent, last, most)
+    companies = [row[0] for row in rows]
+    if len(companies) < most and last > 0:
+        rows = await tx.fetch(_COMPANIES, supplier_id, urgent, 0, most - len(companies))
+        companies += [row[0] for row in rows if row[0] <= last]
+    if not companies:
+        return []
+    found = await tx.fetch(_WAITS, supplier_id, urgent, companies, WAITS_MAX, CLOSING_S)
+    return [wait_of(row) for row in found]
+
+
+async def _quoted(
+    tx: Tx, book: OfferBook, supplier: SupplierRow, shelves: set[Shelf]
+) -> dict[Shelf, Offer]:
+    """This supplier's own offers for these shelves, as far as they can serve now."""
+    looked = await book.look(tx, shelves)
+    return {
+        shelf: offer
+        for shelf, offers in looked.items()
+        for offer in offers
+        if offer.supplier_id == supplier.id
+    }
+
+
+async def _look_elsewhere(tx: Tx, waits: Sequence[Wait]) -> None:
+    """Send waits away from a supplier that has nothing for them now."""
+    if waits:
+        now = await tx.fetchval("SELECT now()")
+        await queue.move(tx, [replace(wait, supplier_id=None, ask_at=now) for wait in waits])
+
+
+async def _write_down(
+    tx: Tx,
+    supplier: SupplierRow,
+    waits: Sequence[Wait],
+    made: Sequence[Purchase],
+    quoted: dict[Shelf, Offer],
+    worker: str,
+) -> list[Attempt]:
+    """The purchases as rows, and the waits that they are for moved from the supplier's queue to them."""
+    rows = [_new_attempt(supplier, purchase, quoted[purchase.shelf]) for purchase in made]
+    if not rows:
+        return []
+    await attempts.insert(
+        tx,
+        rows,
+        worker=worker,
+        lease_s=supplier.timeout_s + attempts.LEASE_MARGIN_S,
+        settle_s=supplier.settle_s,
+    )
+    pieces = [
+        replace(piece, supplier_id=None, attempt_id=row.id)
+        for row, purchase in zip(rows, made, strict=True)
+        for piece in purchase.pieces
+    ]
+    await _cut(tx, waits, pieces)
+    return await attempts.read(tx, [row.id for row in rows])
+
+
+async def _cut(tx: Tx, waits: Sequence[Wait], pieces: Sequence[Wait]) -> None:
+    """Replace waits by the pieces that are bought for, and what is left of them."""
+    by_order: dict[int, list[Wait]] = {}
+    for piece in pieces:
+        by_order.setdefault(piece.order_id, []).append(piece)
+    over: list[tuple[int, int]] = []
+    rest: list[Wait] = []
+    for wait in waits:
+        mine = [p for p in by_order.get(wait.order_id, ()) if wait.line_from <= p.line_from < wait.line_to]
+        if mine:
+            over.append((wait.order_id, wait.line_from))
+            # Pieces are cut from the front, so what is left is one range.
+            cut = max(piece.line_to for piece in mine)
+            rest += [replace(wait, line_from=cut)] if cut < wait.line_to else []
+    await queue.save(tx, [*pieces, *rest], over, ())
+
+
+def _new_attempt(supplier: SupplierRow, purchase: Purchase, offer: Offer) -> NewAttempt:
+    product_id, face_minor, state = purchase.shelf
+    return NewAttempt(
+        uuid4(),
+        supplier.id,
+        state,
+        product_id,
+        face_minor,
+        offer.sku,
+        offer.quote_id,
+        offer.price_minor,
+        price_ceiling(offer.price_minor, supplier.price_slack_bp),
+        purchase.count,
+        purchase.urgent,
+        tuple((piece.order_id, piece.line_from, piece.line_to) for piece in purchase.pieces),
+    )

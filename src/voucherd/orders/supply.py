@@ -1,0 +1,209 @@
+"""What a supplier's answer does to orders: codes are delivered, failures go on to the next supplier.
+
+Each function is one transaction: it locks the orders of the purchase, then the purchase itself, so a second answer
+to the same purchase, a Cancel and the end of a window each see what the other did.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import asyncpg
+from msgspec import Struct
+
+from voucherd.catalogue import store as catalogue
+from voucherd.db import Pool, Tx
+from voucherd.fulfilment import attempts
+from voucherd.fulfilment.attempts import LIVE, Attempt, Change, Phase
+from voucherd.fulfilment.suppliers.protocol import Bought
+from voucherd.fulfilment.suppliers.rows import note_call
+from voucherd.orders import intake, serve, store
+from voucherd.orders.model import Order
+from voucherd.orders.ruling import Facts, Ruling
+from voucherd.orders.store import Memory
+from voucherd.vault.seal import Sealer
+
+RECEIVE_TRIES_MAX: Final = 5
+
+_chance: Final = random.SystemRandom().random
+
+
+class Call(Struct, frozen=True):
+    """What is known about the call that brought an answer."""
+
+    failed: bool = False
+    """Whether it counts against the supplier."""
+    ms: int | None = None
+    by: str | None = None
+    """The person who settles by hand what no call could tell."""
+
+
+async def receive(
+    pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
+) -> list[Order]:
+    """Store what was bought and deliver it; the orders that moved.
+
+    Codes are never thrown away: they are taken from an owner that was replaced, for lines that are gone (then they
+    lie on the shelf), and for a purchase that was thought to have failed.
+    """
+    for _ in range(RECEIVE_TRIES_MAX - 1):
+        try:
+            return await _receive(pool, memory, sealer, attempt, bought, call)
+        except asyncpg.UniqueViolationError:
+            continue  # One of the codes came in from elsewhere in the same moment: now it can be seen.
+    return await _receive(pool, memory, sealer, attempt, bought, call)
+
+
+async def _receive(
+    pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
+) -> list[Order]:
+    async with pool.acquire() as conn, conn.transaction():
+        facts = await store.load(
+            conn,
+            await attempts.orders_of(conn, attempt.id),
+            memory,
+            with_lines=True,
+            with_shelves=attempt.urgent,
+        )
+        standing = await attempts.lock(conn, attempt.id)
+        fx_e8 = await _fx(conn, attempt, bought)
+        delivery = await intake.sort_out(conn, sealer, attempt, bought, facts.now, fx_e8)
+        ruling = serve.receive(facts, attempt.id, [taken.lot for taken in delivery.lots])
+        spare = await intake.put_away(conn, sealer, attempt, delivery, ruling.cursors, bought.external_id)
+        await store.save(conn, ruling)
+        codes = standing.codes + delivery.count
+        phase = _phase(attempt, standing.phase, codes, by_hand=call.by is not None)
+        change = Change(
+            phase,
+            reason=_shortfall(attempt, codes),
+            external_id=bought.external_id,
+            call_ms=call.ms,
+            ask_in_s=_pause_s(attempt) if phase is Phase.ASKING else None,
+            codes=delivery.count,
+            spare=spare,
+            quarantined=delivery.quarantined,
+            settled_by=call.by,
+        )
+        await attempts.note(conn, attempt.id, change)
+        released = await _release(conn, memory, attempt, facts, parked=codes >= attempt.count, phase=phase)
+        await note_call(conn, attempt.supplier_id, failed=call.failed)
+    return _moved(ruling, released)
+
+
+def _phase(attempt: Attempt, before: Phase, codes: int, *, by_hand: bool) -> Phase:
+    """Bought for good, or worth another look: a supplier that sent too few codes may send the others yet."""
+    if codes >= attempt.count or by_hand or before not in LIVE or attempt.settled:
+        return Phase.BOUGHT if codes else Phase.UNKNOWN
+    return Phase.ASKING
+
+
+def _shortfall(attempt: Attempt, codes: int) -> str | None:
+    if codes == attempt.count:
+        return None
+    return f"{codes} codes came, {attempt.count} were asked for"
+
+
+async def _fx(tx: Tx, attempt: Attempt, bought: Bought) -> int:
+    """What the currency of the purchase is worth in EUR today."""
+    currency = attempt.currency if bought.price is None else bought.price.currency
+    if currency == attempt.currency:
+        return attempt.fx_e8
+    return (await catalogue.rates(tx, [currency])).get(currency, attempt.fx_e8)
+
+
+async def fail(
+    pool: Pool, memory: Memory, attempt: Attempt, reason: str, call: Call, *, fence: bool = True
+) -> list[Order]:
+    """The purchase surely brought nothing (more): its lines go on to the next supplier, or are refunded (OP-45).
+
+    An owner that was replaced has no say in this: its successor may know better.
+    """
+    async with pool.acquire() as conn, conn.transaction():
+        facts = await store.load(
+            conn,
+            await attempts.orders_of(conn, attempt.id),
+            memory,
+            with_lines=True,
+            with_shelves=False,
+        )
+        standing = await attempts.lock(conn, attempt.id)
+        await note_call(conn, attempt.supplier_id, failed=call.failed)
+        over = standing.phase in {Phase.BOUGHT, Phase.FAILED}
+        if over or (fence and (standing.fence != attempt.fence or standing.phase not in LIVE)):
+            return []
+        phase = Phase.BOUGHT if standing.codes else Phase.FAILED
+        await attempts.note(
+            conn, attempt.id, Change(phase, reason=reason, call_ms=call.ms, settled_by=call.by)
+        )
+        released = await _release(conn, memory, attempt, facts, parked=False, phase=phase)
+    return _moved(released)
+
+
+async def ask_again(pool: Pool, attempt: Attempt, reason: str | None, call: Call, external_id: str | None) -> None:
+    """Nobody knows yet what became of the purchase: look it up, a little later each time."""
+    async with pool.acquire() as conn, conn.transaction():
+        standing = await attempts.lock(conn, attempt.id)
+        await note_call(conn, attempt.supplier_id, failed=call.failed)
+        if standing.phase not in LIVE or standing.fence != attempt.fence:
+            return
+        change = Change(
+            Phase.ASKING,
+            reason=reason,
+            external_id=external_id,
+            call_ms=call.ms,
+            ask_in_s=_pause_s(attempt),
+        )
+        await attempts.note(conn, attempt.id, change)
+
+
+async def give_up(
+    pool: Pool, memory: Memory, attempt: Attempt, reason: str, call: Call, *, rebuy: bool
+) -> list[Order]:
+    """Nobody will find out by itself what became of the purchase: it goes to the operator's list.
+
+    Its lines wait for the operator, or (the supplier's declared risk) are bought elsewhere.
+    """
+    async with pool.acquire() as conn, conn.transaction():
+        facts = await store.load(
+            conn,
+            await attempts.orders_of(conn, attempt.id),
+            memory,
+            with_lines=True,
+            with_shelves=False,
+        )
+        standing = await attempts.lock(conn, attempt.id)
+        await note_call(conn, attempt.supplier_id, failed=call.failed)
+        if standing.phase not in LIVE or standing.fence != attempt.fence:
+            return []
+        await attempts.note(conn, attempt.id, Change(Phase.UNKNOWN, reason=reason, call_ms=call.ms))
+        if not rebuy:
+            return []
+        released = await _release(conn, memory, attempt, facts, parked=False, phase=Phase.UNKNOWN)
+    return _moved(released)
+
+
+async def _release(
+    tx: Tx, memory: Memory, attempt: Attempt, facts: Facts, *, parked: bool, phase: Phase
+) -> Ruling:
+    """Let go of the lines that still wait for a purchase that is over."""
+    if phase in LIVE:
+        return Ruling()
+    shelf = (attempt.product_id, attempt.face_minor, attempt.state)
+    facts.offers = await memory.offers.look(tx, [shelf])
+    if parked:
+        # All codes came, and lie on the shelf until the order's other purchases are there too.
+        ruling = serve.park(facts, attempt.id)
+    else:
+        ruling = serve.release(facts, attempt.id, attempt.supplier_id, _chance)
+    await store.save(tx, ruling)
+    return ruling
+
+
+def _pause_s(attempt: Attempt) -> float:
+    return attempts.look_up_pause_s(attempt.look_ups, _chance())
+
+
+def _moved(*rulings: Ruling) -> list[Order]:
+    return [answer for ruling in rulings for answer in ruling.answers if isinstance(answer, Order)]
+
