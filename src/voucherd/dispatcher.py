@@ -31,7 +31,7 @@ from voucherd.fulfilment.suppliers.protocol import (
     UnderWay,
     Why,
 )
-from voucherd.fulfilment.suppliers.registry import open_supplier
+from voucherd.fulfilment.suppliers.registry import Spec, open_supplier
 from voucherd.fulfilment.suppliers.rows import SupplierRow, suppliers
 from voucherd.orders import supply
 from voucherd.orders.model import Order
@@ -56,12 +56,18 @@ class Dispatcher:
     """The work at suppliers of one process."""
 
     def __init__(
-        self, pool: Pool, sealer: Sealer, memory: Memory, moved: Callable[[list[Order]], object]
+        self,
+        pool: Pool,
+        sealer: Sealer,
+        memory: Memory,
+        moved: Callable[[list[Order]], object],
+        open_with: Callable[[Spec, Pool], Supplier] = open_supplier,
     ) -> None:
         self._pool = pool
         self._sealer = sealer
         self._memory = memory
         self._moved = moved
+        self._open_with = open_with
         self._worker = f"{socket.gethostname()[:60]}/{os.getpid()}/{secrets.token_hex(3)}"
         self._turns = claims.Turns()
         self._rows: dict[int, SupplierRow] = {}
@@ -163,7 +169,7 @@ class Dispatcher:
             return known[1]
         if known is not None:
             self._begin(known[1].close())
-        adapter = open_supplier(row.spec(self._sealer), self._pool)
+        adapter = self._open_with(row.spec(self._sealer), self._pool)
         self._adapters[row.id] = (row, adapter)
         return adapter
 
@@ -204,7 +210,7 @@ class Dispatcher:
                 return await call()
         except TimeoutError:
             return Unclear("the call took too long")
-        except Exception as error:  # noqa: BLE001 - An adapter's mistake must not hide a purchase.
+        except Exception as error:
             logger.exception("adapter_failed", supplier=row.name)
             return Unclear(f"the adapter failed: {type(error).__name__}")
 
@@ -259,4 +265,3 @@ class Dispatcher:
 
     async def _quote(self, row: SupplierRow) -> None:
         await quoting.refresh(self._pool, row, self._adapter(row))
-

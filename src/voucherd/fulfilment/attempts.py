@@ -97,46 +97,34 @@ _SELECT: Final = """
 """
 
 
+_TAKE_ASKING: Final = """
+    WITH due AS (
+        SELECT id FROM attempt WHERE status = 1 AND ask_at <= now() ORDER BY ask_at LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        UPDATE attempt SET fence = fence + 1, worker = $1, look_ups = look_ups + 1,
+               lease_until = now() + make_interval(secs => $2), ask_at = now() + make_interval(secs => $2)
+        FROM due WHERE attempt.id = due.id RETURNING attempt.*)
+""" + _SELECT.format(source="taken")  # noqa: S608 - Constants only.
+
+_TAKE_OVER: Final = """
+    WITH lost AS (
+        SELECT id FROM attempt WHERE status = 0 AND lease_until < now() LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        UPDATE attempt SET status = 1, fence = fence + 1, worker = $1, look_ups = look_ups + 1,
+               reason = left('lost during the call: ' || worker, 300),
+               lease_until = now() + make_interval(secs => $2), ask_at = now() + make_interval(secs => $2)
+        FROM lost WHERE attempt.id = lost.id RETURNING attempt.*)
+""" + _SELECT.format(source="taken")  # noqa: S608 - Constants only.
+
+
 async def take_asking(pool: Pool, worker: str, lease_s: float) -> list[Attempt]:
     """Attempts whose outcome is to be looked up now, each leased to this worker."""
-    async with pool.acquire() as conn, conn.transaction():
-        rows = await conn.fetch(
-            """
-            WITH due AS (
-                SELECT id FROM attempt WHERE status = 1 AND ask_at <= now() ORDER BY ask_at LIMIT $3
-                FOR UPDATE SKIP LOCKED)
-            , taken AS (
-                UPDATE attempt SET fence = fence + 1, worker = $1, look_ups = look_ups + 1,
-                       lease_until = now() + make_interval(secs => $2), ask_at = now() + make_interval(secs => $2)
-                FROM due WHERE attempt.id = due.id RETURNING attempt.*)
-            """
-            + _SELECT.format(source="taken"),
-            worker,
-            lease_s,
-            TAKEN_MAX,
-        )
-    return [Attempt(*row) for row in rows]
+    return [Attempt(*row) for row in await pool.fetch(_TAKE_ASKING, worker, lease_s, TAKEN_MAX)]
 
 
 async def take_over(pool: Pool, worker: str, lease_s: float) -> list[Attempt]:
     """Attempts whose worker died during the call: nobody knows what became of them, so they are looked up."""
-    async with pool.acquire() as conn, conn.transaction():
-        rows = await conn.fetch(
-            """
-            WITH lost AS (
-                SELECT id FROM attempt WHERE status = 0 AND lease_until < now() LIMIT $3 FOR UPDATE SKIP LOCKED)
-            , taken AS (
-                UPDATE attempt SET status = 1, fence = fence + 1, worker = $1, look_ups = look_ups + 1,
-                       reason = 'the worker ' || worker || ' was lost during the call',
-                       lease_until = now() + make_interval(secs => $2), ask_at = now() + make_interval(secs => $2)
-                FROM lost WHERE attempt.id = lost.id RETURNING attempt.*)
-            """
-            + _SELECT.format(source="taken"),
-            worker,
-            lease_s,
-            TAKEN_MAX,
-        )
-    return [Attempt(*row) for row in rows]
+    return [Attempt(*row) for row in await pool.fetch(_TAKE_OVER, worker, lease_s, TAKEN_MAX)]
 
 
 async def find(conn: Connection, attempt_id: UUID) -> Attempt | None:
@@ -181,10 +169,10 @@ async def note(tx: Tx, attempt_id: UUID, change: Change) -> None:
     pause = None if change.ask_in_s is None else timedelta(seconds=change.ask_in_s)
     await tx.execute(
         """
-        UPDATE attempt SET status = $2, reason = coalesce($3, reason), external_id = coalesce($4, external_id),
-               call_ms = coalesce(call_ms, $5), ask_at = now() + $6::interval,
-               ended_at = CASE WHEN $2 >= 3 THEN coalesce(ended_at, now()) END, codes = codes + $7, spare = spare + $8,
-               quarantined = quarantined + $9, settled_by = coalesce($10, settled_by)
+        UPDATE attempt SET status = $2::smallint, reason = coalesce($3, reason),
+               external_id = coalesce($4, external_id), call_ms = coalesce(call_ms, $5), ask_at = now() + $6::interval,
+               ended_at = CASE WHEN $2::smallint >= 3 THEN coalesce(ended_at, now()) END, codes = codes + $7,
+               spare = spare + $8, quarantined = quarantined + $9, settled_by = coalesce($10, settled_by)
         WHERE id = $1
         """,
         attempt_id,
@@ -218,14 +206,12 @@ class NewAttempt(Struct, frozen=True):
     """Order, first line, and the line after the last."""
 
 
-async def insert(
-    tx: Tx, made: Sequence[NewAttempt], *, worker: str, lease_s: float, settle_s: float
-) -> None:
+async def insert(tx: Tx, made: Sequence[NewAttempt], *, worker: str, lease_s: float, settle_s: float) -> None:
     """Write purchases down before anybody is called."""
     await tx.executemany(
         """
-        INSERT INTO attempt (id, supplier_id, state, product_id, face_minor, sku, quote_id, price_minor, price_max_minor,
-                             count, urgent, status, worker, lease_until, settles_at)
+        INSERT INTO attempt (id, supplier_id, state, product_id, face_minor, sku, quote_id, price_minor,
+                             price_max_minor, count, urgent, status, worker, lease_until, settles_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12, now() + make_interval(secs => $13),
                 now() + make_interval(secs => $13 + $14))
         """,

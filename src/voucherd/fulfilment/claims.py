@@ -106,7 +106,8 @@ async def claim(
         quoted = await _quoted(conn, book, supplier, {wait.shelf for wait in waits})
         await _look_elsewhere(conn, [wait for wait in waits if wait.shelf not in quoted])
         waits = [wait for wait in waits if wait.shelf in quoted]
-        made = purchases(waits, room=free, bulk_max=bulk_max)
+        stocks = {shelf: offer.stock for shelf, offer in quoted.items()}
+        made = purchases(waits, stocks, room=free, bulk_max=bulk_max)
         turns.served(supplier.id, waits, made)
         return await _write_down(conn, supplier, waits, made, quoted, worker)
 
@@ -141,9 +142,7 @@ async def _waits(tx: Tx, supplier_id: int, turns: Turns, *, urgent: bool, limit:
     return [wait_of(row) for row in found]
 
 
-async def _quoted(
-    tx: Tx, book: OfferBook, supplier: SupplierRow, shelves: set[Shelf]
-) -> dict[Shelf, Offer]:
+async def _quoted(tx: Tx, book: OfferBook, supplier: SupplierRow, shelves: set[Shelf]) -> dict[Shelf, Offer]:
     """This supplier's own offers for these shelves, as far as they can serve now."""
     looked = await book.look(tx, shelves)
     return {
@@ -180,6 +179,11 @@ async def _write_down(
         lease_s=supplier.timeout_s + attempts.LEASE_MARGIN_S,
         settle_s=supplier.settle_s,
     )
+    # Until the supplier is asked again, what we buy is not offered to others.
+    await tx.executemany(
+        "UPDATE offer SET stock = greatest(stock - $3, 0) WHERE supplier_id = $1 AND quote_id = $2",
+        [(supplier.id, row.quote_id, row.count) for row in rows],
+    )
     pieces = [
         replace(piece, supplier_id=None, attempt_id=row.id)
         for row, purchase in zip(rows, made, strict=True)
@@ -197,12 +201,15 @@ async def _cut(tx: Tx, waits: Sequence[Wait], pieces: Sequence[Wait]) -> None:
     over: list[tuple[int, int]] = []
     rest: list[Wait] = []
     for wait in waits:
-        mine = [p for p in by_order.get(wait.order_id, ()) if wait.line_from <= p.line_from < wait.line_to]
-        if mine:
+        ends = [
+            piece.line_to
+            for piece in by_order.get(wait.order_id, ())
+            if piece.line_from < wait.line_to and piece.line_to > wait.line_from
+        ]
+        if ends:
             over.append((wait.order_id, wait.line_from))
             # Pieces are cut from the front, so what is left is one range.
-            cut = max(piece.line_to for piece in mine)
-            rest += [replace(wait, line_from=cut)] if cut < wait.line_to else []
+            rest += [replace(wait, line_from=max(ends))] if max(ends) < wait.line_to else []
     await queue.save(tx, [*pieces, *rest], over, ())
 
 

@@ -55,7 +55,7 @@ async def refresh(pool: Pool, row: SupplierRow, adapter: Supplier) -> int:
         problem = None
     except (QuoteFailed, TimeoutError) as error:
         quotes, problem = [], str(error) or "the prices took too long"
-    except Exception as error:  # noqa: BLE001 - An adapter's mistake is a supplier's failure.
+    except Exception as error:
         logger.exception("adapter_failed", supplier=row.name)
         quotes, problem = [], f"the adapter failed: {type(error).__name__}"
     if problem is not None:
@@ -113,9 +113,7 @@ async def _remember(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], quot
     return len(fresh)
 
 
-def _fresh(
-    offer: OfferRow, said: dict[tuple[str, Money], Quote], rates: dict[str, int]
-) -> FreshQuote | None:
+def _fresh(offer: OfferRow, said: dict[tuple[str, Money], Quote], rates: dict[str, int]) -> FreshQuote | None:
     """What a supplier said about an offer; None if it said nothing that can be used."""
     first = said.get((offer.sku, Money(offer.face_minor, offer.face_currency)))
     last = first

@@ -101,4 +101,3 @@ async def waiting_faces(tx: Tx, state: int, product_id: int, face_from: int, fac
         face_to,
     )
     return [(product_id, row[0], state) for row in rows]
-

@@ -14,9 +14,9 @@ from voucherd.fulfilment.attempts import Attempt
 from voucherd.fulfilment.suppliers.protocol import CODE_CHARS_MAX, SERIAL_CHARS_MAX, Bought, Code
 from voucherd.money import Money
 from voucherd.vault import bought as purchases
-from voucherd.vault.store import CodeRow, add_codes
 from voucherd.vault.seal import Sealer
 from voucherd.vault.shelf import Lot, selling_order
+from voucherd.vault.store import CodeRow, add_codes
 
 
 class TakenLot(Struct, frozen=True):
@@ -127,4 +127,3 @@ async def put_away(
     # In one order everywhere, so that two purchases with the same codes can't deadlock.
     await add_codes(tx, sorted(rows, key=itemgetter(3)))
     return sum(spares)
-

@@ -140,7 +140,9 @@ async def fail(
     return _moved(released)
 
 
-async def ask_again(pool: Pool, attempt: Attempt, reason: str | None, call: Call, external_id: str | None) -> None:
+async def ask_again(
+    pool: Pool, attempt: Attempt, reason: str | None, call: Call, external_id: str | None
+) -> None:
     """Nobody knows yet what became of the purchase: look it up, a little later each time."""
     async with pool.acquire() as conn, conn.transaction():
         standing = await attempts.lock(conn, attempt.id)
@@ -191,11 +193,12 @@ async def _release(
         return Ruling()
     shelf = (attempt.product_id, attempt.face_minor, attempt.state)
     facts.offers = await memory.offers.look(tx, [shelf])
-    if parked:
+    ruling = (
         # All codes came, and lie on the shelf until the order's other purchases are there too.
-        ruling = serve.park(facts, attempt.id)
-    else:
-        ruling = serve.release(facts, attempt.id, attempt.supplier_id, _chance)
+        serve.park(facts, attempt.id)
+        if parked
+        else serve.release(facts, attempt.id, attempt.supplier_id, _chance)
+    )
     await store.save(tx, ruling)
     return ruling
 
@@ -206,4 +209,3 @@ def _pause_s(attempt: Attempt) -> float:
 
 def _moved(*rulings: Ruling) -> list[Order]:
     return [answer for ruling in rulings for answer in ruling.answers if isinstance(answer, Order)]
-

@@ -59,9 +59,7 @@ async def quarantine(
     """Keep (blinded, text, reason) apart that can't be sold before a person has looked; how many are new there."""
     kept = 0
     for blind, text, reason in codes:
-        place = await tx.fetchval(
-            "SELECT count(*) FROM quarantined_code WHERE attempt_id = $1", attempt_id
-        )
+        place = await tx.fetchval("SELECT count(*) FROM quarantined_code WHERE attempt_id = $1", attempt_id)
         sealed = sealer.seal_text(quarantine_place(attempt_id, place), text)
         kept += len(
             await tx.fetch(

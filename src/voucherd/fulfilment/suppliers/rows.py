@@ -112,16 +112,10 @@ _COLUMNS: Final = """
 
 
 def _row(row: Any) -> SupplierRow:
-    values = tuple(row)
-    return SupplierRow(
-        *values[:3],
-        State(values[3]),
-        values[4],
-        msgspec.json.decode(values[5]),
-        *values[6:13],
-        Health(values[13], values[14]),
-        *values[15:],
-    )
+    values = dict(row)
+    health = Health(values.pop("failures"), values.pop("open_until"))
+    config = msgspec.json.decode(values.pop("config"))
+    return SupplierRow(state=State(values.pop("state")), config=config, health=health, **values)
 
 
 async def suppliers(conn: Connection, *, only_active: bool = False) -> list[SupplierRow]:
@@ -239,7 +233,9 @@ class FreshQuote(Struct, frozen=True):
     fx_e8: int
 
 
-async def save_quotes(tx: Tx, row: SupplierRow, fresh: Sequence[FreshQuote], gone: Sequence[OfferRow]) -> None:
+async def save_quotes(
+    tx: Tx, row: SupplierRow, fresh: Sequence[FreshQuote], gone: Sequence[OfferRow]
+) -> None:
     """Remember what a supplier said: a new quote where a price changed, the stock everywhere.
 
     `gone` are offers that it said nothing about: it does not sell them any more, or not now.
