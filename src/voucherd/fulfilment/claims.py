@@ -7,7 +7,7 @@ health), so the limit of calls at once holds across all workers on all machines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -104,8 +104,8 @@ async def claim(
         if not waits:
             return []
         quoted = await _quoted(conn, book, supplier, {wait.shelf for wait in waits})
-        await _look_elsewhere(conn, [wait for wait in waits if wait.shelf not in quoted])
-        waits = [wait for wait in waits if wait.shelf in quoted]
+        await _look_elsewhere(conn, [wait for wait in waits if not _can_serve(quoted, wait)])
+        waits = [wait for wait in waits if _can_serve(quoted, wait)]
         stocks = {shelf: offer.stock for shelf, offer in quoted.items()}
         made = purchases(waits, stocks, room=free, bulk_max=bulk_max)
         turns.served(supplier.id, waits, made)
@@ -151,6 +151,12 @@ async def _quoted(tx: Tx, book: OfferBook, supplier: SupplierRow, shelves: set[S
         for offer in offers
         if offer.supplier_id == supplier.id
     }
+
+
+def _can_serve(quoted: Mapping[Shelf, Offer], wait: Wait) -> bool:
+    """Whether the supplier has something for the wait; for a Resolve, all of it."""
+    offer = quoted.get(wait.shelf)
+    return offer is not None and offer.stock >= (wait.count if wait.urgent else 1)
 
 
 async def _look_elsewhere(tx: Tx, waits: Sequence[Wait]) -> None:

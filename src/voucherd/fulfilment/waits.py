@@ -62,8 +62,10 @@ def go_on(wait: Wait, offers: Sequence[Offer], now: datetime, jitter: float) -> 
     """
     free = replace(wait, attempt_id=None, supplier_id=None, ask_at=None)
     untried = [offer for offer in offers if offer.supplier_id not in wait.tried]
-    # One that has enough is better than a cheaper one that would leave some lines for another round.
-    for offer in [one for one in untried if one.stock >= wait.count] or untried:
+    # One that has enough is better than a cheaper one that would leave some lines for another round, and the only
+    # one for a Resolve, which gets all of its lines or none.
+    enough = [offer for offer in untried if offer.stock >= wait.count]
+    for offer in enough or ([] if wait.urgent else untried):
         return replace(free, supplier_id=offer.supplier_id)
     rounds = min(wait.rounds + 1, ROUNDS_COUNTED_MAX)
     pause = timedelta(seconds=pause_s(rounds, jitter, urgent=wait.urgent))
