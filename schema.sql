@@ -9,6 +9,14 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION bump_offer_epoch() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE offer_epoch SET epoch = epoch + 1;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION carry_entries() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -46,6 +54,16 @@ END $$;
 CREATE FUNCTION folded(words text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN lower(regexp_replace(NORMALIZE(words, NFKD), '[\u0300-\u036f]+'::text, ''::text, 'g'::text));
+
+CREATE FUNCTION guard_attempt_ends() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.attempt_id IS NOT NULL OR EXISTS (SELECT FROM attempt WHERE id = OLD.attempt_id AND status < 2) THEN
+        RAISE EXCEPTION 'a purchase is under way for these lines' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 
 CREATE FUNCTION guard_codes() RETURNS trigger
     LANGUAGE plpgsql
@@ -86,6 +104,21 @@ BEGIN
            OR EXISTS (SELECT FROM outcome n WHERE n.lot_id = f.lot_id AND n.seq_from > f.seq_from
                       AND n.seq_from < f.seq_from + (f.line_to - f.line_from)))) THEN
         RAISE EXCEPTION 'a code would be on two lines' USING ERRCODE = 'exclusion_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION guard_waits() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM fresh f
+        WHERE EXISTS (SELECT FROM (SELECT p.line_to FROM waiting p WHERE p.order_id = f.order_id AND p.line_from < f.line_from
+                                   ORDER BY p.line_from DESC LIMIT 1) before WHERE before.line_to > f.line_from)
+           OR EXISTS (SELECT FROM waiting n WHERE n.order_id = f.order_id AND n.line_from > f.line_from
+                      AND n.line_from < f.line_to)) THEN
+        RAISE EXCEPTION 'a line would wait twice' USING ERRCODE = 'exclusion_violation';
     END IF;
     RETURN NULL;
 END $$;
@@ -239,6 +272,70 @@ ALTER TABLE app_user ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE attempt (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    supplier_id integer NOT NULL,
+    state smallint NOT NULL,
+    product_id integer NOT NULL,
+    face_minor bigint NOT NULL,
+    sku text NOT NULL,
+    quote_id bigint NOT NULL,
+    price_minor bigint NOT NULL,
+    price_max_minor bigint NOT NULL,
+    count integer NOT NULL,
+    urgent boolean NOT NULL,
+    status smallint NOT NULL,
+    fence integer DEFAULT 1 NOT NULL,
+    worker text NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    placed_at timestamp with time zone DEFAULT now() NOT NULL,
+    settles_at timestamp with time zone NOT NULL,
+    ask_at timestamp with time zone,
+    look_ups integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    call_ms integer,
+    external_id text,
+    codes integer DEFAULT 0 NOT NULL,
+    spare integer DEFAULT 0 NOT NULL,
+    quarantined integer DEFAULT 0 NOT NULL,
+    reason text,
+    settled_by text,
+    CONSTRAINT attempt_call_ms_check CHECK ((call_ms >= 0)),
+    CONSTRAINT attempt_check CHECK ((price_max_minor >= price_minor)),
+    CONSTRAINT attempt_check1 CHECK (((spare >= 0) AND (spare <= codes))),
+    CONSTRAINT attempt_codes_check CHECK ((codes >= 0)),
+    CONSTRAINT attempt_count_check CHECK (((count >= 1) AND (count <= 10000))),
+    CONSTRAINT attempt_external_id_check CHECK ((length(external_id) <= 200)),
+    CONSTRAINT attempt_face_minor_check CHECK ((face_minor > 0)),
+    CONSTRAINT attempt_fence_check CHECK ((fence > 0)),
+    CONSTRAINT attempt_price_minor_check CHECK ((price_minor >= 0)),
+    CONSTRAINT attempt_quarantined_check CHECK ((quarantined >= 0)),
+    CONSTRAINT attempt_reason_check CHECK ((length(reason) <= 300)),
+    CONSTRAINT attempt_same_state CHECK (((quote_id & (1)::bigint) = state)),
+    CONSTRAINT attempt_settled_by_check CHECK (((length(settled_by) >= 1) AND (length(settled_by) <= 200))),
+    CONSTRAINT attempt_status_check CHECK (((status >= 0) AND (status <= 4))),
+    CONSTRAINT attempt_status_fits CHECK (
+CASE status
+    WHEN 0 THEN ((ask_at IS NULL) AND (ended_at IS NULL))
+    WHEN 1 THEN ((ask_at IS NOT NULL) AND (ended_at IS NULL))
+    WHEN 2 THEN ((ask_at IS NULL) AND (ended_at IS NULL))
+    WHEN 3 THEN ((ask_at IS NULL) AND (ended_at IS NOT NULL))
+    ELSE ((ask_at IS NULL) AND (ended_at IS NOT NULL) AND (codes = 0))
+END),
+    CONSTRAINT attempt_worker_check CHECK (((length(worker) >= 1) AND (length(worker) <= 100)))
+)
+WITH (fillfactor='70');
+
+CREATE TABLE attempt_line (
+    attempt_id uuid NOT NULL,
+    order_id bigint NOT NULL,
+    line_from integer NOT NULL,
+    line_to integer NOT NULL,
+    CONSTRAINT attempt_line_check CHECK ((line_from < line_to)),
+    CONSTRAINT attempt_line_line_from_check CHECK ((line_from >= 0)),
+    CONSTRAINT attempt_line_line_to_check CHECK ((line_to <= 10000))
 );
 
 CREATE TABLE brand (
@@ -414,14 +511,23 @@ CREATE TABLE lot (
     cursor integer DEFAULT 0 NOT NULL,
     exhausted boolean GENERATED ALWAYS AS ((cursor >= size)) STORED NOT NULL,
     imported_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempt_id uuid,
+    external_id text,
+    spare integer DEFAULT 0 NOT NULL,
     CONSTRAINT lot_check CHECK (((cursor >= 0) AND (cursor <= size))),
     CONSTRAINT lot_check1 CHECK (((id & (1)::bigint) = state)),
-    CONSTRAINT lot_check2 CHECK ((generated = (state = 1))),
+    CONSTRAINT lot_external_id_check CHECK ((length(external_id) <= 200)),
     CONSTRAINT lot_face_minor_check CHECK ((face_minor > 0)),
+    CONSTRAINT lot_generated_in_sandbox CHECK (
+CASE
+    WHEN generated THEN ((state = 1) AND (attempt_id IS NULL))
+    ELSE ((state = 0) OR (attempt_id IS NOT NULL))
+END),
     CONSTRAINT lot_purchase_currency_check CHECK ((purchase_currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT lot_purchase_fx_e8_check CHECK ((purchase_fx_e8 > 0)),
     CONSTRAINT lot_purchase_minor_check CHECK ((purchase_minor >= 0)),
     CONSTRAINT lot_size_check CHECK ((size > 0)),
+    CONSTRAINT lot_spare_fits CHECK ((((spare >= 0) AND (spare <= size)) AND ((spare = 0) OR (attempt_id IS NOT NULL)))),
     CONSTRAINT lot_state_check CHECK ((state = ANY (ARRAY[0, 1]))),
     CONSTRAINT lot_supplier_check CHECK (((length(supplier) >= 1) AND (length(supplier) <= 100)))
 )
@@ -433,6 +539,31 @@ CREATE SEQUENCE lot_number
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE TABLE offer (
+    supplier_id integer NOT NULL,
+    state smallint NOT NULL,
+    product_id integer NOT NULL,
+    face_minor bigint NOT NULL,
+    face_to_minor bigint,
+    sku text NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    quote_id bigint,
+    stock integer DEFAULT 0 NOT NULL,
+    quoted_at timestamp with time zone,
+    CONSTRAINT offer_check CHECK ((face_to_minor > face_minor)),
+    CONSTRAINT offer_check1 CHECK (((quote_id IS NULL) OR (quoted_at IS NOT NULL))),
+    CONSTRAINT offer_face_minor_check CHECK ((face_minor > 0)),
+    CONSTRAINT offer_same_state CHECK (((quote_id & (1)::bigint) = state)),
+    CONSTRAINT offer_sku_check CHECK (((length(sku) >= 1) AND (length(sku) <= 200))),
+    CONSTRAINT offer_stock_check CHECK ((stock >= 0))
+);
+
+CREATE TABLE offer_epoch (
+    only_row boolean DEFAULT true NOT NULL,
+    epoch bigint NOT NULL,
+    CONSTRAINT offer_epoch_only_row_check CHECK (only_row)
+);
 
 CREATE SEQUENCE order_block
     START WITH 1
@@ -493,6 +624,8 @@ CREATE TABLE orders (
     updated_at timestamp with time zone NOT NULL,
     deadline_at timestamp with time zone,
     reference text,
+    cancelling boolean DEFAULT false NOT NULL,
+    CONSTRAINT orders_cancelling_fits CHECK (((NOT cancelling) OR (status = ANY (ARRAY[1, 2, 3])))),
     CONSTRAINT orders_downloaded_has_codes CHECK (((NOT downloaded) OR (lines_finished > 0))),
     CONSTRAINT orders_held_minor_check CHECK ((held_minor >= 0)),
     CONSTRAINT orders_lines_add_up CHECK (((lines_finished >= 0) AND (lines_cancelled >= 0) AND ((lines_finished + lines_cancelled) <= lines))),
@@ -647,6 +780,58 @@ ALTER TABLE product_version ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE VIEW purchase_leg AS
+ SELECT l.attempt_id,
+    a.supplier_id,
+    l.state,
+    l.purchase_currency AS currency,
+    leg.account,
+    leg.amount_minor
+   FROM ((lot l
+     JOIN attempt a ON ((a.id = l.attempt_id)))
+     CROSS JOIN LATERAL ( VALUES ('stock'::text,((l.size - l.spare) * l.purchase_minor)), ('spare'::text,(l.spare * l.purchase_minor)), ('supplier'::text,((- l.size) * l.purchase_minor))) leg(account, amount_minor));
+
+CREATE TABLE quarantined_code (
+    attempt_id uuid NOT NULL,
+    place integer NOT NULL,
+    sealed bytea NOT NULL,
+    blind bytea NOT NULL,
+    reason text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT quarantined_code_blind_check CHECK ((length(blind) = 16)),
+    CONSTRAINT quarantined_code_place_check CHECK ((place >= 0)),
+    CONSTRAINT quarantined_code_reason_check CHECK ((reason = ANY (ARRAY['known'::text, 'malformed'::text, 'expired'::text])))
+);
+
+CREATE TABLE quote (
+    id bigint NOT NULL,
+    supplier_id integer NOT NULL,
+    state smallint NOT NULL,
+    product_id integer NOT NULL,
+    face_minor bigint NOT NULL,
+    price_minor bigint NOT NULL,
+    face_to_minor bigint,
+    price_to_minor bigint,
+    currency text NOT NULL,
+    fx_e8 bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT quote_check CHECK ((face_to_minor > face_minor)),
+    CONSTRAINT quote_check1 CHECK ((price_to_minor >= price_minor)),
+    CONSTRAINT quote_check2 CHECK (((face_to_minor IS NULL) = (price_to_minor IS NULL))),
+    CONSTRAINT quote_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT quote_face_minor_check CHECK ((face_minor > 0)),
+    CONSTRAINT quote_fx_e8_check CHECK ((fx_e8 > 0)),
+    CONSTRAINT quote_price_minor_check CHECK ((price_minor >= 0)),
+    CONSTRAINT quote_same_state CHECK (((id & (1)::bigint) = state))
+);
+
+CREATE SEQUENCE quote_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
 CREATE TABLE sandbox_purchase (
     supplier text NOT NULL,
     reference text NOT NULL,
@@ -682,6 +867,53 @@ CREATE TABLE schema_migration (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE supplier (
+    id integer NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    state smallint NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    config jsonb NOT NULL,
+    secret bytea,
+    timeout_s integer DEFAULT 20 NOT NULL,
+    settle_s integer DEFAULT 120 NOT NULL,
+    quote_age_s integer DEFAULT 300 NOT NULL,
+    concurrency_max integer DEFAULT 8 NOT NULL,
+    price_slack_bp integer DEFAULT 100 NOT NULL,
+    on_unknown text DEFAULT 'wait'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT supplier_check CHECK (((kind <> 'sandbox'::text) OR (state = 1))),
+    CONSTRAINT supplier_concurrency_max_check CHECK (((concurrency_max >= 1) AND (concurrency_max <= 1000))),
+    CONSTRAINT supplier_kind_check CHECK ((kind = ANY (ARRAY['voucherd'::text, 'http'::text, 'sandbox'::text]))),
+    CONSTRAINT supplier_name_check CHECK (((name ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND (length(name) <= 60))),
+    CONSTRAINT supplier_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['wait'::text, 'rebuy'::text]))),
+    CONSTRAINT supplier_price_slack_bp_check CHECK (((price_slack_bp >= 0) AND (price_slack_bp <= 10000))),
+    CONSTRAINT supplier_quote_age_s_check CHECK (((quote_age_s >= 1) AND (quote_age_s <= 86400))),
+    CONSTRAINT supplier_settle_s_check CHECK (((settle_s >= 0) AND (settle_s <= 86400))),
+    CONSTRAINT supplier_state_check CHECK ((state = ANY (ARRAY[0, 1]))),
+    CONSTRAINT supplier_timeout_s_check CHECK (((timeout_s >= 1) AND (timeout_s <= 300)))
+);
+
+CREATE TABLE supplier_health (
+    supplier_id integer NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    open_until timestamp with time zone,
+    quoting_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    quote_error text,
+    CONSTRAINT supplier_health_failures_check CHECK ((failures >= 0)),
+    CONSTRAINT supplier_health_quote_error_check CHECK ((length(quote_error) <= 300))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE supplier ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME supplier_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE sweep (
     name text NOT NULL,
     upto timestamp with time zone NOT NULL
@@ -713,7 +945,15 @@ CREATE TABLE waiting (
     line_to integer NOT NULL,
     not_before timestamp with time zone NOT NULL,
     deadline_at timestamp with time zone NOT NULL,
+    urgent boolean DEFAULT false NOT NULL,
+    supplier_id integer,
+    attempt_id uuid,
+    ask_at timestamp with time zone,
+    tried integer[] DEFAULT '{}'::integer[] NOT NULL,
+    rounds integer DEFAULT 0 NOT NULL,
     CONSTRAINT waiting_check CHECK ((line_from < line_to)),
+    CONSTRAINT waiting_in_one_place CHECK ((num_nonnulls(supplier_id, attempt_id, ask_at) <= 1)),
+    CONSTRAINT waiting_rounds_check CHECK ((rounds >= 0)),
     CONSTRAINT waiting_same_state CHECK (((order_id & (1)::bigint) = state)),
     CONSTRAINT waiting_state_check CHECK ((state = ANY (ARRAY[0, 1])))
 );
@@ -739,6 +979,12 @@ ALTER TABLE ONLY app_user
 
 ALTER TABLE ONLY app_user
     ADD CONSTRAINT app_user_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY attempt_line
+    ADD CONSTRAINT attempt_line_pkey PRIMARY KEY (attempt_id, order_id, line_from);
+
+ALTER TABLE ONLY attempt
+    ADD CONSTRAINT attempt_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY brand
     ADD CONSTRAINT brand_pkey PRIMARY KEY (id);
@@ -766,6 +1012,12 @@ ALTER TABLE ONLY fx_rate
 
 ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY offer_epoch
+    ADD CONSTRAINT offer_epoch_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY offer
+    ADD CONSTRAINT offer_pkey PRIMARY KEY (supplier_id, product_id, face_minor);
 
 ALTER TABLE ONLY order_item
     ADD CONSTRAINT order_item_pkey PRIMARY KEY (order_id, item_no);
@@ -797,11 +1049,32 @@ ALTER TABLE ONLY product_version
 ALTER TABLE ONLY product_version
     ADD CONSTRAINT product_version_product_id_id_key UNIQUE (product_id, id);
 
+ALTER TABLE ONLY quarantined_code
+    ADD CONSTRAINT quarantined_code_attempt_id_blind_key UNIQUE (attempt_id, blind);
+
+ALTER TABLE ONLY quarantined_code
+    ADD CONSTRAINT quarantined_code_pkey PRIMARY KEY (attempt_id, place);
+
+ALTER TABLE ONLY quote
+    ADD CONSTRAINT quote_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY sandbox_purchase
     ADD CONSTRAINT sandbox_purchase_pkey PRIMARY KEY (supplier, reference);
 
 ALTER TABLE ONLY schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY supplier_health
+    ADD CONSTRAINT supplier_health_pkey PRIMARY KEY (supplier_id);
+
+ALTER TABLE ONLY supplier
+    ADD CONSTRAINT supplier_id_state_key UNIQUE (id, state);
+
+ALTER TABLE ONLY supplier
+    ADD CONSTRAINT supplier_name_key UNIQUE (name);
+
+ALTER TABLE ONLY supplier
+    ADD CONSTRAINT supplier_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY sweep
     ADD CONSTRAINT sweep_pkey PRIMARY KEY (name);
@@ -823,6 +1096,16 @@ ALTER TABLE ONLY wallet
 
 CREATE INDEX api_key_company ON api_key USING btree (company_id);
 
+CREATE INDEX attempt_asking ON attempt USING btree (ask_at) WHERE (status = 1);
+
+CREATE INDEX attempt_by_hand ON attempt USING btree (placed_at) WHERE (status = 2);
+
+CREATE INDEX attempt_calling ON attempt USING btree (supplier_id, lease_until) WHERE (status = 0);
+
+CREATE INDEX attempt_line_order ON attempt_line USING btree (order_id);
+
+CREATE INDEX attempt_placed ON attempt USING btree (supplier_id, placed_at);
+
 CREATE UNIQUE INDEX code_blind ON code USING btree (blind);
 
 CREATE INDEX entry_kind ON entry USING btree (wallet_id, kind, seq) WHERE (kind = ANY (ARRAY[1, 3, 6]));
@@ -833,9 +1116,13 @@ CREATE UNIQUE INDEX entry_top_up_once ON entry USING btree (wallet_id, reference
 
 CREATE INDEX event_order ON event USING btree (order_id, seq) WHERE (order_id IS NOT NULL);
 
+CREATE INDEX lot_attempt ON lot USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
+
 CREATE INDEX lot_on_shelf ON lot USING btree (product_id, face_minor, state) WHERE (NOT exhausted);
 
 CREATE INDEX lot_product ON lot USING btree (product_id);
+
+CREATE INDEX offer_product ON offer USING btree (product_id, state);
 
 CREATE INDEX orders_company ON orders USING btree (company_id, ((id & (1)::bigint)), created_at, id);
 
@@ -863,11 +1150,27 @@ CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, na
 
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
 
+CREATE INDEX waiting_attempt ON waiting USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
+
 CREATE INDEX waiting_deadline ON waiting USING btree (deadline_at);
 
-CREATE INDEX waiting_order ON waiting USING btree (order_id);
+CREATE INDEX waiting_for_shelf ON waiting USING btree (state, product_id, face_minor) WHERE ((supplier_id IS NULL) AND (attempt_id IS NULL) AND (ask_at IS NULL));
+
+CREATE UNIQUE INDEX waiting_order ON waiting USING btree (order_id, line_from);
+
+CREATE INDEX waiting_pausing ON waiting USING btree (ask_at) WHERE (ask_at IS NOT NULL);
+
+CREATE INDEX waiting_pausing_for ON waiting USING btree (state, product_id, face_minor, ask_at) WHERE (ask_at IS NOT NULL);
+
+CREATE INDEX waiting_to_ask ON waiting USING btree (supplier_id, urgent, company_id, order_id, line_from) WHERE (supplier_id IS NOT NULL);
 
 CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
+
+CREATE TRIGGER attempt_forwards BEFORE UPDATE ON attempt FOR EACH ROW WHEN (((new.fence < old.fence) OR (new.codes < old.codes) OR ((old.status = 3) AND (new.status <> 3)) OR ((old.status = 4) AND (new.status <> ALL (ARRAY[3, 4]))) OR ((old.status <> 0) AND (new.status = 0)))) EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER attempt_line_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON attempt_line FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER attempt_unchanging BEFORE DELETE OR UPDATE OF id, supplier_id, state, product_id, face_minor, sku, quote_id, price_minor, price_max_minor, count, urgent, placed_at OR TRUNCATE ON attempt FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER code_append_only BEFORE DELETE OR UPDATE OF lot_id, seq, blind OR TRUNCATE ON code FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -881,9 +1184,13 @@ CREATE TRIGGER entry_carry AFTER INSERT ON entry REFERENCING NEW TABLE AS fresh 
 
 CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+CREATE TRIGGER lot_bought_once BEFORE UPDATE OF attempt_id, external_id, spare ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot FOR EACH ROW WHEN ((new.cursor < old.cursor)) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER lot_unchanging BEFORE DELETE OR UPDATE OF id, product_id, face_minor, state, generated, supplier, purchase_minor, purchase_currency, purchase_fx_e8, expires_at OR TRUNCATE ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER offer_epoch_moves AFTER INSERT OR DELETE OR UPDATE OF active ON offer FOR EACH STATEMENT EXECUTE FUNCTION bump_offer_epoch();
 
 CREATE TRIGGER orders_downloaded_stays BEFORE UPDATE OF downloaded ON orders FOR EACH ROW WHEN ((old.downloaded AND (NOT new.downloaded))) EXECUTE FUNCTION refuse_change();
 
@@ -903,6 +1210,16 @@ CREATE TRIGGER product_version_added AFTER INSERT ON product_version REFERENCING
 
 CREATE TRIGGER product_version_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON product_version FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+CREATE TRIGGER quarantined_code_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quarantined_code FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER quote_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quote FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER supplier_epoch_moves AFTER UPDATE OF active ON supplier FOR EACH STATEMENT EXECUTE FUNCTION bump_offer_epoch();
+
+CREATE TRIGGER waiting_once AFTER INSERT ON waiting REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_waits();
+
+CREATE TRIGGER waiting_one_attempt BEFORE UPDATE OF attempt_id ON waiting FOR EACH ROW WHEN (((old.attempt_id IS NOT NULL) AND (new.attempt_id IS DISTINCT FROM old.attempt_id))) EXECUTE FUNCTION guard_attempt_ends();
+
 CREATE TRIGGER wallet_starts_empty BEFORE INSERT ON wallet FOR EACH ROW WHEN (((new.balance_minor <> 0) OR (new.held_minor <> 0) OR (new.seq <> 0))) EXECUTE FUNCTION refuse_direct_balance();
 
 CREATE TRIGGER wallet_through_entries BEFORE UPDATE ON wallet FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION refuse_direct_balance();
@@ -916,11 +1233,38 @@ ALTER TABLE ONLY api_key
 ALTER TABLE ONLY app_user
     ADD CONSTRAINT app_user_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
+ALTER TABLE ONLY attempt_line
+    ADD CONSTRAINT attempt_line_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);
+
+ALTER TABLE ONLY attempt_line
+    ADD CONSTRAINT attempt_line_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id);
+
+ALTER TABLE ONLY attempt
+    ADD CONSTRAINT attempt_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY attempt
+    ADD CONSTRAINT attempt_quote_id_fkey FOREIGN KEY (quote_id) REFERENCES quote(id);
+
+ALTER TABLE ONLY attempt
+    ADD CONSTRAINT attempt_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
+
 ALTER TABLE ONLY entry
     ADD CONSTRAINT entry_wallet_id_fkey FOREIGN KEY (wallet_id) REFERENCES wallet(id);
 
 ALTER TABLE ONLY lot
+    ADD CONSTRAINT lot_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);
+
+ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY offer
+    ADD CONSTRAINT offer_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY offer
+    ADD CONSTRAINT offer_quote_id_fkey FOREIGN KEY (quote_id) REFERENCES quote(id);
+
+ALTER TABLE ONLY offer
+    ADD CONSTRAINT offer_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
 
 ALTER TABLE ONLY order_item
     ADD CONSTRAINT order_item_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id) ON DELETE CASCADE;
@@ -949,8 +1293,26 @@ ALTER TABLE ONLY product_version
 ALTER TABLE ONLY product_version
     ADD CONSTRAINT product_version_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id) DEFERRABLE INITIALLY DEFERRED;
 
+ALTER TABLE ONLY quarantined_code
+    ADD CONSTRAINT quarantined_code_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);
+
+ALTER TABLE ONLY quote
+    ADD CONSTRAINT quote_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY quote
+    ADD CONSTRAINT quote_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
+
+ALTER TABLE ONLY supplier_health
+    ADD CONSTRAINT supplier_health_supplier_id_fkey FOREIGN KEY (supplier_id) REFERENCES supplier(id);
+
+ALTER TABLE ONLY waiting
+    ADD CONSTRAINT waiting_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);
+
 ALTER TABLE ONLY waiting
     ADD CONSTRAINT waiting_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id);
+
+ALTER TABLE ONLY waiting
+    ADD CONSTRAINT waiting_supplier_id_fkey FOREIGN KEY (supplier_id) REFERENCES supplier(id);
 
 ALTER TABLE ONLY wallet
     ADD CONSTRAINT wallet_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
