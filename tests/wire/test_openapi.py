@@ -20,8 +20,9 @@ from openapi_spec_validator import validate
 from tests.shop import Company, Shop
 from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.api.errors import CODES, REFUSALS, Op
-from voucherd.api.openapi import document, problems, reference
+from voucherd.api.openapi import document, problems
 from voucherd.api.openapi.fields import FIELDS
+from voucherd.api.openapi.objects import OBJECTS, REQUEST_OBJECTS
 from voucherd.api.openapi.operations import WORDS
 from voucherd.api.openapi.parameters import OUTCOMES
 from voucherd.api.routes import ROUTES
@@ -136,7 +137,7 @@ def test_every_field_has_words_and_no_words_lack_a_field(described: dict[str, An
 
 def test_every_schema_is_on_the_page(described: dict[str, Any]) -> None:
     """A schema without a place on the page could not be linked to."""
-    places = {name for *_, names in (*reference.REQUEST_OBJECTS, *reference.OBJECTS) for name in names}
+    places = {name for *_, names in (*REQUEST_OBJECTS, *OBJECTS) for name in names}
     assert places == set(described["components"]["schemas"])
 
 
