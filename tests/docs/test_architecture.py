@@ -103,6 +103,9 @@ def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
     """The table of rounds against the worker's constants."""
     pauses = {
         "deliver": "DELIVER_EVERY_S",
+        "dispatch": "DISPATCH_EVERY_S",
+        "follow_up": "DISPATCH_EVERY_S",
+        "refresh_quotes": "QUOTE_EVERY_S",
         "end_waiting": "END_EVERY_S",
         "announce_expired": "ANNOUNCE_EVERY_S",
         "remove_expired": "REMOVE_EVERY_S",
@@ -112,10 +115,12 @@ def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
     assert told == {name: f"{pages.resolve(f'worker.{const}'):g} s" for name, const in pauses.items()}
 
 
-def test_the_steps_of_a_confirm_are_numbered_without_a_gap() -> None:
-    """The life of a Confirm is a list, and each step names one function that exists."""
+def test_the_steps_of_a_confirm_and_of_a_purchase_are_numbered_without_a_gap() -> None:
+    """Each life is a list, and each step names one function that exists."""
     steps = list(pages.rows(ARCHITECTURE, "step"))
-    assert [row[0] for row in steps] == [str(number) for number in range(1, len(steps) + 1)]
+    numbers = [int(row[0]) for row in steps]
+    confirm = numbers.index(1, 1)
+    assert numbers == [*range(1, confirm + 1), *range(1, len(steps) - confirm + 1)]
     assert all(callable(pages.resolve(row[1].strip("`"))) for row in steps)
 
 
