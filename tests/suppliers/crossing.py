@@ -28,6 +28,8 @@ class Crossing:
         self.url = ""
         self.seen: list[str] = []
         """Method and path of every request that came by."""
+        self.heads: list[str] = []
+        self.bodies: list[bytes] = []
         self._target = target
         self._rules: list[tuple[str, Action, bytes]] = []
 
@@ -60,6 +62,8 @@ class Crossing:
             body = await reader.readexactly(int(sizes[0]) if sizes else 0)
             asked = lines[0].rpartition(" ")[0]
             self.seen.append(asked)
+            self.heads.append(head.decode("latin-1"))
+            self.bodies.append(body)
             action, said = self._rule(asked)
             if action == "hang":
                 await asyncio.wait_for(reader.read(), HANG_S_MAX)

@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.suppliers.crossing import Crossing, answer, crossing
 from voucherd.fulfilment.suppliers import reading
-from voucherd.fulfilment.suppliers.exchange import BODY_BYTES_MAX, Exchange, Lost, NotSent, Reply
+from voucherd.fulfilment.suppliers.exchange import BODY_BYTES_MAX, Exchange, Lost, NotSent, Reply, room_for
 from voucherd.fulfilment.suppliers.protocol import CODE_CHARS_MAX, SURPLUS_MAX, Code
 from voucherd.fulfilment.suppliers.reading import Garbled
 from voucherd.money import Money
@@ -85,6 +85,10 @@ async def test_an_answer_that_does_not_end_is_not_read_to_its_end(exchange: Exch
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     way.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk * (too_long // 65_536 + 1))
     assert isinstance(await patient.call(patient.deadline(), "GET", way.url, {}), Lost)
+    way.say(answer("200 OK", b" " * (room_for(1) + 1)))
+    url, limit = way.url, room_for(1)
+    assert isinstance(await patient.call(patient.deadline(), "GET", url, {}, reply_max=limit), Lost)
+    assert isinstance(await patient.call(patient.deadline(), "GET", url, {}, reply_max=limit + 1), Reply)
     way.say(b"HTTP/1.1 200 OK\r\n" + b"x-more: of it\r\n" * 100_000)
     assert isinstance(await patient.call(patient.deadline(), "GET", way.url, {}), Lost)
     await patient.close()

@@ -9,12 +9,14 @@ from uuid import uuid4
 
 import pytest
 
+from tests.suppliers.crossing import answer, crossing
 from tests.suppliers.warehouse import Warehouse
 from voucherd.fulfilment.suppliers.http import HttpSupplier
 from voucherd.fulfilment.suppliers.protocol import (
     Bought,
     NotFound,
     Quote,
+    QuoteFailed,
     Refused,
     Sku,
     Unclear,
@@ -158,6 +160,93 @@ async def test_a_wholesaler_that_is_not_there_was_surely_not_reached(
     assert answer.why is Why.UNREACHABLE
     assert isinstance(await supplier.look_up(reference, wanted("gift")), Unclear)
     await supplier.close()
+
+
+@pytest.mark.parametrize(
+    ("auth", "sent"),
+    [
+        ({"type": "bearer"}, "\r\nauthorization: Bearer s3cret&key\r\n"),
+        ({"type": "basic", "user": "acme"}, "\r\nauthorization: Basic YWNtZTpzM2NyZXQma2V5\r\n"),
+        ({"type": "header", "name": "X-Api-Key"}, "\r\nx-api-key: s3cret&key\r\n"),
+        ({"type": "query", "name": "key"}, "/orders?key=s3cret%26key HTTP/1.1\r\n"),
+    ],
+)
+async def test_the_secret_goes_where_the_description_says(
+    wholesaler: Warehouse, reference: str, auth: dict[str, str], sent: str
+) -> None:
+    """And numbers go as numbers, exactly."""
+    async with crossing() as way:
+        way.say(answer("402 Payment Required", b"{}"))
+        config = wholesaler.description(base_url=way.url, auth=auth, guard="supplier")
+        supplier = HttpSupplier(config, "s3cret&key", TIMEOUT_S)
+        answered = await supplier.buy(reference, wanted("gift", 3, "9.10"))
+        await supplier.close()
+        assert isinstance(answered, Refused)
+        assert answered.why is Why.FUNDS
+        assert sent.lower() in way.heads[0].lower()
+        assert way.heads[0].count("s3cret") + way.heads[0].count("YWNtZTpzM2NyZXQma2V5") == 1
+        expected = f'{{"reference":"{reference}","sku":"gift","quantity":3,"max_price":9.10}}'
+        assert way.bodies == [expected.encode()]
+    with pytest.raises(ValueError, match="secret: is required"):
+        HttpSupplier(config, None, TIMEOUT_S)
+
+
+async def test_a_list_of_products_is_asked_for_once(wholesaler: Warehouse) -> None:
+    """Suppliers that only have a price list."""
+    quote = {
+        "path": "/catalogue",
+        "root": "products[]",
+        "fields": {"sku": "code", "price": "cents", "price_unit": "minor"},
+    }
+    body = (
+        b'{"products": [{"code": "a", "cents": 905}, {"code": "b", "cents": 1810}, {"code": 7, "cents": 1}]}'
+    )
+    async with crossing() as way:
+        way.say(answer("200 OK", body))
+        config = wholesaler.description(base_url=way.url, currency="EUR", quote=quote)
+        supplier = HttpSupplier(config, wholesaler.key, TIMEOUT_S)
+        asked = [Sku(sku, eur("10.00")) for sku in ("b", "missing", "a")]
+        assert [(quote.sku, quote.price, quote.stock) for quote in await supplier.quote(asked)] == [
+            ("b", eur("18.10"), 100),
+            ("a", eur("9.05"), 100),
+        ]
+        assert way.seen == ["GET /catalogue"]
+        await supplier.close()
+
+
+async def test_a_supplier_that_can_not_be_asked_says_so(
+    wholesaler: Warehouse, sku: str, reference: str
+) -> None:
+    """Without a look-up a lost answer stays unclear; without a quote there are no prices."""
+    config = wholesaler.description(guard="none")
+    del config["look_up"], config["cancel"], config["quote"]
+    supplier = HttpSupplier(config, wholesaler.key, TIMEOUT_S)
+    assert not supplier.looks_up
+    assert isinstance(await supplier.buy(reference, wanted(sku)), Bought)
+    assert isinstance(await supplier.look_up(reference, wanted(sku)), Unclear)
+    assert isinstance(await supplier.cancel(reference, wanted(sku)), Unclear)
+    with pytest.raises(QuoteFailed):
+        await supplier.quote([Sku(sku, eur("10.00"))])
+    await supplier.close()
+
+
+async def test_codes_that_can_not_be_shown_are_unclear_for_as_long_as_they_are_sold(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
+) -> None:
+    """Somebody has to look at it; throwing them away would be throwing money away."""
+    await wholesaler.behave(sku, "control-characters")
+    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
+    assert isinstance(await supplier.look_up(reference, wanted(sku)), Unclear)
+
+
+async def test_a_yes_that_becomes_a_no_is_told_both_times(
+    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
+) -> None:
+    """Each answer is told as it is given; who believes which is not for an adapter to decide."""
+    await wholesaler.behave(sku, "yes-then-no", seconds=0.2)
+    assert isinstance(await supplier.buy(reference, wanted(sku)), Bought)
+    await asyncio.sleep(0.25)
+    assert await supplier.look_up(reference, wanted(sku)) == Refused(Why.REJECTED, "failed")
 
 
 async def test_the_wholesaler_remembers_across_a_kill(

@@ -142,6 +142,11 @@ async def test_an_adapter_is_only_opened_for_what_it_is_for(other_shop: Shop) ->
         ("voucherd", {"url": 7, "currency": "EUR"}, "url: expected `str`, got `int`"),
         (
             "voucherd",
+            {"url": "https://other.example", "currency": "EUR", "bulk_max": 2001},
+            "bulk_max: must be between 1 and 2000",
+        ),
+        (
+            "voucherd",
             {"url": "https://other.example", "currency": "EUR", "resolve_upto": -1},
             "resolve_upto: must be between 0 and 10000",
         ),

@@ -18,12 +18,20 @@ import httpx
 from msgspec import Struct
 
 BODY_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Room for 10,000 codes with all that suppliers say about each; a longer answer is not read to its end."""
+"""No answer is read beyond this, whatever it is about."""
+BODY_BYTES: Final = 256 * 1024
+BYTES_A_CODE: Final = 8 * 1024
+"""Room for all that suppliers say about one code. Reading 16 MiB of JSON can stop everything else for two seconds."""
 CONNECTIONS_MAX: Final = 16
 KEEP_ALIVE_S: Final = 2.0
 """Shorter than servers keep a connection: one that they close while we write leaves the purchase unclear."""
 URL_CHARS_MAX: Final = 2_000
 AGENT: Final = "voucherd"
+
+
+def room_for(count: int) -> int:
+    """How long an answer about so many codes may be."""
+    return min(BODY_BYTES + BYTES_A_CODE * count, BODY_BYTES_MAX)
 
 
 class Reply(Struct, frozen=True):
@@ -77,7 +85,14 @@ class Exchange:
         return asyncio.get_running_loop().time() + self._timeout_s
 
     async def call(
-        self, ends_at: float, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+        self,
+        ends_at: float,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        reply_max: int = BODY_BYTES_MAX,
     ) -> Result:
         """The answer, or why there is none. Never later than `ends_at`, and never an exception."""
         sent = False
@@ -96,7 +111,7 @@ class Exchange:
                     content=body,
                     extensions={"trace": trace},
                 )
-                return await self._send(request)
+                return await self._send(request, reply_max)
         except _TooMuch as refusal:
             return Lost(str(refusal))
         # Only the kind of error is told: its text may quote what was sent.
@@ -104,7 +119,7 @@ class Exchange:
             kind = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
             return Lost(kind) if sent else NotSent(kind)
 
-    async def _send(self, request: httpx.Request) -> Reply:
+    async def _send(self, request: httpx.Request, reply_max: int) -> Reply:
         response = await self._transport.handle_async_request(request)
         try:
             if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
@@ -112,8 +127,8 @@ class Exchange:
             body = bytearray()
             async for part in response.aiter_raw():
                 body += part
-                if len(body) > BODY_BYTES_MAX:
-                    raise _TooMuch(f"the answer is longer than {BODY_BYTES_MAX} bytes")
+                if len(body) > reply_max:
+                    raise _TooMuch(f"the answer is longer than {reply_max} bytes")
             return Reply(response.status_code, bytes(body))
         finally:
             await response.aclose()

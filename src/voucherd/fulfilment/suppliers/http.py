@@ -13,7 +13,15 @@ import msgspec
 from voucherd.fulfilment.suppliers import description, paths, templates
 from voucherd.fulfilment.suppliers.answers import AnswerReader
 from voucherd.fulfilment.suppliers.description import Auth, Operation
-from voucherd.fulfilment.suppliers.exchange import Exchange, NotSent, Reply, Result, check_secret
+from voucherd.fulfilment.suppliers.exchange import (
+    BODY_BYTES_MAX,
+    Exchange,
+    NotSent,
+    Reply,
+    Result,
+    check_secret,
+    room_for,
+)
 from voucherd.fulfilment.suppliers.patterns import compile_code_pattern
 from voucherd.fulfilment.suppliers.protocol import (
     Answer,
@@ -169,7 +177,12 @@ class HttpSupplier:
         if operation.body is not None:
             body = _encode(templates.fill_body(operation.body, values))
             headers.setdefault("content-type", "application/json")
-        return await self._exchange.call(ends_at, operation.method, url, headers | self._headers, body)
+        # A list of products is as long as it is; all else is about a number of codes that we know.
+        listed = isinstance(wanted, Sku) and operation.root
+        reply_max = BODY_BYTES_MAX if listed else room_for(wanted.count if isinstance(wanted, Wanted) else 1)
+        return await self._exchange.call(
+            ends_at, operation.method, url, headers | self._headers, body, reply_max=reply_max
+        )
 
 
 def _credentials(auth: Auth, secret: str | None) -> tuple[dict[str, str], str]:

@@ -17,7 +17,15 @@ from msgspec import Struct
 
 from voucherd.fulfilment.suppliers import orderbook, reading
 from voucherd.fulfilment.suppliers.description import explained
-from voucherd.fulfilment.suppliers.exchange import Exchange, NotSent, Reply, Result, check_secret, check_url
+from voucherd.fulfilment.suppliers.exchange import (
+    Exchange,
+    NotSent,
+    Reply,
+    Result,
+    check_secret,
+    check_url,
+    room_for,
+)
 from voucherd.fulfilment.suppliers.orderbook import OrderSeen
 from voucherd.fulfilment.suppliers.protocol import (
     BULK_MAX,
@@ -37,6 +45,8 @@ from voucherd.ids import State
 from voucherd.money import DIGITS
 
 QUOTES_AT_ONCE_MAX: Final = 8
+LINES_MAX: Final = 2_000
+"""Create answers with extended lines, two kilobytes and more for each code; that of a larger order would be refused."""
 FIND_MAX: Final = 10
 CREATE_SHARE: Final = 0.5
 """The part of a purchase's time that Create may take; the rest is for Confirm or Resolve."""
@@ -68,8 +78,8 @@ def read_config(config: dict[str, Any]) -> Config:
     check_url("url", found.url, plain_http=found.plain_http)
     if found.currency not in DIGITS:
         raise ValueError("currency: must be an ISO 4217 code in capitals")
-    if not 1 <= found.bulk_max <= BULK_MAX:
-        raise ValueError(f"bulk_max: must be between 1 and {BULK_MAX}")
+    if not 1 <= found.bulk_max <= LINES_MAX:
+        raise ValueError(f"bulk_max: must be between 1 and {LINES_MAX}")
     if not 0 <= found.resolve_upto <= BULK_MAX:
         raise ValueError(f"resolve_upto: must be between 0 and {BULK_MAX}")
     if not found.sandbox_outcome.isascii() or not found.sandbox_outcome.isprintable():
@@ -294,4 +304,5 @@ class VoucherdSupplier:
         } | headers
         if body is not None:
             headers["content-type"] = "application/json"
-        return await self._exchange.call(ends_at, method, f"{self._url}/api/{path}", headers, body)
+        url, reply_max = f"{self._url}/api/{path}", room_for(self.bulk_max)
+        return await self._exchange.call(ends_at, method, url, headers, body, reply_max=reply_max)
