@@ -22,22 +22,18 @@ import argparse
 import asyncio
 import json
 import secrets
-import socket
 import sqlite3
-import struct
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from tests.suppliers.book import Behaviour, Book, codes_of, status_of
+from tests.suppliers.plain_http import HEAD_BYTES_MAX, Reset, Response, serve
 
 KEY = "wholesale-secret-9f2c"
-HEAD_BYTES_MAX = 65_536
-BODY_BYTES_MAX = 1_048_576
 HANG_S = 30.0
 
 MODES = {
@@ -64,21 +60,6 @@ MODES = {
     "funds": "says that the buyer's balance is too low",
     "rejected": "says no, without a reason",
 }
-
-
-class _Reset(Exception):
-    """Hang up without an answer."""
-
-
-class Response(Exception):
-    """An answer that ends the handling of a request."""
-
-    def __init__(self, status: int, body: Any, *, raw: bytes | None = None, cut: bool = False) -> None:
-        super().__init__(status)
-        self.status = status
-        self.body = json.dumps(body).encode() if raw is None else raw
-        self.type = "application/json" if raw is None else "text/html"
-        self.cut = cut
 
 
 class Wholesale:
@@ -143,9 +124,9 @@ class Wholesale:
         mode = how.mode
         if mode == "hang-before":
             await asyncio.sleep(how.seconds or HANG_S)
-            raise _Reset
+            raise Reset
         if mode == "reset-before":
-            raise _Reset
+            raise Reset
         if mode == "error-before":
             return Response(500, {"error": {"code": "INTERNAL"}})
         if mode == "late-sale":
@@ -183,10 +164,10 @@ class Wholesale:
 
     async def _say(self, sold: sqlite3.Row, how: Behaviour) -> Response:
         if how.mode == "reset-after":
-            raise _Reset
+            raise Reset
         if how.mode == "hang-after":
             await asyncio.sleep(how.seconds or HANG_S)
-            raise _Reset
+            raise Reset
         if how.mode == "error-after":
             return Response(500, {"error": {"code": "INTERNAL"}})
         if how.mode == "malformed":
@@ -270,45 +251,13 @@ def _shown(purchase: sqlite3.Row) -> dict[str, Any]:
     }
 
 
-async def _serve(wholesale: Wholesale, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One connection, request after request."""
-    try:
-        while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            first, *lines = head.split("\r\n")[:-2]
-            method, target, _ = first.split(" ")
-            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-            size = int(headers.get("content-length", 0))
-            assert size <= BODY_BYTES_MAX
-            body = await reader.readexactly(size)
-            response = await wholesale.answer(method, target.partition("?")[0], headers, body)
-            writer.write(_head(response) + response.body[: len(response.body) // 2 if response.cut else None])
-            await writer.drain()
-            if response.cut or headers.get("connection", "").lower() == "close":
-                return
-    except _Reset:
-        linger = struct.pack("ii", 1, 0)  # Close sends a reset instead of a goodbye.
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writer.transport.abort()
-    except (asyncio.IncompleteReadError, ConnectionError):
-        pass
-    finally:
-        writer.close()
-
-
-def _head(response: Response) -> bytes:
-    lines = (
-        f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
-        f"content-type: {response.type}",
-        f"content-length: {len(response.body)}",
-    )
-    return "\r\n".join((*lines, "", "")).encode()
-
-
 async def _run(port: int, data: Path, key: str) -> None:
     wholesale = Wholesale(Book(data), key)
     server = await asyncio.start_server(
-        lambda reader, writer: _serve(wholesale, reader, writer), "127.0.0.1", port, limit=HEAD_BYTES_MAX
+        lambda reader, writer: serve(wholesale.answer, reader, writer),
+        "127.0.0.1",
+        port,
+        limit=HEAD_BYTES_MAX,
     )
     sys.stdout.write(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()

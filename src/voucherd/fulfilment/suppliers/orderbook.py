@@ -158,7 +158,7 @@ def refused(reply: Reply, secret: str) -> Refused:
     # The other side may say back whatever we sent.
     said = text(reply).replace(secret, "***")
     why = {402: Why.FUNDS, 404: Why.CANCELLED}.get(reply.status, Why.REJECTED)
-    # A face value that is not sold is as good as none in stock.
-    if any(words in said for words in ("offers not available", "out of stock", "faceValue")):
+    # A product or face value that can't be ordered (OP-25 names the item) is as good as none in stock.
+    if any(words in said for words in ("offers not available", "out of stock", "items[0].")):
         why = Why.OUT_OF_STOCK
     return Refused(why, reading.reason(said))

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from voucherd.db import Pool
-from voucherd.fulfilment.suppliers import description, sandbox, voucherd
+from voucherd.fulfilment.suppliers import contract, description, sandbox
 from voucherd.fulfilment.suppliers.http import HttpSupplier
 from voucherd.fulfilment.suppliers.protocol import Supplier
 from voucherd.fulfilment.suppliers.sandbox import SandboxSupplier
@@ -52,7 +52,7 @@ def check_config(kind: str, config: dict[str, Any]) -> None:
 
 
 _CHECKS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
-    "voucherd": voucherd.read_config,
+    "voucherd": contract.read_config,
     "http": description.read,
     "sandbox": sandbox.read_config,
 }

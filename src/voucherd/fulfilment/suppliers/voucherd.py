@@ -13,22 +13,18 @@ from typing import Any, Final
 from urllib.parse import quote as quoted
 
 import msgspec
-from msgspec import Struct
 
 from voucherd.fulfilment.suppliers import orderbook, reading
-from voucherd.fulfilment.suppliers.description import explained
+from voucherd.fulfilment.suppliers.contract import key_for, read_config
 from voucherd.fulfilment.suppliers.exchange import (
     Exchange,
     NotSent,
     Reply,
     Result,
-    check_secret,
-    check_url,
     room_for,
 )
 from voucherd.fulfilment.suppliers.orderbook import OrderSeen
 from voucherd.fulfilment.suppliers.protocol import (
-    BULK_MAX,
     Answer,
     Finding,
     NotFound,
@@ -42,49 +38,14 @@ from voucherd.fulfilment.suppliers.protocol import (
 )
 from voucherd.fulfilment.suppliers.reading import Garbled
 from voucherd.ids import State
-from voucherd.money import DIGITS
 
 QUOTES_AT_ONCE_MAX: Final = 8
-LINES_MAX: Final = 2_000
-"""Create answers with extended lines, two kilobytes and more for each code; that of a larger order would be refused."""
 FIND_MAX: Final = 10
 CREATE_SHARE: Final = 0.5
 """The part of a purchase's time that Create may take; the rest is for Confirm or Resolve."""
-_KEY_PREFIXES: Final = {State.LIVE: "vk_live_", State.SANDBOX: "vk_test_"}
 _SURELY_NO: Final = frozenset({401, 402, 403, 404, 422, 429})
 """What a Confirm or Resolve is refused with before anything is paid (section 7, OP-24, OP-27)."""
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
-
-
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the operator says of another voucherd."""
-
-    url: str
-    currency: str
-    resolve_upto: int = 0
-    """Purchases of so many codes or fewer are resolved (now or never); larger ones are confirmed."""
-    bulk_max: int = 500
-    sandbox_outcome: str = ""
-    """For tests of the operator: what becomes of each purchase in the sandbox (OP-49)."""
-    plain_http: bool = False
-
-
-def read_config(config: dict[str, Any]) -> Config:
-    """The config; a ValueError of one line that names the key."""
-    try:
-        found = msgspec.convert(config, Config)
-    except msgspec.ValidationError as error:
-        raise ValueError(explained(str(error))) from None
-    check_url("url", found.url, plain_http=found.plain_http)
-    if found.currency not in DIGITS:
-        raise ValueError("currency: must be an ISO 4217 code in capitals")
-    if not 1 <= found.bulk_max <= LINES_MAX:
-        raise ValueError(f"bulk_max: must be between 1 and {LINES_MAX}")
-    if not 0 <= found.resolve_upto <= BULK_MAX:
-        raise ValueError(f"resolve_upto: must be between 0 and {BULK_MAX}")
-    if not found.sandbox_outcome.isascii() or not found.sandbox_outcome.isprintable():
-        raise ValueError("sandbox_outcome: must be printable ASCII")
-    return found
 
 
 class VoucherdSupplier:
@@ -94,13 +55,8 @@ class VoucherdSupplier:
 
     def __init__(self, config: dict[str, Any], secret: str | None, state: State, timeout_s: float) -> None:
         self._config = read_config(config)
-        self._secret = check_secret(secret)
+        self._secret = key_for(state, self._config, secret)
         self._state = state
-        other = _KEY_PREFIXES[State.SANDBOX if state is State.LIVE else State.LIVE]
-        if self._secret.startswith(other):
-            raise ValueError(f"secret: a {other}… key is not for a {state.word} supplier")
-        if self._config.sandbox_outcome and state is State.LIVE:
-            raise ValueError("sandbox_outcome: is for sandbox suppliers only")
         self._url = self._config.url.rstrip("/")
         self._exchange = Exchange(timeout_s)
         self._timeout_s = timeout_s
