@@ -28,10 +28,36 @@ VALID: Final[dict[str, dict[str, str]]] = {
     },
     "fx_rate": {"currency": "'XTS'", "day": "'2026-01-01'", "eur_e8": "1", "source": "'test'"},
     "vat_rate": {"country": "'XX'", "valid_from": "'2026-01-01'", "rate_bp": "2100"},
+    "supplier": {
+        "id": "1", "name": "'wholesaler'", "kind": "'http'", "state": "0", "config": "'{}'", "timeout_s": "20",
+        "settle_s": "120", "quote_age_s": "300", "concurrency_max": "8", "price_slack_bp": "100",
+        "on_unknown": "'wait'",
+    },
+    "supplier_health": {"supplier_id": "1", "failures": "0", "quote_error": "'refused'"},
+    "quote": {
+        "id": "2", "supplier_id": "1", "state": "0", "product_id": "1", "face_minor": "1000", "price_minor": "900",
+        "face_to_minor": "2000", "price_to_minor": "1800", "currency": "'EUR'", "fx_e8": "100000000",
+    },
+    "offer": {
+        "supplier_id": "1", "state": "0", "product_id": "1", "face_minor": "1000", "face_to_minor": "2000",
+        "sku": "'P10'", "quote_id": "2", "stock": "0", "quoted_at": "now()",
+    },
+    "offer_epoch": {"epoch": "1"},
+    "attempt": {
+        "id": "'00000000-0000-0000-0000-000000000001'", "supplier_id": "1", "state": "0", "product_id": "1",
+        "face_minor": "1000", "sku": "'P10'", "quote_id": "2", "price_minor": "900", "price_max_minor": "909",
+        "count": "1", "urgent": "false", "status": "0", "fence": "1", "worker": "'w'", "lease_until": "now()",
+        "settles_at": "now()", "ask_at": "NULL", "ended_at": "NULL", "call_ms": "1", "external_id": "'e'", "codes": "0",
+        "spare": "0", "quarantined": "0", "reason": "'r'", "settled_by": "'operator'",
+    },
+    "quarantined_code": {
+        "attempt_id": "'00000000-0000-0000-0000-000000000001'", "place": "0", "sealed": "'x'",
+        "blind": "'0123456789abcdef'", "reason": "'known'",
+    },
     "lot": {
         "id": "2", "product_id": "1", "face_minor": "1000", "state": "0", "generated": "false", "supplier": "'own'",
         "purchase_minor": "900", "purchase_currency": "'EUR'", "purchase_fx_e8": "100000000", "size": "10",
-        "cursor": "5",
+        "cursor": "5", "attempt_id": "NULL", "external_id": "NULL", "spare": "0",
     },
     "code": {"lot_id": "2", "seq": "0", "sealed": "'x'", "blind": "'0123456789abcdef'"},
     "vault_key": {"version": "1", "fingerprint": "sha256('a')"},
@@ -47,6 +73,10 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "payment_fx_e8": "100000000", "price_minor": "100", "vat_minor": "21", "charged_minor": "0",
         "refunded_minor": "0", "held_minor": "0", "lines": "10", "lines_finished": "0", "lines_cancelled": "0",
         "created_at": "now()", "expires_at": "now()", "updated_at": "now()", "reference": "'r'",
+        "cancelling": "false",
+    },
+    "attempt_line": {
+        "attempt_id": "'00000000-0000-0000-0000-000000000001'", "order_id": "2", "line_from": "0", "line_to": "1",
     },
     "order_item": {
         "order_id": "2", "item_no": "0", "version_id": "1", "amount": "10", "first_line": "0", "face_minor": "1000",
@@ -60,6 +90,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "waiting": {
         "state": "0", "product_id": "1", "face_minor": "1000", "company_id": "1", "order_id": "2", "line_from": "0",
         "line_to": "1", "not_before": "now()", "deadline_at": "now()",
+        "supplier_id": "NULL", "attempt_id": "NULL", "ask_at": "NULL", "rounds": "0",
     },
     "sandbox_purchase": {
         "supplier": "'play'", "reference": "'r'", "outcome": "'finished'", "sku": "'play-10'", "count": "1",
@@ -74,6 +105,10 @@ RANGE: Final = {
     "price_currency": "NULL", "fee_variable_e8": "102000000", "fee_fixed_minor": "10",
 }  # fmt: skip
 CHARGED: Final = {"charged_minor": "121"}
+# What a purchase must say in each of its statuses: calling, asking, unknown, bought, failed.
+ASKED: Final = {"ask_at": "now()"}
+ENDED: Final = {"ended_at": "now()"}
+BY_ATTEMPT: Final = {"attempt_id": "'00000000-0000-0000-0000-000000000001'"}
 LONG: Final = "repeat('x', 1001)"
 
 # (constraint, what is changed in the valid row).
@@ -140,8 +175,13 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("lot_check", {"cursor": "11"}),
     ("lot_check", {"cursor": "-1"}),
     ("lot_check1", {"id": "3"}),
-    ("lot_check2", {"generated": "true"}),
-    ("lot_check2", {"id": "3", "state": "1"}),
+    ("lot_generated_in_sandbox", {"generated": "true"}),
+    ("lot_generated_in_sandbox", {"id": "3", "state": "1"}),
+    ("lot_generated_in_sandbox", BY_ATTEMPT | {"id": "3", "state": "1", "generated": "true"}),
+    ("lot_spare_fits", {"spare": "1"}),
+    ("lot_spare_fits", BY_ATTEMPT | {"spare": "-1"}),
+    ("lot_spare_fits", BY_ATTEMPT | {"spare": "11"}),
+    ("lot_external_id_check", BY_ATTEMPT | {"external_id": LONG}),
     ("lot_face_minor_check", {"face_minor": "0"}),
     ("lot_state_check", {"state": "2"}),
     ("lot_supplier_check", {"supplier": "''"}),
@@ -149,6 +189,76 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("lot_purchase_currency_check", {"purchase_currency": "'€'"}),
     ("lot_purchase_fx_e8_check", {"purchase_fx_e8": "0"}),
     ("lot_size_check", {"size": "0", "cursor": "0"}),
+    ("supplier_name_check", {"name": "'The Wholesaler'"}),
+    ("supplier_name_check", {"name": "repeat('x', 61)"}),
+    ("supplier_kind_check", {"kind": "'pigeon'"}),
+    ("supplier_state_check", {"state": "2"}),
+    ("supplier_timeout_s_check", {"timeout_s": "0"}),
+    ("supplier_timeout_s_check", {"timeout_s": "301"}),
+    ("supplier_settle_s_check", {"settle_s": "-1"}),
+    ("supplier_settle_s_check", {"settle_s": "86401"}),
+    ("supplier_quote_age_s_check", {"quote_age_s": "0"}),
+    ("supplier_quote_age_s_check", {"quote_age_s": "86401"}),
+    ("supplier_concurrency_max_check", {"concurrency_max": "0"}),
+    ("supplier_concurrency_max_check", {"concurrency_max": "1001"}),
+    ("supplier_price_slack_bp_check", {"price_slack_bp": "-1"}),
+    ("supplier_price_slack_bp_check", {"price_slack_bp": "10001"}),
+    ("supplier_on_unknown_check", {"on_unknown": "'pray'"}),
+    ("supplier_check", {"kind": "'sandbox'"}),
+    ("supplier_health_failures_check", {"failures": "-1"}),
+    ("supplier_health_quote_error_check", {"quote_error": LONG}),
+    ("quote_face_minor_check", {"face_minor": "0"}),
+    ("quote_price_minor_check", {"price_minor": "-1"}),
+    ("quote_check", {"face_to_minor": "1000"}),
+    ("quote_check1", {"price_to_minor": "899"}),
+    ("quote_check2", {"price_to_minor": "NULL"}),
+    ("quote_check2", {"face_to_minor": "NULL"}),
+    ("quote_currency_check", {"currency": "'eur'"}),
+    ("quote_fx_e8_check", {"fx_e8": "0"}),
+    ("quote_same_state", {"id": "3"}),
+    ("offer_face_minor_check", {"face_minor": "0"}),
+    ("offer_check", {"face_to_minor": "1000"}),
+    ("offer_sku_check", {"sku": "''"}),
+    ("offer_sku_check", {"sku": LONG}),
+    ("offer_stock_check", {"stock": "-1"}),
+    ("offer_check1", {"quoted_at": "NULL"}),
+    ("offer_same_state", {"quote_id": "3"}),
+    ("offer_epoch_only_row_check", {"only_row": "false"}),
+    ("attempt_face_minor_check", {"face_minor": "0"}),
+    ("attempt_price_minor_check", {"price_minor": "-1"}),
+    ("attempt_check", {"price_max_minor": "899"}),
+    ("attempt_count_check", {"count": "0"}),
+    ("attempt_count_check", {"count": "10001"}),
+    ("attempt_status_check", ENDED | {"status": "5"}),
+    ("attempt_fence_check", {"fence": "0"}),
+    ("attempt_worker_check", {"worker": "''"}),
+    ("attempt_worker_check", {"worker": LONG}),
+    ("attempt_call_ms_check", {"call_ms": "-1"}),
+    ("attempt_external_id_check", {"external_id": LONG}),
+    ("attempt_codes_check", {"codes": "-1"}),
+    ("attempt_check1", {"spare": "1"}),
+    ("attempt_check1", {"spare": "-1"}),
+    ("attempt_quarantined_check", {"quarantined": "-1"}),
+    ("attempt_reason_check", {"reason": LONG}),
+    ("attempt_settled_by_check", {"settled_by": "''"}),
+    ("attempt_same_state", {"quote_id": "3"}),
+    ("attempt_status_fits", ASKED),
+    ("attempt_status_fits", ENDED),
+    ("attempt_status_fits", {"status": "1"}),
+    ("attempt_status_fits", ASKED | ENDED | {"status": "1"}),
+    ("attempt_status_fits", ASKED | {"status": "2"}),
+    ("attempt_status_fits", ENDED | {"status": "2"}),
+    ("attempt_status_fits", {"status": "3"}),
+    ("attempt_status_fits", ASKED | ENDED | {"status": "3"}),
+    ("attempt_status_fits", {"status": "4"}),
+    ("attempt_status_fits", ASKED | ENDED | {"status": "4"}),
+    ("attempt_status_fits", ENDED | {"status": "4", "codes": "1"}),
+    ("attempt_line_line_from_check", {"line_from": "-1"}),
+    ("attempt_line_line_to_check", {"line_to": "10001"}),
+    ("attempt_line_check", {"line_to": "0"}),
+    ("quarantined_code_place_check", {"place": "-1"}),
+    ("quarantined_code_blind_check", {"blind": "'short'"}),
+    ("quarantined_code_reason_check", {"reason": "'ugly'"}),
     ("code_seq_check", {"seq": "-1"}),
     ("code_blind_check", {"blind": "'short'"}),
     ("vault_key_version_check", {"version": "0"}),
@@ -201,6 +311,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("orders_status_fits", CHARGED | {"status": "3", "lines_finished": "10"}),
     ("orders_status_fits", CHARGED | {"status": "4"}),
     ("orders_downloaded_has_codes", {"downloaded": "true"}),
+    ("orders_cancelling_fits", {"cancelling": "true"}),
+    ("orders_cancelling_fits", {"cancelling": "true", "status": "4", "lines_cancelled": "10"}),
     ("order_item_item_no_check", {"item_no": "100"}),
     ("order_item_amount_check", {"amount": "0"}),
     ("order_item_amount_check", {"amount": "10001", "first_line": "-1"}),
@@ -221,6 +333,10 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("waiting_state_check", {"state": "2"}),
     ("waiting_check", {"line_to": "0"}),
     ("waiting_same_state", {"order_id": "3"}),
+    ("waiting_rounds_check", {"rounds": "-1"}),
+    ("waiting_in_one_place", {"supplier_id": "1", "ask_at": "now()"}),
+    ("waiting_in_one_place", BY_ATTEMPT | {"supplier_id": "1"}),
+    ("waiting_in_one_place", BY_ATTEMPT | {"ask_at": "now()"}),
     ("event_state_check", {"state": "2", "order_id": "NULL"}),
     ("event_same_state", {"state": "1"}),
     ("event_same_state", {"state": "NULL"}),
@@ -234,8 +350,10 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("sandbox_purchase_due_check", {"due_at": "now() - interval '1 second'"}),
 ]
 
-# A state that is neither live nor sandbox is no id's lowest bit either, and that check speaks first.
+# A state that is neither live nor sandbox is no id's lowest bit either, and that check speaks first; so does the one
+# that spare codes are some of all codes, of which there are never fewer than none.
 SPOKEN_FOR: Final = {
+    "attempt_codes_check": "attempt_check1",
     "lot_state_check": "lot_check1",
     "wallet_state_check": "wallet_check",
     "waiting_state_check": "waiting_same_state",
@@ -252,6 +370,7 @@ async def put(tx: Tx, table: str, changes: dict[str, str]) -> None:
 async def ground(tx: Tx) -> None:
     """Insert every table's valid row: whatever is refused after that is refused for its change alone."""
     await tx.execute("DELETE FROM access_epoch")
+    await tx.execute("DELETE FROM offer_epoch")
     for table in VALID:
         await put(tx, table, {})
 

@@ -490,14 +490,19 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
 
     assert {row["tgname"] for row in rows} == {
         "api_key_epoch",
+        "attempt_forwards",  # This and all that follows of purchases: tests/store/test_purchase_guards.py.
+        "attempt_line_append_only",
+        "attempt_unchanging",
         "code_append_only",
         "code_has_lot",
         "company_epoch",
         "entry_append_only",
         "entry_carry",
         "event_append_only",
+        "lot_bought_once",
         "lot_forwards",
         "lot_unchanging",
+        "offer_epoch_moves",
         "orders_downloaded_stays",
         "orders_kept",
         "outcome_append_only",
@@ -507,6 +512,11 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "product_changed",
         "product_version_added",
         "product_version_append_only",
+        "quarantined_code_append_only",
+        "quote_append_only",
+        "supplier_epoch_moves",
+        "waiting_once",
+        "waiting_one_attempt",
         "wallet_starts_empty",
         "wallet_through_entries",
     }
