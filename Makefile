@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # `make test DATABASE_URL=postgresql://…` runs the suite against that server instead of the embedded one.
 DATABASE_URL ?=
 TESTS ?= tests
+# So many tests run at once, each worker with a server of its own; `make test WORKERS=0` runs them in one process.
+WORKERS ?= 2
 
 .PHONY: help
 help:  ## Show this list
@@ -29,7 +31,7 @@ demo: setup  ## Start the whole service with a demo shop and print a first order
 
 .PHONY: test
 test: setup check  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
-	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" $(TESTS)
+	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: check
 check: setup  ## Only the static checks: ruff, mypy strict, import-linter

@@ -250,7 +250,12 @@ async def test_an_import_that_is_interrupted_takes_nothing(
         importing.stdin.write("".join(f"CODE-{line:06d}\n" for line in range(15_000)).encode())
         importing.stdin.flush()
         for _ in range(600):
-            if await pool.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"):
+            if await pool.fetchval(
+                """
+                SELECT EXISTS (SELECT FROM pg_locks w JOIN pg_locks mine USING (pid)
+                               WHERE w.locktype = 'advisory' AND mine.relation = 'code'::regclass)
+                """
+            ):
                 break
             await asyncio.sleep(0.05)
         importing.send_signal(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,8 +16,8 @@ from voucherd.db import LOOK_UPS, Pool
 
 T = TypeVar("T")
 KILL_MS_MAX = 5_000
-NAME = "stumbling"
-"""How the database lists these connections."""
+NAME = f"stumbling in {os.getpid()}"
+"""How the database lists these connections: this process's own, since another one may be at its tests there."""
 
 
 class Way(Enum):

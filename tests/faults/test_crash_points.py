@@ -25,6 +25,7 @@ UNSEEN = (503, "done, but it can not be shown now: find the order", None)
 WAYS = (Way.KILLED, Way.LOST, Way.RAISED)
 RESOLVE_STATEMENTS_MAX = 25
 RESOLVE_LIMIT_S = 4.0
+APART_S = 0.1
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ProcessFailed)
 
 
@@ -244,9 +245,10 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
         first = asyncio.create_task(stage.call("resolve", await stage.created("later", 1)))
         calls = []
         for stumble, trx in zip(stumbles, trxs, strict=True):
-            await asyncio.sleep(
-                0.04
-            )  # Side by side, or this would take a minute; but not all at the same moment.
+            # Side by side, or this would take a minute; but apart at their start and so at their limit too: calls
+            # that come together are one batch, which follows the plan of one of them.
+            await asyncio.sleep(APART_S)
+            await shop.desk.resolves.drain()
             calls.append(asyncio.create_task(stumble.during(stage.call("resolve", trx))))
         answers = await asyncio.gather(*calls)
         assert (await first).json()["orderStatus"] == "cancelled"
