@@ -84,8 +84,8 @@ BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'outcomes are written under read committed' USING ERRCODE = 'invalid_transaction_state';
     END IF;
-    PERFORM FROM orders WHERE id IN (SELECT order_id FROM fresh) ORDER BY id FOR UPDATE;
-    PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR UPDATE;
+    PERFORM FROM orders WHERE id IN (SELECT order_id FROM fresh) ORDER BY id FOR NO KEY UPDATE;
+    PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR NO KEY UPDATE;
     IF EXISTS (
         SELECT FROM fresh f LEFT JOIN orders o ON o.id = f.order_id
         WHERE o.id IS NULL OR f.line_to > o.lines

@@ -9,7 +9,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 PREFIX: Final = "BENCH_"
-PARTS: Final = ("lifecycle", "resolve", "find", "large", "fairness", "waiting", "import", "statement")
+PARTS: Final = (
+    "lifecycle",
+    "resolve",
+    "find",
+    "large",
+    "fairness",
+    "waiting",
+    "import",
+    "queue",
+    "statement",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,7 @@ class Plan:
     waiting_calls: int = 5_000
     waiting_slow_s: int = 20
     import_codes: int = 1_000_000
+    queued_lines: int = 1_000_000
     movements: int = 10_000_000
     movements_in_file: int = 500_000
 
@@ -50,6 +61,7 @@ QUICK: Final = Plan(
     waiting_calls=500,
     waiting_slow_s=2,
     import_codes=30_000,
+    queued_lines=10_000,
     movements=20_000,
     movements_in_file=5_000,
 )

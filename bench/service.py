@@ -24,6 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sample", type=Path, help="write the stacks that a timer saw to this file")
     parser.add_argument("--cprofile", type=Path, help="write a profile of every call to this file")
+    parser.add_argument("--no-worker", action="store_true", help="answer calls only")
     given = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 65_536)), hard))
@@ -38,16 +39,16 @@ def main() -> None:
         if given.cprofile:
             stack.enter_context(traced(given.cprofile))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, settings.database_url))
+            runner.run(_serve(settings, settings.database_url, with_worker=not given.no_worker))
 
 
-async def _serve(settings: Settings, database_url: str) -> None:
+async def _serve(settings: Settings, database_url: str, *, with_worker: bool) -> None:
     if settings.processes == 1:
-        await server.run(settings, database_url, with_worker=True, on_ready=_say_ready)
+        await server.run(settings, database_url, with_worker=with_worker, on_ready=_say_ready)
         return
     serving = asyncio.create_task(
         processes.run(
-            settings, database_url, processes=settings.processes, with_worker=True, on_ready=_say_ready
+            settings, database_url, processes=settings.processes, with_worker=with_worker, on_ready=_say_ready
         )
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bench.parts import fairness, find, intake, large, lifecycle, statement, waiting
+from bench.parts import fairness, find, intake, large, lifecycle, queue, statement, waiting
 from bench.session import Session
 
 MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
@@ -14,5 +14,6 @@ MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
     "fairness": fairness.measure,
     "waiting": waiting.measure,
     "import": intake.measure,
+    "queue": queue.measure,
     "statement": statement.measure,
 }

@@ -37,7 +37,7 @@ from voucherd.orders import supply
 from voucherd.orders.model import Order
 from voucherd.orders.store import Memory
 from voucherd.orders.supply import Call
-from voucherd.vault.seal import Sealer
+from voucherd.vault.seal import SealBroken, Sealer
 
 TASKS_MAX: Final = 256
 """Calls that one dispatcher has under way; more wait for the next round."""
@@ -72,7 +72,7 @@ class Dispatcher:
         self._turns = claims.Turns()
         self._rows: dict[int, SupplierRow] = {}
         self._read_at = -SUPPLIERS_AGE_S_MAX
-        self._adapters: dict[int, tuple[SupplierRow, Supplier]] = {}
+        self._adapters: dict[int, tuple[SupplierRow, Supplier | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._first_looks: dict[UUID, float] = {}
         self._stopping = False
@@ -91,7 +91,8 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for _, adapter in self._adapters.values():
-            await adapter.close()
+            if adapter is not None:
+                await adapter.close()
 
     # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,10 +109,10 @@ class Dispatcher:
             row = self._rows.get(supplier_id)
             if row is None or self.busy >= TASKS_MAX:
                 continue
-            if not row.active or row.fails:
+            adapter = self._adapter(row)
+            if adapter is None or not row.active or row.fails:
                 routed += await routing.leave(self._pool, self._memory.offers, supplier_id)
                 continue
-            adapter = self._adapter(row)
             made = await claims.claim(
                 self._pool,
                 self._memory.offers,
@@ -135,8 +136,10 @@ class Dispatcher:
         due = await attempts.take_asking(self._pool, self._worker, lease_s)
         for attempt in (*lost, *due):
             row = self._rows.get(attempt.supplier_id)
-            if row is not None:
-                self._begin(self._look_up(row, self._adapter(row), attempt))
+            adapter = None if row is None else self._adapter(row)
+            # Without an adapter the lease runs out, and the purchase is looked up when there is one again.
+            if row is not None and adapter is not None:
+                self._begin(self._look_up(row, adapter, attempt))
         return len(lost) + len(due)
 
     async def refresh_quotes(self) -> int:
@@ -163,13 +166,18 @@ class Dispatcher:
         self._rows = {row.id: row for row in rows}
         self._read_at = time.monotonic()
 
-    def _adapter(self, row: SupplierRow) -> Supplier:
+    def _adapter(self, row: SupplierRow) -> Supplier | None:
+        """The supplier's adapter; None if it can't be made, which is nobody else's trouble."""
         known = self._adapters.get(row.id)
-        if known is not None and known[0].spec(self._sealer) == row.spec(self._sealer):
+        if known is not None and known[0].written == row.written:
             return known[1]
-        if known is not None:
+        if known is not None and known[1] is not None:
             self._begin(known[1].close())
-        adapter = self._open_with(row.spec(self._sealer), self._pool)
+        adapter: Supplier | None = None
+        try:
+            adapter = self._open_with(row.spec(self._sealer), self._pool)
+        except (ValueError, SealBroken) as error:
+            logger.error("supplier_unusable", supplier=row.name, error=str(error))
         self._adapters[row.id] = (row, adapter)
         return adapter
 
@@ -264,4 +272,6 @@ class Dispatcher:
         return now - self._first_looks.setdefault(attempt.id, now)
 
     async def _quote(self, row: SupplierRow) -> None:
-        await quoting.refresh(self._pool, row, self._adapter(row))
+        adapter = self._adapter(row)
+        if adapter is not None:
+            await quoting.refresh(self._pool, row, adapter)

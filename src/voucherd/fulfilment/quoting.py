@@ -93,12 +93,13 @@ async def _remember(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], quot
                 gone.append(offer)
             else:
                 fresh.append(quote)
-        await save_quotes(conn, row, fresh, gone)
+        # Its health first, then its offers: a claim takes them in this order too.
         await note_call(conn, row.id, failed=False)
         await conn.execute(
             "UPDATE supplier_health SET quote_error = NULL, quoting_until = now() WHERE supplier_id = $1",
             row.id,
         )
+        await save_quotes(conn, row, fresh, gone)
         by_place = {(offer.product_id, offer.face_minor): offer for offer in sold}
         for quote in fresh:
             if quote.stock > 0:

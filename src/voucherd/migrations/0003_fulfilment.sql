@@ -247,3 +247,34 @@ END $$;
 CREATE TRIGGER waiting_one_attempt BEFORE UPDATE OF attempt_id ON waiting
     FOR EACH ROW WHEN (OLD.attempt_id IS NOT NULL AND NEW.attempt_id IS DISTINCT FROM OLD.attempt_id)
     EXECUTE FUNCTION guard_attempt_ends();
+
+-- The same guard with the lock that a foreign key does not wait for: claims point at orders that somebody changes.
+CREATE OR REPLACE FUNCTION guard_outcomes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    -- Under a snapshot of the transaction's start the look below would not see what the lock waited for.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'outcomes are written under read committed' USING ERRCODE = 'invalid_transaction_state';
+    END IF;
+    PERFORM FROM orders WHERE id IN (SELECT order_id FROM fresh) ORDER BY id FOR NO KEY UPDATE;
+    PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR NO KEY UPDATE;
+    IF EXISTS (
+        SELECT FROM fresh f LEFT JOIN orders o ON o.id = f.order_id
+        WHERE o.id IS NULL OR f.line_to > o.lines
+           OR EXISTS (SELECT FROM (SELECT p.line_to FROM outcome p WHERE p.order_id = f.order_id AND p.line_from < f.line_from
+                                   ORDER BY p.line_from DESC LIMIT 1) before WHERE before.line_to > f.line_from)
+           OR EXISTS (SELECT FROM outcome n WHERE n.order_id = f.order_id AND n.line_from > f.line_from AND n.line_from < f.line_to)) THEN
+        RAISE EXCEPTION 'a line would have two outcomes' USING ERRCODE = 'exclusion_violation';
+    END IF;
+    IF EXISTS (
+        SELECT FROM fresh f LEFT JOIN lot l ON l.id = f.lot_id
+        WHERE f.lot_id IS NOT NULL
+          AND (l.id IS NULL OR f.seq_from + (f.line_to - f.line_from) > l.cursor
+           OR EXISTS (SELECT FROM (SELECT p.seq_from + (p.line_to - p.line_from) AS seq_to FROM outcome p
+                                   WHERE p.lot_id = f.lot_id AND p.seq_from < f.seq_from
+                                   ORDER BY p.seq_from DESC LIMIT 1) before WHERE before.seq_to > f.seq_from)
+           OR EXISTS (SELECT FROM outcome n WHERE n.lot_id = f.lot_id AND n.seq_from > f.seq_from
+                      AND n.seq_from < f.seq_from + (f.line_to - f.line_from)))) THEN
+        RAISE EXCEPTION 'a code would be on two lines' USING ERRCODE = 'exclusion_violation';
+    END IF;
+    RETURN NULL;
+END $$;

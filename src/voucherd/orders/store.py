@@ -40,6 +40,7 @@ _ITEM_COLUMNS = """
 """
 _ITEM_WIDTH: Final = 16
 
+# NO KEY: a claim of work that points at an order (a foreign key) need not wait for whoever changes it.
 # The joins name what the decision needs of other nouns (may the company buy, is the product for sale, which wallet
 # pays), so that one round trip locks the orders and tells it all.
 _LOCK = f"""
@@ -52,7 +53,7 @@ _LOCK = f"""
     LEFT JOIN wallet w ON w.company_id = o.company_id AND w.currency = o.payment_currency AND w.state = (o.id & 1)
     WHERE o.id = ANY($1::bigint[])
     ORDER BY o.id, i.item_no
-    FOR UPDATE OF o
+    FOR NO KEY UPDATE OF o
 """  # noqa: S608 - Constants only.
 
 _READ = f"""

@@ -45,6 +45,11 @@ class SupplierRow(Struct, frozen=True):
         """Whether its breaker is open."""
         return self.health.word(self.now) == "open"
 
+    @property
+    def written(self) -> tuple[object, ...]:
+        """All that an adapter depends on: another one is made when this changes."""
+        return self.name, self.kind, self.state, self.config, self.secret, self.timeout_s
+
     def spec(self, sealer: Sealer) -> Spec:
         """What an adapter is made from."""
         secret = None if self.secret is None else sealer.open_text(secret_place(self.name), self.secret)
@@ -168,6 +173,11 @@ async def add_supplier(tx: Tx, draft: SupplierDraft, sealer: Sealer) -> Supplier
 
 async def note_call(tx: Tx, supplier_id: int, *, failed: bool) -> None:
     """Count a call for the breaker."""
+    # A supplier that is well and stays well needs no lock: claims of work would have to go round it.
+    if not failed and not await tx.fetchval(
+        "SELECT failures FROM supplier_health WHERE supplier_id = $1", supplier_id
+    ):
+        return
     row = await tx.fetchrow(
         "SELECT failures, open_until, now() FROM supplier_health WHERE supplier_id = $1 FOR UPDATE",
         supplier_id,
