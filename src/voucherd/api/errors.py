@@ -44,6 +44,7 @@ class Op(Enum):
     """The operations of the contract."""
 
     CREATE = "create"
+    QUOTE = "quote"
     CONFIRM = "confirm"
     RESOLVE = "resolve"
     CANCEL = "cancel"
@@ -67,6 +68,8 @@ _EXPIRED: Final = "this order has expired, orders need confirmation within 24 ho
 REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CREATE, CompanyNotActive): (400, "company not active"),  # OP-21
     (Op.CREATE, OffersNotAvailable): (422, "Some offers not available: {names}"),  # OP-21
+    (Op.QUOTE, CompanyNotActive): (400, "company not active"),  # OP-70
+    (Op.QUOTE, OffersNotAvailable): (422, "Some offers not available: {names}"),  # OP-70
     (Op.CONFIRM, OrderNotFound): (404, "Order not found"),  # OP-20
     (Op.CONFIRM, CompanyNotActive): (400, "company not active"),  # OP-23
     (Op.CONFIRM, CompanyNotVerified): (400, "company not verified"),  # OP-20

@@ -14,6 +14,7 @@ from voucherd.api.http import JSON, Request, Response
 from voucherd.api.wire import next as v_next
 from voucherd.api.wire import v100, v103
 from voucherd.api.wire.order import Shape, is_large, render, stream
+from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
@@ -68,6 +69,13 @@ async def create(service: Service, call: Call) -> Response:
     answer = await service.desk.create(command)
     location = f"/api/{call.version}/order/{service.ids.trx(answer.order.id)}".encode()
     return _shown(service, call, answer, 201, [(b"location", location)])
+
+
+async def quote(service: Service, call: Call) -> Response:
+    """Quote order."""
+    caller = call.caller
+    command = requests.create(call.request, caller.company_id, caller.state)
+    return Response(200, encode(quoted(await service.desk.quote(command))), JSON)
 
 
 async def confirm(service: Service, call: Call) -> Response:

@@ -37,6 +37,7 @@ _OWN: Final = ("1.03",)
 
 ROUTES: Final = (
     Route("POST", "order", ("1.03",), Op.CREATE, Scope.ORDERS_WRITE, handlers.create),
+    Route("POST", "order/quote", _OWN, Op.QUOTE, Scope.CATALOGUE_READ, handlers.quote),
     Route("GET", "order", _ALL, Op.FIND_ALL, Scope.ORDERS_READ, handlers.find_all),
     Route("GET", "order/{trx}", _ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
     Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, parts.lines, Scope.CODES_READ),

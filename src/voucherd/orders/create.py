@@ -70,8 +70,9 @@ async def load(
     *,
     window: timedelta,
     operator_country: str,
+    stocking: bool = True,
 ) -> Shop:
-    """What these carts' prices depend on."""
+    """What these carts' prices depend on; without `stocking` nothing is written."""
     companies = await access.companies(conn, {command.company_id for command in commands})
     listings = await catalogue.current(
         conn, list({line.slug for command in commands for line in command.cart}), memory.versions
@@ -89,15 +90,37 @@ async def load(
         rates=await catalogue.rates(conn, currencies),
         vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
     )
-    await _load_shelves(conn, shop, commands, memory.offers)
+    await _load_shelves(conn, shop, commands, memory.offers, stocking=stocking)
     return shop
 
 
-async def _load_shelves(conn: Connection, shop: Shop, commands: Sequence[Create], offers: OfferBook) -> None:
+async def _load_shelves(
+    conn: Connection, shop: Shop, commands: Sequence[Create], offers: OfferBook, *, stocking: bool
+) -> None:
     """The lots and offers that could serve the carts.
 
     A sandbox shelf is stocked when it is first looked at (OP-49), unless a sandbox supplier sells what is on it.
     """
+    wanted = _wanted(shop, commands)
+    shop.shelves = await shelf.look(conn, wanted)
+    elsewhere = await offers.sold_elsewhere(conn, wanted)
+    bare = wanted.difference(elsewhere)
+    bare = {key for key in bare if key[2] == State.SANDBOX and not shop.shelves[key]}
+    if bare and not stocking:
+        shop.shelves |= {key: [shelf.unmade_lot(*key[:2])] for key in bare}
+    elif bare:
+        async with conn.transaction():
+            for product_id, face_minor, _ in sorted(bare):
+                await vault.ensure_generated_lot(conn, product_id, face_minor, Money(0, "EUR"), RATE_ONE)
+        shop.shelves |= await shelf.look(conn, bare)
+    for key in elsewhere:
+        shop.shelves[key] = [lot for lot in shop.shelves[key] if not lot.generated]
+    if elsewhere:
+        shop.offers = await offers.look(conn, elsewhere)
+
+
+def _wanted(shop: Shop, commands: Sequence[Create]) -> set[Shelf]:
+    """The shelves that the carts would be served from."""
     wanted: set[Shelf] = set()
     for command in commands:
         for at, line in enumerate(command.cart):
@@ -108,16 +131,4 @@ async def _load_shelves(conn: Connection, shop: Shop, commands: Sequence[Create]
                 except BadInput:
                     continue  # The decision will say so.
                 wanted.add((listing.version.product_id, face_minor, int(command.state)))
-    shop.shelves = await shelf.look(conn, wanted)
-    elsewhere = await offers.sold_elsewhere(conn, wanted)
-    bare = wanted.difference(elsewhere)
-    bare = {key for key in bare if key[2] == State.SANDBOX and not shop.shelves[key]}
-    if bare:
-        async with conn.transaction():
-            for product_id, face_minor, _ in sorted(bare):
-                await vault.ensure_generated_lot(conn, product_id, face_minor, Money(0, "EUR"), RATE_ONE)
-        shop.shelves |= await shelf.look(conn, bare)
-    for key in elsewhere:
-        shop.shelves[key] = [lot for lot in shop.shelves[key] if not lot.generated]
-    if elsewhere:
-        shop.offers = await offers.look(conn, elsewhere)
+    return wanted

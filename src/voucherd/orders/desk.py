@@ -26,6 +26,7 @@ from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.model import Order
 from voucherd.orders.place import Create
+from voucherd.orders.quote import Quote, quote
 from voucherd.orders.refusals import OrderNotFound, Refusal, WrongStatus
 from voucherd.orders.ruling import Facts, Ruling, Windows
 from voucherd.orders.states import Status
@@ -112,6 +113,7 @@ class Desk:
         self.watch = Watch(pool)
         limit = settings.waiting_calls_max
         self.creates: Gate[Create, Reply] = Gate(self._create, waiting_max=limit)
+        self.quotes: Gate[Create, Quote | Refusal] = Gate(self._quote, waiting_max=limit)
         self.confirms: Gate[Finalise, Reply] = Gate(self._finalise, waiting_max=limit)
         self.resolves: Gate[Finalise, Reply] = Gate(
             self._finalise, waiting_max=limit, in_flight_max=RESOLVES_IN_FLIGHT_MAX, next_batch_from=1
@@ -124,6 +126,7 @@ class Desk:
         """The gates by name, for metrics and for a clean stop."""
         return {
             "create": self.creates,
+            "quote": self.quotes,
             "confirm": self.confirms,
             "resolve": self.resolves,
             "cancel": self.cancels,
@@ -139,6 +142,13 @@ class Desk:
     async def create(self, command: Create) -> Answer:
         """A price, fixed for the confirmation window."""
         return _granted(await self.creates.submit(command.company_id, command))
+
+    async def quote(self, command: Create) -> Quote:
+        """The price that Create would fix now."""
+        answer = await self.quotes.submit(command.company_id, command)
+        if isinstance(answer, Refusal):
+            raise answer
+        return answer
 
     async def find(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The order as it stands."""
@@ -224,6 +234,16 @@ class Desk:
                 operator_country=self._settings.operator_country,
             )
             return await self._shown(conn, answers)
+
+    async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
+        async with self._pool.acquire() as conn:
+            return await quote(
+                conn,
+                commands,
+                self._memory,
+                window=self._window,
+                operator_country=self._settings.operator_country,
+            )
 
     async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._rule(

@@ -62,6 +62,12 @@ class Shop(Struct):
     """What suppliers can serve of the shelves."""
 
 
+def left_on(shop: Shop, shelf: Shelf) -> int:
+    """How many codes can be had of a shelf: our own, and what suppliers say they have."""
+    lots, offers = shop.shelves[shelf], shop.offers.get(shelf, ())
+    return sum(lot.left for lot in lots) + sum(offer.stock for offer in offers)
+
+
 def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
     """The face value that is asked for, in minor units (OP-10)."""
     if product.face_minor is not None and line.face_value is None:
@@ -116,8 +122,7 @@ class _Memo:
         found = self._stalls.get(shelf)
         if found is None:
             lots, offers = self.shop.shelves[shelf], self.shop.offers.get(shelf, ())
-            left = sum(lot.left for lot in lots) + sum(offer.stock for offer in offers)
-            found = self._stalls[shelf] = _Stall(left, _best_offers(lots, offers))
+            found = self._stalls[shelf] = _Stall(left_on(self.shop, shelf), _best_offers(lots, offers))
         return found
 
     def unit(self, product: ProductVersion, face_minor: int, currency: str, rate_bp: int) -> UnitPrice:

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.db import Connection, Tx, numbers
-from voucherd.money import worth
+from voucherd.money import RATE_ONE, worth
+from voucherd.vault.store import GENERATED_SIZE
 
 Shelf: TypeAlias = tuple[int, int, int]
 """Product, face value in minor units, state."""
@@ -83,6 +84,11 @@ async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> di
         if len(lots) > 1:
             lots.sort(key=selling_order)
     return found
+
+
+def unmade_lot(product_id: int, face_minor: int) -> Lot:
+    """A sandbox shelf's lot as the first call would make it (OP-49), for one who only looks."""
+    return Lot(0, product_id, face_minor, 1, 0, GENERATED_SIZE, None, 0, "EUR", RATE_ONE, generated=True)
 
 
 def move_sql(first: int) -> str:

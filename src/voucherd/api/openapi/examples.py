@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from voucherd.api.handlers import SHAPES
 from voucherd.api.requests import cursor_of
 from voucherd.api.wire.order import render
+from voucherd.api.wire.quote import quoted as wire_quote
 from voucherd.api.wire.shapes import PageMetadata
-from voucherd.api.wire.templates import TemplateBook
+from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import Listing
@@ -29,6 +30,7 @@ from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.desk import Answer
 from voucherd.orders.model import Order
 from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
+from voucherd.orders.quote import Quote
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.ruling import Facts, Standing, Windows
 from voucherd.vault.shelf import Lot
@@ -91,6 +93,11 @@ def trx() -> str:
 def created(version: str, public_url: str) -> Raw:
     """The order after Create."""
     return _shown(_created(), version, public_url)
+
+
+def quoted(_version: str, _public_url: str) -> Raw:
+    """The answer of Quote to the same cart."""
+    return Raw(encode(wire_quote(Quote(_created(), (True,)))))
 
 
 def finished(version: str, public_url: str) -> Raw:

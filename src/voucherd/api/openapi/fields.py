@@ -73,6 +73,22 @@ ITEM: Final[Fields] = {
     "faceValueFx": ("What one unit of `faceValueCurrency` is worth in EUR.", {}),
 }
 
+QUOTED_ORDER: Final[Fields] = {
+    **{name: ORDER[name] for name in ("priceCurrency", "priceAmount", "priceVat", "priceFx")},
+    "priceInclVat": ("Price including VAT: what the order would take from the balance.", {}),
+    "reference": ("Your own text; null if there was none.", {}),
+    "state": ("The environment, picked by the API key.", _ENVIRONMENT),
+    "isAvailable": ("Whether every code could be delivered at once.", {}),
+    "items": ("The products, in the order of the request.", {}),
+}
+
+QUOTED_ITEM: Final[Fields] = {
+    **{name: words for name, words in ITEM.items() if name not in ("orderLines", "linesCompleted")},
+    "product": ("The product as it is now.", {}),
+    "amount": ("How many codes of the product were asked for.", ITEM["amount"][1]),
+    "isAvailable": ("Whether all of them could be delivered at once; if not, some would come later.", {}),
+}
+
 PRODUCT: Final[Fields] = {
     "slug": ("Slug of the product.", {}),
     "name": ("Name of the product.", {}),
@@ -258,6 +274,8 @@ FIELDS: Final[dict[str, Fields]] = {
     "ShortOrder": ORDER,
     "ExtendedOrder": ORDER,
     "ShortItem": ITEM,
+    "QuotedOrder": QUOTED_ORDER,
+    "QuotedItem": QUOTED_ITEM,
     "ExtendedItem": ITEM,
     "Product": PRODUCT,
     "ShortLine": SHORT_LINE,

@@ -13,6 +13,8 @@ REQUEST_OBJECTS: Final = (
 OBJECTS: Final = (
     ("order", "Order", ("ExtendedOrder", "ShortOrder")),
     ("item", "Item", ("ExtendedItem", "ShortItem")),
+    ("quoted-order", "Quote", ("QuotedOrder",)),
+    ("quoted-item", "Item of a quote", ("QuotedItem",)),
     ("product", "Product", ("Product",)),
     ("short-line", "Order line, short", ("ShortLine",)),
     ("extended-line", "Order line, extended", ("ExtendedLine",)),

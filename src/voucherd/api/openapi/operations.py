@@ -39,6 +39,22 @@ WORDS: Final[dict[Op, Words]] = {
         "yet: confirm or resolve the order for that, or leave it to expire at no cost.",
         (Success(201, "The order was created.", {"created": ("A new order", examples.created)}),),
     ),
+    Op.QUOTE: Words(
+        "quoteOrder",
+        "Quote order",
+        ORDERING,
+        "What Create would answer now, for the same body and with the same refusals, without an order: nothing is "
+        "kept, no price is fixed, and there is nothing to confirm. `isAvailable` says whether all codes could be "
+        "delivered at once; where it is false, some would come later.",
+        (
+            Success(
+                200,
+                "The price of the cart.",
+                {"quote": ("A cart that could be delivered at once", examples.quoted)},
+                schema={"$ref": REF + "QuotedOrder"},
+            ),
+        ),
+    ),
     Op.FIND_ALL: Words(
         "findOrders",
         "Find all orders",
@@ -132,7 +148,7 @@ def operation(route: Route, version: str, public_url: str, body_bytes_max: int) 
     }
     if words.parameters:
         part["parameters"] = list(words.parameters)
-    if route.op is Op.CREATE:
+    if route.op in (Op.CREATE, Op.QUOTE):
         part["requestBody"] = _body()
     good = {str(success.status): _success(success, version, public_url) for success in words.successes}
     part["responses"] = good | _failures(route.op, body_bytes_max)

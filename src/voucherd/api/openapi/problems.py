@@ -103,7 +103,7 @@ def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
         if owner is op
     ]
     told += _bad_input(op)
-    if op is Op.CREATE:
+    if op in (Op.CREATE, Op.QUOTE):
         too_large = f"the body must be at most {body_bytes_max} bytes"
         told += [
             _caught(lambda: requests.create(_request(b"{"), 1, State.LIVE), "The body is not JSON."),
@@ -132,7 +132,7 @@ _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
 
 def _bad_input(op: Op) -> list[Problem]:
     """A field that breaks a rule: one example for each operation that takes fields."""
-    if op is Op.CREATE:
+    if op in (Op.CREATE, Op.QUOTE):
         body = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}' % examples.SLUG.encode()
         return [
             _caught(lambda: requests.create(_request(body), 1, State.LIVE), "A field is missing or wrong.")

@@ -10,6 +10,7 @@ import msgspec
 from markupsafe import Markup, escape
 from msgspec import Raw, Struct
 
+from voucherd.api.errors import Op
 from voucherd.api.openapi.objects import OBJECTS, REQUEST_OBJECTS
 from voucherd.api.openapi.operations import MAIN_VERSION
 from voucherd.api.openapi.problems import OFF_THE_MAP
@@ -118,7 +119,8 @@ def _operation(document: Part, route: Route) -> Operation:
         paths=tuple(f"/api/{version}/{route.path}" for version in sorted(route.versions)),
         words=prose(part["description"]),
         parameters=tuple(_parameter(one) for one in part.get("parameters", ())),
-        request=tuple(objects(document, REQUEST_OBJECTS) if "requestBody" in part else ()),
+        # Quote takes the same body: shown once, beside Create.
+        request=tuple(objects(document, REQUEST_OBJECTS) if route.op is Op.CREATE else ()),
         answers=tuple(_answers(parts)),
         failures=tuple(
             row

@@ -12,6 +12,7 @@ from voucherd.api.openapi.fields import FIELDS
 from voucherd.api.requests import CreateBody, CreateItem
 from voucherd.api.wire import catalogue
 from voucherd.api.wire.numbers import Number
+from voucherd.api.wire.quote import QuotedOrder
 from voucherd.api.wire.shapes import (
     Account,
     AccountEntryPage,
@@ -52,6 +53,7 @@ def schemas() -> dict[str, Schema]:
             body,
             ExtendedOrderPage,
             ShortOrderPage,
+            QuotedOrder,
             ProductDescription,
             Account,
             AccountEntryPage,

@@ -7,7 +7,7 @@ and the codes of each piece are opened only then.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -157,31 +157,33 @@ def _item_frame(shape: Shape, view: View, item: Item) -> bytes:
 
 
 def _make_item_frame(shape: Shape, view: View, item: Item) -> bytes:
+    fields = priced(item, view.order.payment_currency, with_range=shape.face_value_range)
+    return template(shape.item(**fields, linesCompleted=HOLE, orderLines=HOLE))
+
+
+def priced(item: Item, paid: str, *, with_range: bool) -> dict[str, Any]:
+    """The fields of an item that are fixed with its price."""
     unit, version, amount = item.unit, item.version, item.amount
-    own, paid = unit.price_currency, view.order.payment_currency
-    return template(
-        shape.item(
-            product=_product(item, with_range=shape.face_value_range),
-            amount=amount,
-            priceCurrency=own.lower(),
-            singlePriceAmount=money(unit.price_minor, own),
-            totalPriceAmount=money(unit.price_minor * amount, own),
-            totalPriceVat=money(unit.vat_minor * amount, own),
-            totalPriceInclVat=money((unit.price_minor + unit.vat_minor) * amount, own),
-            priceFx=rate(unit.price_fx_e8),
-            paymentCurrency=paid.lower(),
-            singlePriceAmountInPaymentCurrency=money(unit.pay_price_minor, paid),
-            totalPriceAmountInPaymentCurrency=money(unit.pay_price_minor * amount, paid),
-            totalPriceVatInPaymentCurrency=money(unit.pay_vat_minor * amount, paid),
-            totalPriceInclVatInPaymentCurrency=money(item.unit_charge_minor * amount, paid),
-            linesCompleted=HOLE,
-            productSlug=version.slug,
-            faceValueAmount=money(unit.face_minor, version.face_currency),
-            faceValueCurrency=version.face_currency.lower(),
-            faceValueFx=rate(unit.face_fx_e8),
-            orderLines=HOLE,
-        )
-    )
+    own = unit.price_currency
+    return {
+        "product": _product(item, with_range=with_range),
+        "amount": amount,
+        "priceCurrency": own.lower(),
+        "singlePriceAmount": money(unit.price_minor, own),
+        "totalPriceAmount": money(unit.price_minor * amount, own),
+        "totalPriceVat": money(unit.vat_minor * amount, own),
+        "totalPriceInclVat": money((unit.price_minor + unit.vat_minor) * amount, own),
+        "priceFx": rate(unit.price_fx_e8),
+        "paymentCurrency": paid.lower(),
+        "singlePriceAmountInPaymentCurrency": money(unit.pay_price_minor, paid),
+        "totalPriceAmountInPaymentCurrency": money(unit.pay_price_minor * amount, paid),
+        "totalPriceVatInPaymentCurrency": money(unit.pay_vat_minor * amount, paid),
+        "totalPriceInclVatInPaymentCurrency": money(item.unit_charge_minor * amount, paid),
+        "productSlug": version.slug,
+        "faceValueAmount": money(unit.face_minor, version.face_currency),
+        "faceValueCurrency": version.face_currency.lower(),
+        "faceValueFx": rate(unit.face_fx_e8),
+    }
 
 
 def _product(item: Item, *, with_range: bool) -> Product:

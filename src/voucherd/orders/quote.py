@@ -1,0 +1,55 @@
+"""A price for a cart without an order: what Create would answer now. Nothing is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+from msgspec import Struct
+
+from voucherd.db import Connection
+from voucherd.orders import create, place
+from voucherd.orders.model import Order
+from voucherd.orders.place import Create, Shop
+from voucherd.orders.refusals import Refusal
+from voucherd.orders.store import Memory
+from voucherd.vault.shelf import Shelf
+
+
+class Quote(Struct, frozen=True):
+    """The order that Create would make, without a number of its own, and what of it could be delivered at once."""
+
+    order: Order
+    at_hand: tuple[bool, ...]
+    """For each item, whether all of its codes can be had now."""
+
+
+async def quote(
+    conn: Connection,
+    commands: Sequence[Create],
+    memory: Memory,
+    *,
+    window: timedelta,
+    operator_country: str,
+) -> list[Quote | Refusal]:
+    """The price of every cart that can be sold; the same refusals as Create's for the rest."""
+    shop = await create.load(
+        conn, commands, memory, window=window, operator_country=operator_country, stocking=False
+    )
+    # No number is taken for what is not kept: the state alone stands in its place.
+    answers = place.place(shop, commands, int)
+    return [
+        Quote(answer, _at_hand(shop, answer)) if isinstance(answer, Order) else answer for answer in answers
+    ]
+
+
+def _at_hand(shop: Shop, order: Order) -> tuple[bool, ...]:
+    """Items of one shelf share what is on it, the first in the cart first."""
+    wanted: Counter[Shelf] = Counter()
+    found = []
+    for item in order.items:
+        shelf = (*item.shelf, int(order.state))
+        wanted[shelf] += item.amount
+        found.append(wanted[shelf] <= place.left_on(shop, shelf))
+    return tuple(found)
