@@ -28,6 +28,7 @@ NOUNS: Final = {
     "wallet": "Balances, top-ups and statements.",
     "product": "What is for sale, and at what price.",
     "stock": "The codes on the shelf.",
+    "supplier": "Where codes come from that are not on the shelf.",
     "fx": "Exchange rates.",
     "order": "Every company's orders, for the operator.",
     "report": "Sales, margin, VAT and stock.",

@@ -58,6 +58,16 @@ _CHECKS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
 }
 
 
+def can_look_up(kind: str, config: dict[str, Any]) -> bool:
+    """Whether such a supplier can be asked what became of a purchase; the config is one that was checked."""
+    return kind != "http" or description.read(config).look_up is not None
+
+
+def needs_secret(kind: str, config: dict[str, Any]) -> bool:
+    """Whether such a supplier wants a key; the config is one that was checked."""
+    return kind == "voucherd" or (kind == "http" and description.read(config).auth.type != "none")
+
+
 def open_supplier(spec: Spec, pool: Pool) -> Supplier:
     """The adapter of a supplier; a ValueError of one line if its config or secret can't be used."""
     check_config(spec.kind, spec.config)

@@ -1,0 +1,275 @@
+"""`voucherd supplier`: where codes come from that are not on the shelf."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.store import UnknownProduct
+from voucherd.cli import supplier_trial
+from voucherd.cli.answers import Answer, Refused
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+from voucherd.cli.product import face_text
+from voucherd.cli.supplier_options import (
+    Concurrency,
+    Config,
+    Currency,
+    File,
+    Key,
+    KeyFile,
+    KindWord,
+    Name,
+    QuoteAge,
+    Settle,
+    Slack,
+    Timeout,
+    Unknown,
+    Url,
+    check_key_options,
+    check_name,
+    new_config,
+    read_key,
+    read_percent,
+)
+from voucherd.cli.supplier_views import OFFERS_SHOWN, described, listed, offer_line, shown
+from voucherd.cli.words import StateWord, read_money
+from voucherd.db import Connection, Pool, transaction
+from voucherd.fulfilment.suppliers import changes, overview, registry, rows
+from voucherd.fulfilment.suppliers.changes import SupplierChanges
+from voucherd.fulfilment.suppliers.registry import Spec
+from voucherd.fulfilment.suppliers.rows import SupplierDraft
+from voucherd.money import Money
+
+app = noun()
+
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Our product.")]
+Face = Annotated[
+    str | None, typer.Option("--face", metavar="'25 EUR'", help="One face value of a variable product.")
+]
+
+
+@command(app, "add")
+async def add(
+    office: Office,
+    name: Name,
+    kind: Annotated[KindWord, typer.Option("--kind", help="Who is behind it.")],
+    state: Annotated[
+        StateWord | None, typer.Option("--state", help="For real orders, or for the sandbox's.")
+    ] = None,
+    url: Url = None,
+    currency: Currency = None,
+    file: File = None,
+    config: Config = None,
+    key_file: KeyFile = None,
+    key: Key = None,
+    timeout_s: Annotated[int, Timeout] = 20,
+    settle_s: Annotated[int, Settle] = 120,
+    quote_age_s: Annotated[int, QuoteAge] = 300,
+    concurrency: Annotated[int, Concurrency] = 8,
+    price_slack: Annotated[str, Slack] = "1%",
+    on_unknown: Unknown = None,
+) -> Answer:
+    """Add a supplier. Its key is asked for, or read from a file or stdin, and stored sealed."""
+    check_name(name)
+    check_key_options(key_file, key)
+    slack_bp = read_percent(price_slack)
+    state = state or (StateWord.SANDBOX if kind is KindWord.SANDBOX else StateWord.LIVE)
+    if kind is KindWord.SANDBOX and state is StateWord.LIVE:
+        raise typer.BadParameter("--state: a sandbox supplier is for sandbox orders only")
+    found = new_config(kind, None, file=file, url=url, currency=currency, more=config) or {}
+    _declare_risk(kind, found, on_unknown)
+    needed = registry.needs_secret(kind, found)
+    if not needed and (key or key_file):
+        raise typer.BadParameter("--key: this supplier takes none")
+    secret = read_key(office, key_file, key, needed=needed)
+    draft = SupplierDraft(
+        name,
+        kind.value,
+        state.state,
+        found,
+        secret,
+        timeout_s=timeout_s,
+        settle_s=settle_s,
+        quote_age_s=quote_age_s,
+        concurrency_max=concurrency,
+        price_slack_bp=slack_bp,
+        on_unknown=on_unknown or "wait",
+    )
+    async with office.pool() as pool:
+        await _try_out(pool, Spec(name, draft.kind, draft.state, found, secret, draft.timeout_s))
+        async with transaction(pool) as tx:
+            row = await rows.add_supplier(tx, draft, await office.sealer(tx))
+    return described(row, hint=f"Say what it sells: voucherd supplier offer {name} SLUG")
+
+
+@command(app, "set")
+async def set_(
+    office: Office,
+    name: Name,
+    url: Url = None,
+    currency: Currency = None,
+    file: File = None,
+    config: Config = None,
+    key_file: KeyFile = None,
+    key: Key = None,
+    timeout_s: Annotated[int | None, Timeout] = None,
+    settle_s: Annotated[int | None, Settle] = None,
+    quote_age_s: Annotated[int | None, QuoteAge] = None,
+    concurrency: Annotated[int | None, Concurrency] = None,
+    price_slack: Annotated[str | None, Slack] = None,
+    on_unknown: Unknown = None,
+    active: Annotated[
+        bool | None, typer.Option("--active/--inactive", help="Whether anything is bought there.")
+    ] = None,
+) -> Answer:
+    """Change a supplier. A new address or key makes its prices be asked for anew."""
+    check_key_options(key_file, key)
+    secret = read_key(office, key_file, key, needed=False)
+    async with office.pool() as pool:
+        async with pool.acquire() as connection:
+            before = await rows.supplier(connection, name)
+            sealer = await office.sealer(connection)
+        found = new_config(before.kind, before.config, file=file, url=url, currency=currency, more=config)
+        if found is not None:
+            _declare_risk(before.kind, found, on_unknown)
+        made = SupplierChanges(
+            config=found,
+            secret=secret,
+            active=active,
+            timeout_s=timeout_s,
+            settle_s=settle_s,
+            quote_age_s=quote_age_s,
+            concurrency_max=concurrency,
+            price_slack_bp=None if price_slack is None else read_percent(price_slack),
+            on_unknown=on_unknown,
+        )
+        if made == SupplierChanges():
+            raise typer.BadParameter("nothing to change: give at least one option")
+        after = before.config if found is None else found
+        if secret is not None and not registry.needs_secret(before.kind, after):
+            raise Refused(f"supplier {name} takes no key")
+        if made.speaks_anew:
+            spec = before.spec(sealer)
+            trial = Spec(
+                name, spec.kind, spec.state, after, secret or spec.secret, timeout_s or spec.timeout_s
+            )
+            await _try_out(pool, trial)
+        async with transaction(pool) as tx:
+            row = await changes.set_supplier(tx, name, made, sealer)
+    return described(row)
+
+
+@command(app, "offer")
+async def offer(
+    office: Office,
+    name: Name,
+    slug: Slug,
+    sku: Annotated[str | None, typer.Option("--sku", help="Its own name for it; else our slug.")] = None,
+    face: Face = None,
+) -> Answer:
+    """Say that a supplier sells a product; of a variable one every face value, unless you name one."""
+    sku = slug if sku is None else sku.strip()
+    if not 1 <= len(sku) <= changes.SKU_CHARS_MAX or not sku.isprintable():
+        raise typer.BadParameter(f"sku: must be 1 to {changes.SKU_CHARS_MAX} printable characters")
+    wanted = None if face is None else read_money("face", face)
+    async with office.transaction() as tx:
+        row = await rows.supplier(tx, name)
+        version = await _version(tx, slug)
+        first, last = _faces(version, wanted)
+        other = await changes.overlapping_offer(tx, row.id, version.product_id, first, last)
+        if other is not None:
+            low, high = (str(Money(minor, version.face_currency)) for minor in other)
+            raise Refused(
+                f"{name} is down for {slug} of {low if low == high else f'{low} to {high}'} already: "
+                f"withdraw that first"
+            )
+        await rows.add_offer(tx, row, version.product_id, sku=sku, face_minor=first, face_to_minor=last)
+        made = next(
+            one
+            for one in await rows.offers(tx, row.id)
+            if (one.product_id, one.face_minor) == (version.product_id, first)
+        )
+    return offer_line(row, made)
+
+
+@command(app, "withdraw")
+async def withdraw(office: Office, name: Name, slug: Slug, face: Face = None) -> Answer:
+    """Buy a product at a supplier no more; what is under way there goes on."""
+    wanted = None if face is None else read_money("face", face)
+    async with office.transaction() as tx:
+        row = await rows.supplier(tx, name)
+        version = await _version(tx, slug)
+        minor = None if wanted is None else _faces(version, wanted)[0]
+        ended = await changes.withdraw_offers(tx, row.id, version.product_id, minor)
+    if not ended:
+        raise Refused(f"{name} is not down for {slug}" + ("" if wanted is None else f" of {wanted}"))
+    return Answer(
+        {"supplier": name, "product": slug, "withdrawn": ended}, f"{slug} is bought at {name} no more."
+    )
+
+
+@command(app, "list")
+async def list_(office: Office) -> Answer:
+    """List the suppliers: what is under way at each, and whether its prices are fresh."""
+    async with office.connection() as connection:
+        found = await rows.suppliers(connection)
+        counted = await overview.figures(connection)
+    return listed([(row, counted.get(row.id, overview.Figures())) for row in found])
+
+
+@command(app, "show")
+async def show(
+    office: Office,
+    name: Name,
+    offers: Annotated[int, typer.Option("--offers", min=0, help="How many offers to print.")] = OFFERS_SHOWN,
+) -> Answer:
+    """Show a supplier and what it sells, with price, stock and age. Its key is shown nowhere."""
+    async with office.connection() as connection:
+        row = await rows.supplier(connection, name)
+        counted = (await overview.figures(connection))[row.id]
+        sold = await rows.offers(connection, row.id)
+    return shown(row, counted, sold, offers)
+
+
+command(app, "test")(supplier_trial.try_out)
+
+
+def _declare_risk(kind: str, config: dict[str, Any], on_unknown: object) -> None:
+    """Refuse a supplier that can't be asked what became of a purchase, unless that risk is accepted."""
+    if on_unknown is None and not registry.can_look_up(kind, config):
+        raise Refused(
+            "the description has no look_up, so nobody can tell what became of a purchase whose answer is lost: "
+            "say --on-unknown wait (its lines wait for you) or rebuy (they are bought again, perhaps twice)"
+        )
+
+
+async def _try_out(pool: Pool, spec: Spec) -> None:
+    """Refuse what no adapter could work with, such as a live key for a sandbox supplier."""
+    try:
+        adapter = registry.open_supplier(spec, pool)
+    except ValueError as wrong:
+        raise Refused(str(wrong)) from None
+    await adapter.close()
+
+
+async def _version(connection: Connection, slug: str) -> ProductVersion:
+    listing = (await catalogue.current(connection, [slug])).get(slug)
+    if listing is None:
+        raise UnknownProduct(slug)
+    return listing.version
+
+
+def _faces(version: ProductVersion, face: Money | None) -> tuple[int, int | None]:
+    """The face value that is meant, or both ends of the whole range."""
+    if face is not None:
+        if face.currency != version.face_currency or not version.accepts_face(face.minor):
+            raise Refused(f"{version.slug} has no face value of {face}: it has {face_text(version)}")
+        return face.minor, None
+    if version.face_minor is not None:
+        return version.face_minor, None
+    assert version.face_min_minor is not None, "a product has a face value or a range of them"
+    return version.face_min_minor, version.face_max_minor

@@ -1,0 +1,207 @@
+"""What `voucherd supplier add` and `set` are told: options, a description in TOML, and a key that nobody else sees."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import termios
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any, BinaryIO, Final, TypeAlias
+
+import typer
+
+from voucherd.cli.answers import Refused
+from voucherd.cli.ending import EndingStream
+from voucherd.cli.office import Office
+from voucherd.fulfilment.suppliers import registry
+
+KEY_BYTES_MAX: Final = 4_096
+NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+NAME_CHARS_MAX: Final = 60
+STDIN: Final = "-"
+
+_PERCENT: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?%")
+_URL_KEYS: Final = {"voucherd": "url", "http": "base_url"}
+"""Under which name each kind keeps its address."""
+
+
+class KindWord(StrEnum):
+    """Who is behind a supplier."""
+
+    VOUCHERD = "voucherd"
+    HTTP = "http"
+    SANDBOX = "sandbox"
+
+
+class OnUnknown(StrEnum):
+    """What becomes of lines whose purchase nobody can tell the outcome of."""
+
+    WAIT = "wait"
+    REBUY = "rebuy"
+
+
+def read_percent(text: str) -> int:
+    """The hundredths of a percent in a text such as 1% or 0.5%."""
+    match = _PERCENT.fullmatch(text.strip())
+    found = 0 if match is None else int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0"))
+    if match is None or found > 10_000:
+        raise typer.BadParameter(f"{text!r} is not a part such as 1% or 0.5%, up to 100%")
+    return found
+
+
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as wholesale-eu.")]
+Url: TypeAlias = Annotated[str | None, typer.Option("--url", metavar="URL", help="Its address.")]
+Currency: TypeAlias = Annotated[str | None, typer.Option("--currency", metavar="EUR", help="What we pay in.")]
+File: TypeAlias = Annotated[
+    typer.FileBinaryRead | None,
+    typer.Option("--file", metavar="DESC.toml", help="Its description; see docs/suppliers.md."),
+]
+Config: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="KEY=VALUE", help="One key of its description; repeatable."),
+]
+KeyFile: TypeAlias = Annotated[
+    typer.FileBinaryRead | None, typer.Option("--key-file", metavar="FILE", help="Holds its key.")
+]
+Key: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--key", metavar="-", help="Only -: read the key from stdin, or ask for it."),
+]
+Slack: Final = typer.Option("--price-slack", metavar="1%", help="Dearer than quoted by this much.")
+Unknown: TypeAlias = Annotated[
+    OnUnknown | None,
+    typer.Option(
+        "--on-unknown", help="Lines of a purchase that nobody can tell of wait, or are bought again."
+    ),
+]
+
+
+def seconds(flag: str, low: int, high: int, about: str) -> Any:
+    """An option of so many seconds."""
+    return typer.Option(flag, metavar="SECONDS", min=low, max=high, help=about)
+
+
+Timeout: Final = seconds("--timeout", 1, 300, "For one call.")
+Settle: Final = seconds("--settle", 0, 86_400, "How long after its call a purchase may turn up.")
+QuoteAge: Final = seconds("--quote-age", 1, 86_400, "How long a price may be used.")
+Concurrency: Final = typer.Option("--concurrency", min=1, max=1_000, help="Calls at once.")
+
+
+def check_name(name: str) -> None:
+    """Refuse what is no name."""
+    if not NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
+        raise typer.BadParameter(
+            f"name: must be lower-case letters, digits and single dashes, at most {NAME_CHARS_MAX}"
+        )
+
+
+def new_config(
+    kind: str,
+    before: dict[str, Any] | None,
+    *,
+    file: BinaryIO | None,
+    url: str | None,
+    currency: str | None,
+    more: list[str] | None,
+) -> dict[str, Any] | None:
+    """The config as it is to be, checked: a file replaces it, options change keys of it; None for no change."""
+    if before is not None and file is None and url is None and currency is None and not more:
+        return None
+    config = dict(before or {}) if file is None else _description(file)
+    if url is not None:
+        if kind not in _URL_KEYS:
+            raise typer.BadParameter(f"--url: a {kind} supplier has no address")
+        config[_URL_KEYS[kind]] = url
+    if currency is not None:
+        config["currency"] = currency.upper()
+    for text in more or ():
+        name, value = _pair(text)
+        config[name] = value
+    if kind == "http" and "buy" not in config:
+        raise typer.BadParameter("--file: an http supplier needs a description")
+    try:
+        registry.check_config(kind, config)
+    except ValueError as wrong:
+        raise Refused(str(wrong)) from None
+    return config
+
+
+def _description(file: BinaryIO) -> dict[str, Any]:
+    content = file.read(registry.CONFIG_BYTES_MAX + 1)
+    if len(content) > registry.CONFIG_BYTES_MAX:
+        raise Refused(f"the description is larger than {registry.CONFIG_BYTES_MAX} bytes")
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+        raise Refused(f"the description is not TOML: {wrong}") from None
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """A key and its value, which is TOML where it can be and a text elsewhere."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise typer.BadParameter(f"--config: {text[:40]!r} is not KEY=VALUE")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
+
+
+def check_key_options(key_file: BinaryIO | None, key: str | None) -> None:
+    """Refuse a key on the command line, and two places to read one from."""
+    if key is not None and key != STDIN:
+        raise typer.BadParameter(
+            "--key takes - alone: what stands on a command line can be read by others. "
+            "Use --key-file, or --key - with the key on stdin"
+        )
+    if key is not None and key_file is not None:
+        raise typer.BadParameter("--key and --key-file: give one of them")
+
+
+def read_key(office: Office, key_file: BinaryIO | None, key: str | None, *, needed: bool) -> str | None:
+    """The key from a file, from stdin or from a person; None where none was offered, unless it is needed."""
+    if key_file is not None:
+        return _clean(key_file.read(KEY_BYTES_MAX + 1))
+    if key is None and (not needed or not sys.stdin.isatty()):
+        if needed:
+            raise Refused("it needs a key: give --key-file FILE, or --key - with the key on stdin")
+        return None
+    descriptor = sys.stdin.fileno()
+    stream = io.BufferedReader(EndingStream(descriptor, office.ending))
+    if not sys.stdin.isatty():
+        return _clean(stream.read(KEY_BYTES_MAX + 1))
+    sys.stderr.write("Its key (not shown): ")
+    sys.stderr.flush()
+    try:
+        with _without_echo(descriptor):
+            return _clean(stream.readline(KEY_BYTES_MAX + 1))
+    finally:
+        sys.stderr.write("\n")
+
+
+@contextmanager
+def _without_echo(descriptor: int) -> Iterator[None]:
+    before = termios.tcgetattr(descriptor)
+    quiet = list(before)
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(descriptor, termios.TCSAFLUSH, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSAFLUSH, before)
+
+
+def _clean(content: bytes) -> str:
+    if len(content) > KEY_BYTES_MAX:
+        raise Refused(f"the key is longer than {KEY_BYTES_MAX} bytes")
+    try:
+        text = content.decode().strip("\r\n")
+    except UnicodeDecodeError:
+        raise Refused("the key is not text") from None
+    if not text:
+        raise Refused("the key is empty")
+    return text
