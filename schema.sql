@@ -51,6 +51,48 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE TABLE product_count (
+    kind text NOT NULL,
+    slug text NOT NULL,
+    count integer NOT NULL,
+    CONSTRAINT product_count_count_check CHECK ((count >= 0)),
+    CONSTRAINT product_count_kind_check CHECK ((kind = ANY (ARRAY['all'::text, 'brand'::text, 'category'::text])))
+);
+
+CREATE TABLE product_listing (
+    product_id integer NOT NULL,
+    version_id integer NOT NULL,
+    slug text NOT NULL,
+    brand_slug text NOT NULL,
+    product_type text NOT NULL,
+    category text NOT NULL,
+    redeem_type text NOT NULL,
+    region text NOT NULL,
+    variable boolean NOT NULL,
+    face_currency text NOT NULL,
+    face_low bigint NOT NULL,
+    face_high bigint NOT NULL,
+    price_currency text NOT NULL,
+    price_minor bigint NOT NULL,
+    name_key text NOT NULL COLLATE pg_catalog."C",
+    brand_key text NOT NULL COLLATE pg_catalog."C",
+    words tsvector NOT NULL,
+    stocked boolean DEFAULT false NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+
+CREATE FUNCTION count_products(ids integer[], step integer) RETURNS void
+    LANGUAGE sql
+    BEGIN ATOMIC
+ INSERT INTO product_count AS c (kind, slug, count)  SELECT one.kind,
+             one.slug,
+             count(*) AS count
+            FROM ((unnest(count_products.ids) wanted(id)
+              JOIN product_listing l ON ((l.product_id = wanted.id)))
+              CROSS JOIN LATERAL ( VALUES ('all'::text,''::text), ('brand'::text,l.brand_slug), ('category'::text,l.category)) one(kind, slug))
+           GROUP BY one.kind, one.slug ON CONFLICT(kind, slug) DO UPDATE SET count = (c.count + (count_products.step * excluded.count));
+END;
+
 CREATE FUNCTION folded(words text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN lower(regexp_replace(NORMALIZE(words, NFKD), '[\u0300-\u036f]+'::text, ''::text, 'g'::text));
@@ -133,7 +175,8 @@ BEGIN
     moment := clock_timestamp();
     INSERT INTO product_change (at, product_id, version_id, kind, active, stocked)
     SELECT moment, p.id, p.version_id, change.kind, p.active, coalesce(l.stocked, false)
-    FROM product p
+    FROM unnest(ids) AS wanted (id)
+    JOIN product p ON p.id = wanted.id
     JOIN product_version v ON v.id = p.version_id
     LEFT JOIN product_listing l ON l.product_id = p.id
     LEFT JOIN product_version w ON w.id = l.version_id AND w.id <> v.id
@@ -152,11 +195,12 @@ BEGIN
                 (w.name, w.brand_id, w.product_type, w.category, w.redeem_type, w.region, w.async_delivery, w.incentive,
                  w.face_currency, w.face_minor, w.face_min_minor, w.face_max_minor,
                  w.redeem_instructions, w.terms, w.image_url))) AS change (place, kind, happened)
-    WHERE p.id = ANY (ids) AND change.happened
+    WHERE change.happened
     ORDER BY p.id, change.place;
 
-    DELETE FROM product_listing l USING product p
-    WHERE p.id = l.product_id AND NOT p.active AND l.product_id = ANY (ids);
+    PERFORM count_products(ids, -1);
+    DELETE FROM product_listing l USING unnest(ids) AS wanted (id) JOIN product p ON p.id = wanted.id
+    WHERE l.product_id = p.id AND NOT p.active;
 
     INSERT INTO product_listing AS l (product_id, version_id, slug, brand_slug, product_type, category, redeem_type,
         region, variable, face_currency, face_low, face_high, price_currency, price_minor, name_key, brand_key, words,
@@ -171,8 +215,9 @@ BEGIN
            array_to_tsvector(array_remove(regexp_split_to_array(
                folded(v.name || ' ' || b.name || ' ' || p.slug || ' ' || b.slug), '[\u0001-/:-@\[-`{-\u007f]+'), '')),
            moment
-    FROM product p JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id
-    WHERE p.id = ANY (ids) AND p.active
+    FROM unnest(ids) AS wanted (id)
+    JOIN product p ON p.id = wanted.id JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id
+    WHERE p.active
     ON CONFLICT (product_id) DO UPDATE SET
         version_id = excluded.version_id, brand_slug = excluded.brand_slug, product_type = excluded.product_type,
         category = excluded.category, redeem_type = excluded.redeem_type, region = excluded.region,
@@ -181,6 +226,7 @@ BEGIN
         name_key = excluded.name_key, brand_key = excluded.brand_key, words = excluded.words,
         updated_at = excluded.updated_at
     WHERE l.version_id <> excluded.version_id;
+    PERFORM count_products(ids, 1);
 END $$;
 
 CREATE FUNCTION refuse_change() RETURNS trigger
@@ -704,28 +750,6 @@ ALTER TABLE product ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE product_listing (
-    product_id integer NOT NULL,
-    version_id integer NOT NULL,
-    slug text NOT NULL,
-    brand_slug text NOT NULL,
-    product_type text NOT NULL,
-    category text NOT NULL,
-    redeem_type text NOT NULL,
-    region text NOT NULL,
-    variable boolean NOT NULL,
-    face_currency text NOT NULL,
-    face_low bigint NOT NULL,
-    face_high bigint NOT NULL,
-    price_currency text NOT NULL,
-    price_minor bigint NOT NULL,
-    name_key text NOT NULL COLLATE pg_catalog."C",
-    brand_key text NOT NULL COLLATE pg_catalog."C",
-    words tsvector NOT NULL,
-    stocked boolean DEFAULT false NOT NULL,
-    updated_at timestamp with time zone NOT NULL
-);
-
 CREATE TABLE product_version (
     id integer CONSTRAINT product_version_id_not_null1 NOT NULL,
     product_id integer NOT NULL,
@@ -1030,6 +1054,9 @@ ALTER TABLE ONLY outcome
 
 ALTER TABLE ONLY product_change
     ADD CONSTRAINT product_change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY product_count
+    ADD CONSTRAINT product_count_pkey PRIMARY KEY (kind, slug);
 
 ALTER TABLE ONLY product_listing
     ADD CONSTRAINT product_listing_pkey PRIMARY KEY (product_id);

@@ -19,6 +19,7 @@ PARTS: Final = (
     "import",
     "queue",
     "statement",
+    "catalogue",
 )
 
 
@@ -46,6 +47,7 @@ class Plan:
     queued_lines: int = 1_000_000
     movements: int = 10_000_000
     movements_in_file: int = 500_000
+    products: int = 1_000_000
 
 
 QUICK: Final = Plan(
@@ -64,6 +66,7 @@ QUICK: Final = Plan(
     queued_lines=10_000,
     movements=20_000,
     movements_in_file=5_000,
+    products=20_000,
 )
 
 

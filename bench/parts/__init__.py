@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bench.parts import fairness, find, intake, large, lifecycle, queue, statement, waiting
+from bench.parts import catalogue, fairness, find, intake, large, lifecycle, queue, statement, waiting
 from bench.session import Session
 
 MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
@@ -16,4 +16,5 @@ MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
     "import": intake.measure,
     "queue": queue.measure,
     "statement": statement.measure,
+    "catalogue": catalogue.measure,
 }

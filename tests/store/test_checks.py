@@ -23,6 +23,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "face_max_minor": "NULL", "price_minor": "990", "price_currency": "'EUR'", "fee_variable_e8": "NULL",
         "fee_fixed_minor": "NULL", "redeem_instructions": "NULL", "terms": "NULL", "image_url": "NULL",
     },
+    "product_count": {"kind": "'brand'", "slug": "'x'", "count": "0"},
     "product_change": {
         "at": "now()", "product_id": "1", "version_id": "1", "kind": "'price'", "active": "true", "stocked": "false",
     },
@@ -162,6 +163,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("product_version_terms_check", {"terms": "repeat('x', 20001)"}),
     ("product_version_image_url_check", {"image_url": "'http://a.example/b.png'"}),
     ("product_version_image_url_check", {"image_url": "'https://' || repeat('x', 500)"}),
+    ("product_count_kind_check", {"kind": "'colour'"}),
+    ("product_count_count_check", {"count": "-1"}),
     ("product_change_kind_check", {"kind": "'colour'"}),
     ("product_change_check", {"active": "false"}),
     ("product_version_price_minor_check", {"price_minor": "0"}),

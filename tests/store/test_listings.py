@@ -124,6 +124,27 @@ async def test_a_listing_is_there_while_its_product_is_for_sale(pool: Pool) -> N
     assert await pool.fetchval("SELECT slug FROM product_listing") == "late"
 
 
+async def test_what_is_for_sale_is_counted_as_it_comes_and_goes(pool: Pool) -> None:
+    """In all, by brand and by category; a product that moves is counted where it is."""
+    async with transaction(pool) as tx:
+        for at in range(3):
+            await store.add_product(tx, replace(GIFT, slug=f"p{at}", category=f"c{at % 2}"))
+        await store.add_product(tx, replace(GIFT, slug="off"), active=False)
+    await set_product(pool, "p0", category="c1", brand="Other")
+    await set_product(pool, "p1", active=False)
+    await set_product(pool, "p2", selling=Money(1, "EUR"))
+    await set_product(pool, "off", active=True)
+    rows = await pool.fetch("SELECT kind, slug, count FROM product_count ORDER BY kind, slug")
+    assert [tuple(row) for row in rows] == [
+        ("all", "", 3),
+        ("brand", "cafe-acme", 2),
+        ("brand", "other", 1),
+        ("category", "c0", 1),
+        ("category", "c1", 1),
+        ("category", "shopping", 1),
+    ]
+
+
 async def test_the_price_that_is_sorted_by_is_the_price_that_is_paid(pool: Pool) -> None:
     """OP-51: the database rounds a fee like `price_with_fee`, at the half and at the largest amounts."""
     cases = [(1, 150_000_000, 0), (3, 50_000_000, 7), (49, 101_020_408, 0), (10**9, 9_999_999_999, 5)]

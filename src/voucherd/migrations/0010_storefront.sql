@@ -44,6 +44,14 @@ CREATE INDEX product_listing_category ON product_listing (category, name_key, pr
 CREATE INDEX product_listing_stocked ON product_listing (stocked, name_key, product_id);
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
 
+-- How many products are for sale: in all, of each brand and of each category.
+CREATE TABLE product_count (
+    kind  text NOT NULL CHECK (kind IN ('all', 'brand', 'category')),
+    slug  text NOT NULL,
+    count integer NOT NULL CHECK (count >= 0),
+    PRIMARY KEY (kind, slug)
+);
+
 -- What changed about a product that is for sale, or ceased to be. Whoever writes here holds the table's lock to the
 -- end of his transaction, so ids become visible in their order and a reader who goes on from one misses nothing.
 CREATE TABLE product_change (
@@ -63,6 +71,17 @@ CREATE INDEX product_change_but_stock ON product_change (id) WHERE kind <> 'stoc
 CREATE TRIGGER product_change_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON product_change
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+-- Counts the listings of these products in, or out.
+CREATE FUNCTION count_products(ids integer[], step integer) RETURNS void LANGUAGE sql
+BEGIN ATOMIC
+    INSERT INTO product_count AS c (kind, slug, count)
+    SELECT one.kind, one.slug, count(*)
+    FROM unnest(ids) AS wanted (id) JOIN product_listing l ON l.product_id = wanted.id
+    CROSS JOIN LATERAL (VALUES ('all', ''), ('brand', l.brand_slug), ('category', l.category)) AS one (kind, slug)
+    GROUP BY one.kind, one.slug
+    ON CONFLICT (kind, slug) DO UPDATE SET count = c.count + step * excluded.count;
+END;
+
 -- Brings the listings of these products up to date and writes down what changed. Doing it again changes nothing.
 CREATE FUNCTION list_products(ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -72,7 +91,8 @@ BEGIN
     moment := clock_timestamp();
     INSERT INTO product_change (at, product_id, version_id, kind, active, stocked)
     SELECT moment, p.id, p.version_id, change.kind, p.active, coalesce(l.stocked, false)
-    FROM product p
+    FROM unnest(ids) AS wanted (id)
+    JOIN product p ON p.id = wanted.id
     JOIN product_version v ON v.id = p.version_id
     LEFT JOIN product_listing l ON l.product_id = p.id
     LEFT JOIN product_version w ON w.id = l.version_id AND w.id <> v.id
@@ -91,11 +111,12 @@ BEGIN
                 (w.name, w.brand_id, w.product_type, w.category, w.redeem_type, w.region, w.async_delivery, w.incentive,
                  w.face_currency, w.face_minor, w.face_min_minor, w.face_max_minor,
                  w.redeem_instructions, w.terms, w.image_url))) AS change (place, kind, happened)
-    WHERE p.id = ANY (ids) AND change.happened
+    WHERE change.happened
     ORDER BY p.id, change.place;
 
-    DELETE FROM product_listing l USING product p
-    WHERE p.id = l.product_id AND NOT p.active AND l.product_id = ANY (ids);
+    PERFORM count_products(ids, -1);
+    DELETE FROM product_listing l USING unnest(ids) AS wanted (id) JOIN product p ON p.id = wanted.id
+    WHERE l.product_id = p.id AND NOT p.active;
 
     INSERT INTO product_listing AS l (product_id, version_id, slug, brand_slug, product_type, category, redeem_type,
         region, variable, face_currency, face_low, face_high, price_currency, price_minor, name_key, brand_key, words,
@@ -110,8 +131,9 @@ BEGIN
            array_to_tsvector(array_remove(regexp_split_to_array(
                folded(v.name || ' ' || b.name || ' ' || p.slug || ' ' || b.slug), '[\u0001-/:-@\[-`{-\u007f]+'), '')),
            moment
-    FROM product p JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id
-    WHERE p.id = ANY (ids) AND p.active
+    FROM unnest(ids) AS wanted (id)
+    JOIN product p ON p.id = wanted.id JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id
+    WHERE p.active
     ON CONFLICT (product_id) DO UPDATE SET
         version_id = excluded.version_id, brand_slug = excluded.brand_slug, product_type = excluded.product_type,
         category = excluded.category, redeem_type = excluded.redeem_type, region = excluded.region,
@@ -120,6 +142,7 @@ BEGIN
         name_key = excluded.name_key, brand_key = excluded.brand_key, words = excluded.words,
         updated_at = excluded.updated_at
     WHERE l.version_id <> excluded.version_id;
+    PERFORM count_products(ids, 1);
 END $$;
 
 -- A product and its first version point at each other, so either may come last.

@@ -20,11 +20,9 @@ class Group(Struct, frozen=True):
     count: int
 
 
-_BRAND: Final = """
-    SELECT b.slug, b.name, (SELECT count(*) FROM product_listing p WHERE p.brand_slug = b.slug)
-    FROM brand b"""
-_FOR_SALE: Final = """
-    coalesce((SELECT true FROM product_listing p WHERE p.brand_slug = b.slug ORDER BY p.name_key LIMIT 1), false)"""
+_BRANDS: Final = """
+    SELECT c.slug, b.name, c.count FROM product_count c JOIN brand b ON b.slug = c.slug
+    WHERE c.kind = 'brand' AND c.count > 0"""
 
 
 async def page_of_brands(
@@ -32,29 +30,28 @@ async def page_of_brands(
 ) -> list[Group]:
     """One page of the brands, in the order of their slugs."""
     rows = await conn.fetch(
-        f"{_BRAND} WHERE b.slug > $1 AND {_FOR_SALE} ORDER BY b.slug LIMIT {size:d} OFFSET {skip:d}",
-        after_slug or "",
+        f"{_BRANDS} AND c.slug > $1 ORDER BY c.slug LIMIT {size:d} OFFSET {skip:d}", after_slug or ""
     )
     return [Group(*row) for row in rows]
 
 
 async def count_brands(conn: Connection) -> int:
     """How many brands have something for sale."""
-    return int(await conn.fetchval(f"SELECT count(*) FROM brand b WHERE {_FOR_SALE}"))  # noqa: S608 - A constant of ours.
+    return int(await conn.fetchval("SELECT count(*) FROM product_count WHERE kind = 'brand' AND count > 0"))
 
 
 async def brand(conn: Connection, slug: str) -> Group | None:
     """The brand with this slug, if it has something for sale."""
     if not is_slug(slug):
         return None
-    row = await conn.fetchrow(f"{_BRAND} WHERE b.slug = $1 AND {_FOR_SALE}", slug)
+    row = await conn.fetchrow(f"{_BRANDS} AND c.slug = $1", slug)
     return None if row is None else Group(*row)
 
 
 async def categories(conn: Connection) -> list[Group]:
     """Every category, in the order of their slugs."""
     rows = await conn.fetch(
-        "SELECT category, count(*) FROM product_listing GROUP BY category ORDER BY category LIMIT $1",
+        "SELECT slug, count FROM product_count WHERE kind = 'category' AND count > 0 ORDER BY slug LIMIT $1",
         CATEGORIES_MAX,
     )
     return [Group(slug, category_name(slug), count) for slug, count in rows]

@@ -18,6 +18,8 @@ from voucherd.storefront import search
 from voucherd.storefront.sorting import AMOUNTS, KEYS, Place, Sort, lane
 
 CURRENCIES_MAX: Final = len(DIGITS)
+SORTED_MAX: Final = 20_000
+"""So many products of a search are sorted at once; of more, the order's index is walked until a page is full."""
 
 _WITHOUT_DIGITS: Final = [currency for currency, places in DIGITS.items() if places == 0]
 _WITH_THREE: Final = [currency for currency, places in DIGITS.items() if places == 3]
@@ -71,13 +73,22 @@ async def page_of_products(
     after: Place | None = None,
 ) -> list[Row]:
     """One page. From a cursor its cost is the same at any depth: the index is entered where the last page ended."""
+    source = await _source(conn, filters)
     if order.sort in KEYS:
-        return await _by_words(conn, state, filters, order, size=size, skip=skip, after=after)
-    return await _by_worth(conn, state, filters, order, size=size, skip=skip, after=after)
+        return await _by_words(conn, source, _where(state, filters), order, size=size, skip=skip, after=after)
+    return await _by_worth(conn, source, _where(state, filters), order, size=size, skip=skip, after=after)
 
 
 async def count_products(conn: Connection, state: State, filters: Filters) -> int:
-    """How many products the filters let through."""
+    """How many products the filters let through. What is counted all the time need not be counted again."""
+    for kind, slug, kept in (
+        ("all", "", Filters()),
+        ("brand", filters.brand_slug, Filters(brand_slug=filters.brand_slug)),
+        ("category", filters.category, Filters(category=filters.category)),
+    ):
+        if filters == kept:
+            query = "SELECT count FROM product_count WHERE kind = $1 AND slug = $2"
+            return await conn.fetchval(query, kind, slug) or 0
     where, values = _where(state, filters)
     return int(
         await conn.fetchval(f"SELECT count(*) FROM product_listing p WHERE {where}", *values)  # noqa: S608 - Constants of ours.
@@ -94,17 +105,39 @@ async def listed(conn: Connection, slug: str) -> Row | None:
     return None if row is None else Row(row[0], row[1], row[2], Place((), 0, row[0]))
 
 
+async def _source(conn: Connection, filters: Filters) -> tuple[str, str]:
+    """A part to begin the statement with, and where its rows come from: the table, or the few that a search found.
+
+    The server has no idea how rare the beginning of a word is. Left to itself it walks a whole index for a word that
+    three products have, or sorts half the catalogue for one that half of it has.
+    """
+    if not filters.words:
+        return "", "product_listing"
+    found = await conn.fetchval(
+        "SELECT count(*) FROM (SELECT FROM product_listing WHERE words @@ $1::text::tsquery LIMIT $2) found",
+        search.prefix_query(filters.words),
+        SORTED_MAX + 1,
+    )
+    if found > SORTED_MAX:
+        return "", "product_listing"
+    # The first parameter of every statement with words is their query.
+    return (
+        "WITH found AS MATERIALIZED (SELECT * FROM product_listing WHERE words @@ $1::text::tsquery) ",
+        "found",
+    )
+
+
 async def _by_words(
     conn: Connection,
-    state: State,
-    filters: Filters,
+    source: tuple[str, str],
+    condition: tuple[str, list[Any]],
     order: Order,
     *,
     size: int,
     skip: int,
     after: Place | None,
 ) -> list[Row]:
-    where, values = _where(state, filters)
+    (start, table), (where, values) = source, condition
     keys = [f"p.{key}" for key in (*KEYS[order.sort], "product_id")]
     direction, beyond = _direction(order)
     if after is not None:
@@ -113,7 +146,7 @@ async def _by_words(
         marks = ", ".join(f"${at}" for at in range(first, len(values) + 1))
         where += f" AND ({', '.join(keys)}) {beyond} ({marks})"
     rows = await conn.fetch(
-        f"SELECT p.version_id, p.updated_at, {', '.join(keys)} FROM product_listing p WHERE {where} "  # noqa: S608 - Constants of ours.
+        f"{start}SELECT p.version_id, p.updated_at, {', '.join(keys)} FROM {table} p WHERE {where} "  # noqa: S608 - Constants of ours.
         f"ORDER BY {', '.join(f'{key} {direction}' for key in keys)} LIMIT {size:d} OFFSET {skip:d}",
         *values,
     )
@@ -122,8 +155,8 @@ async def _by_words(
 
 async def _by_worth(
     conn: Connection,
-    state: State,
-    filters: Filters,
+    source: tuple[str, str],
+    condition: tuple[str, list[Any]],
     order: Order,
     *,
     size: int,
@@ -135,15 +168,15 @@ async def _by_worth(
     currencies = await _currencies(conn, currency_column)
     rates = await catalogue.rates(conn, currencies)
     lanes = [lane(currency, rates, after, descending=order.descending) for currency in currencies]
-    where, values = _where(state, filters)
+    (start, table), (where, values) = source, condition
     at = len(values)
     direction, beyond = _direction(order)
     rows = await conn.fetch(
-        f"""SELECT o.version_id, o.updated_at, o.{amount} * lane.factor AS worth, o.product_id
+        f"""{start}SELECT o.version_id, o.updated_at, o.{amount} * lane.factor AS worth, o.product_id
             FROM unnest(${at + 1}::text[], ${at + 2}::text[]::numeric[], ${at + 3}::bigint[], ${at + 4}::int[])
                  AS lane (currency, factor, minor, product_id)
             CROSS JOIN LATERAL (
-                SELECT p.version_id, p.updated_at, p.{amount}, p.product_id FROM product_listing p
+                SELECT p.version_id, p.updated_at, p.{amount}, p.product_id FROM {table} p
                 WHERE {where} AND p.{currency_column} = lane.currency
                   AND (p.{amount}, p.product_id) {beyond} (lane.minor, lane.product_id)
                 ORDER BY p.{amount} {direction}, p.product_id {direction} LIMIT {size + skip:d}) o
@@ -184,6 +217,7 @@ def _where(state: State, filters: Filters) -> tuple[str, list[Any]]:
             values.append(value)
             conditions.append(condition.replace("?", f"${len(values)}"))
 
+    also("p.words @@ ?::text::tsquery", search.prefix_query(filters.words) or None)
     also("p.slug = ?", filters.slug)
     also("p.brand_slug = ?", filters.brand_slug)
     also("p.category = ?", filters.category)
@@ -192,7 +226,6 @@ def _where(state: State, filters: Filters) -> tuple[str, list[Any]]:
     also("p.region = ?", filters.region)
     also("p.face_currency = ?", filters.currency)
     also("p.variable = ?", filters.variable)
-    also("p.words @@ ?::text::tsquery", search.prefix_query(list(filters.words)) or None)
     if state is State.LIVE:
         also("p.stocked = ?", filters.stocked)
     elif filters.stocked is False:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 QUERY_CHARS_MAX: Final = 200
@@ -25,7 +26,7 @@ def terms(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in _BETWEEN.split(folded(text)) if word))
 
 
-def prefix_query(words: list[str]) -> str:
+def prefix_query(words: Sequence[str]) -> str:
     """The query for rows that have, for each word, one that begins with it."""
     # Nothing in a folded word needs an escape: quotes and backslashes stand between words.
     return " & ".join(f"'{word}':*" for word in words)
