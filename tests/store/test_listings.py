@@ -247,6 +247,48 @@ async def test_stock_is_announced_when_it_comes_and_when_it_goes(
         await shop.assert_books_balance()
 
 
+async def test_a_supplier_that_can_serve_counts_as_stock(pool: Pool) -> None:
+    """OP-43: from stock or a supplier that has it; not a stale quote, a broken supplier or another face value."""
+    async with transaction(pool) as tx:
+        version = await store.add_product(tx, GIFT)
+        supplier_id = await tx.fetchval(
+            "INSERT INTO supplier (name, kind, state, config) VALUES ('other', 'voucherd', 0, '{}') RETURNING id"
+        )
+        await tx.execute("INSERT INTO supplier_health (supplier_id) VALUES ($1)", supplier_id)
+        await tx.execute(
+            "INSERT INTO quote (id, supplier_id, state, product_id, face_minor, price_minor, currency, fx_e8)"
+            " VALUES (2, $1, 0, $2, 5000, 4500, 'EUR', 100000000)",
+            *(supplier_id, version.product_id),
+        )
+        await tx.execute(
+            "INSERT INTO offer (supplier_id, state, product_id, face_minor, sku, quote_id, stock, quoted_at)"
+            " VALUES ($1, 0, $2, 5000, 'x', 2, 7, now())",
+            *(supplier_id, version.product_id),
+        )
+
+    async def served() -> bool:
+        async with pool.acquire() as conn:
+            return version.product_id in await stock.in_stock(conn, [version.product_id], State.LIVE)
+
+    assert await served()
+    for change, back in (
+        ("offer SET stock = 0", "offer SET stock = 7"),
+        ("offer SET active = false", "offer SET active = true"),
+        ("supplier SET active = false", "supplier SET active = true"),
+        ("offer SET quoted_at = now() - interval '1 hour'", "offer SET quoted_at = now()"),
+        (
+            "supplier_health SET open_until = now() + interval '1 hour'",
+            "supplier_health SET open_until = NULL",
+        ),
+        ("offer SET face_minor = 6000", "offer SET face_minor = 4000, face_to_minor = 5000"),
+    ):
+        await pool.execute(f"UPDATE {change}")
+        assert not await served(), change
+        await pool.execute(f"UPDATE {back}")
+        assert await served(), back
+    assert (await stock.announce(pool, 0)).announced == 1
+
+
 async def test_the_sweep_goes_round_in_slices_and_two_of_them_announce_once(pool: Pool) -> None:
     """Bounded work a round, whatever the size of the catalogue."""
     async with transaction(pool) as tx:

@@ -1,6 +1,6 @@
-"""What is available: whether a product could be bought from stock now, and telling the world when that changes.
+"""What is available: whether a product could be bought now, and telling the world when that changes.
 
-Sales pay nothing for it. A sweep of the worker compares what lies on the shelves with what was last announced, a
+Sales pay nothing for it. A sweep of the worker compares what could be sold with what was last announced, a
 slice of the catalogue at a time.
 """
 
@@ -18,13 +18,23 @@ from voucherd.ids import State
 SLICE: Final = 5_000
 """Products that one round of the sweep looks at."""
 
-# Whether the row `l` of product_listing could be sold now. A shelf is a product and a face value; of a variable
-# product any face value will do. Other sources of codes than lots are to be added here, and nowhere else.
+# Whether the row `l` of product_listing could be sold now, from a lot of ours or by a supplier's offer: what Create
+# would find (`vault.shelf`, `fulfilment.book`). Of a variable product any face value will do. Whatever else can serve
+# one day is to be added here, and nowhere else.
 _AVAILABLE: Final = """
     coalesce((SELECT true FROM lot
               WHERE lot.product_id = l.product_id AND lot.face_minor BETWEEN l.face_low AND l.face_high
                 AND lot.state = 0 AND NOT lot.exhausted AND (lot.expires_at IS NULL OR lot.expires_at > now())
-              LIMIT 1), false)"""
+              LIMIT 1),
+             (SELECT true FROM offer o
+              JOIN supplier s ON s.id = o.supplier_id JOIN supplier_health h ON h.supplier_id = o.supplier_id
+              WHERE o.product_id = l.product_id AND o.state = 0
+                AND o.face_minor <= l.face_high AND coalesce(o.face_to_minor, o.face_minor) >= l.face_low
+                AND o.active AND s.active AND o.stock > 0 AND o.quote_id IS NOT NULL
+                AND o.quoted_at > now() - make_interval(secs => s.quote_age_s)
+                AND (h.open_until IS NULL OR h.open_until <= now())
+              LIMIT 1),
+             false)"""
 
 
 class Change(Struct, frozen=True):
@@ -42,7 +52,7 @@ class Round(Struct, frozen=True):
 
 
 async def in_stock(conn: Connection, product_ids: Collection[int], state: State) -> set[int]:
-    """Which of these products that are for sale are on the shelf now. Sandbox shelves are never empty (OP-49)."""
+    """Which of these products that are for sale could be delivered now. Sandbox shelves are never empty (OP-49)."""
     if state is State.SANDBOX:
         return set(product_ids)
     rows = await conn.fetch(

@@ -36,7 +36,10 @@ PRODUCT: Final[_Fields] = {
     "faceValueMax": ("Largest face value that can be ordered.", {}),
     "mainCategory": ("Slug of the category.", {}),
     "redeemType": ("What a code is redeemed for.", {"enum": list(REDEEM_TYPES)}),
-    "isStocked": ("Whether a code could be delivered from stock now. With a sandbox key always true.", {}),
+    "isStocked": (
+        "Whether a code could be delivered now, from stock or by a supplier. Always true in the sandbox.",
+        {},
+    ),
     "isVariableProduct": ("Whether the client picks the face value.", {}),
     "isIncentiveProduct": ("Whether the product is an incentive.", {}),
     "isActive": ("Whether the product is for sale. False only in the feed of changes.", {}),
