@@ -113,6 +113,7 @@ class Dispatcher:
             if adapter is None or not row.active or row.fails:
                 routed += await routing.leave(self._pool, self._memory.offers, supplier_id)
                 continue
+            claiming_at = time.monotonic()
             made = await claims.claim(
                 self._pool,
                 self._memory.offers,
@@ -122,7 +123,7 @@ class Dispatcher:
                 turns=self._turns,
             )
             for attempt in made:
-                self._begin(self._buy(row, adapter, attempt, time.monotonic()))
+                self._begin(self._buy(row, adapter, attempt, claiming_at))
             begun += len(made)
         return routed + begun
 
@@ -193,9 +194,10 @@ class Dispatcher:
 
     # ── one purchase ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _buy(self, row: SupplierRow, adapter: Supplier, attempt: Attempt, claimed_at: float) -> None:
-        # Whoever was held up for so long that the lease might end during the call must not call any more.
-        if time.monotonic() - claimed_at > attempts.LEASE_MARGIN_S / 2:
+    async def _buy(self, row: SupplierRow, adapter: Supplier, attempt: Attempt, claiming_at: float) -> None:
+        # Whoever was held up for so long that the lease might end during the call must not call any more. The lease
+        # began somewhere in the claim's transaction.
+        if time.monotonic() - claiming_at > attempts.LEASE_MARGIN_S / 2:
             return
         began = time.monotonic()
         answer: Finding = await self._asked(row, lambda: adapter.buy(attempt.reference, attempt.wanted))
@@ -253,9 +255,12 @@ class Dispatcher:
                 )
             case NotFound() if attempt.settled and self._watched_s(attempt) >= row.settle_s:
                 return await supply.fail(pool, memory, attempt, "never bought", Call())
-            case NotFound() | UnderWay():
+            case NotFound() | UnderWay() if attempt.look_ups < attempts.LOOK_UPS_MAX:
                 external_id = found.external_id if isinstance(found, UnderWay) else None
                 await supply.ask_again(pool, attempt, None, Call(ms=ms), external_id)
+            case NotFound() | UnderWay():
+                text = f"still not known after {attempt.look_ups} look-ups"
+                return await supply.give_up(pool, memory, attempt, text, Call(ms=ms), rebuy=False)
             case Unclear(text):
                 call = Call(failed=True, ms=ms)
                 if not adapter.looks_up or attempt.look_ups >= attempts.LOOK_UPS_MAX:

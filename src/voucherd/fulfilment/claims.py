@@ -44,12 +44,16 @@ _COMPANIES: Final = """
     )
     SELECT company_id FROM behind LIMIT $4
 """
+# Cut waits become other rows, which whoever waits for the old ones would not see: so an order that somebody decides
+# about is passed over, and whoever comes to decide about one of these waits at the order and then sees the new rows.
+# Nothing is bought for an order that was cancelled.
 _WAITS: Final = f"""
     SELECT {COLUMNS}
     FROM unnest($3::int[]) WITH ORDINALITY AS c (company_id, place) CROSS JOIN LATERAL (
-        SELECT * FROM waiting
-        WHERE supplier_id = $1 AND urgent = $2 AND company_id = c.company_id
-        ORDER BY order_id, line_from LIMIT $4 FOR UPDATE SKIP LOCKED) w
+        SELECT q.* FROM waiting q JOIN orders o ON o.id = q.order_id
+        WHERE q.supplier_id = $1 AND q.urgent = $2 AND q.company_id = c.company_id AND NOT o.cancelling
+        ORDER BY q.order_id, q.line_from LIMIT $4
+        FOR SHARE OF o SKIP LOCKED FOR UPDATE OF q SKIP LOCKED) w
     WHERE w.deadline_at > now() + make_interval(secs => $5)
     ORDER BY row_number() OVER (PARTITION BY w.company_id ORDER BY w.order_id, w.line_from), c.place
 """  # noqa: S608 - Constants only.
@@ -116,8 +120,7 @@ async def _room(tx: Tx, supplier: SupplierRow) -> int:
     """How many purchases may be begun; none while another worker claims for the same supplier."""
     row = await tx.fetchrow(
         """
-        SELECT h.failures, h.open_until, now(),
-               (SELECT count(*) FROM attempt WHERE supplier_id = $1 AND status = 0 AND lease_until > now())
+        SELECT h.failures, h.open_until, now()
         FROM supplier_health h JOIN supplier s ON s.id = h.supplier_id
         WHERE h.supplier_id = $1 AND s.active FOR UPDATE OF h SKIP LOCKED
         """,
@@ -125,7 +128,12 @@ async def _room(tx: Tx, supplier: SupplierRow) -> int:
     )
     if row is None:
         return 0
-    return room(Health(row[0], row[1]), row[2], calling=row[3], calling_max=supplier.concurrency_max)
+    # Counted after the lock was taken: the same statement would not see what the last claim has just begun.
+    calling = await tx.fetchval(
+        "SELECT count(*) FROM attempt WHERE supplier_id = $1 AND status = 0 AND lease_until > now()",
+        supplier.id,
+    )
+    return room(Health(row[0], row[1]), row[2], calling=calling, calling_max=supplier.concurrency_max)
 
 
 async def _waits(tx: Tx, supplier_id: int, turns: Turns, *, urgent: bool, limit: int) -> list[Wait]:
@@ -185,9 +193,14 @@ async def _write_down(
         lease_s=supplier.timeout_s + attempts.LEASE_MARGIN_S,
         settle_s=supplier.settle_s,
     )
-    # Until the supplier is asked again, what we buy is not offered to others.
+    # Until the supplier is asked again, what we buy is not offered to others. Where its answer is being written just
+    # now nobody waits for that: whoever writes it waits for the row of health that this claim holds.
     await tx.executemany(
-        "UPDATE offer SET stock = greatest(stock - $3, 0) WHERE supplier_id = $1 AND quote_id = $2",
+        """
+        UPDATE offer SET stock = greatest(stock - $3, 0) WHERE (supplier_id, product_id, face_minor) IN (
+            SELECT supplier_id, product_id, face_minor FROM offer WHERE supplier_id = $1 AND quote_id = $2
+            FOR UPDATE SKIP LOCKED)
+        """,
         [(supplier.id, row.quote_id, row.count) for row in rows],
     )
     pieces = [

@@ -93,25 +93,30 @@ async def _remember(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], quot
                 gone.append(offer)
             else:
                 fresh.append(quote)
-        # Its health first, then its offers: a claim takes them in this order too.
+        await save_quotes(conn, row, fresh, gone)
+        # Its health last: a hundred thousand prices take a while, and meanwhile claims would pass it over and answers
+        # would wait for it with their orders in hand. Claims pass over offers that are being written.
         await note_call(conn, row.id, failed=False)
         await conn.execute(
             "UPDATE supplier_health SET quote_error = NULL, quoting_until = now() WHERE supplier_id = $1",
             row.id,
         )
-        await save_quotes(conn, row, fresh, gone)
-        by_place = {(offer.product_id, offer.face_minor): offer for offer in sold}
+    await _wake(pool, row, sold, fresh)
+    return len(fresh)
+
+
+async def _wake(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], fresh: Sequence[FreshQuote]) -> None:
+    """Wake whoever waits for what can be had, shelf by shelf; what a crash leaves asleep the next prices wake."""
+    by_place = {(offer.product_id, offer.face_minor): offer for offer in sold}
+    async with pool.acquire() as conn:
         for quote in fresh:
             if quote.stock > 0:
                 offer = by_place[quote.product_id, quote.face_minor]
                 last = offer.face_to_minor or offer.face_minor
-                await routing.wake(
-                    conn,
-                    await routing.waiting_faces(
-                        conn, int(row.state), offer.product_id, offer.face_minor, last
-                    ),
+                faces = await routing.waiting_faces(
+                    conn, int(row.state), offer.product_id, offer.face_minor, last
                 )
-    return len(fresh)
+                await routing.wake(conn, faces)
 
 
 def _fresh(offer: OfferRow, said: dict[tuple[str, Money], Quote], rates: dict[str, int]) -> FreshQuote | None:

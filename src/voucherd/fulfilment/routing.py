@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from voucherd.db import Pool, Tx
+from voucherd.db import Connection, Pool, Tx
 from voucherd.fulfilment import queue
 from voucherd.fulfilment.book import OfferBook
 from voucherd.fulfilment.queue import COLUMNS, wait_of
-from voucherd.fulfilment.waits import Wait, go_on
+from voucherd.fulfilment.waits import Wait, failed_at, go_on
 from voucherd.vault.shelf import Shelf
 
 ROUTE_MAX: Final = 500
@@ -40,7 +40,8 @@ async def leave(pool: Pool, book: OfferBook, supplier_id: int) -> int:
     """Send waits away from a supplier that is switched off or fails: to another one, or into a pause."""
     async with pool.acquire() as conn, conn.transaction():
         rows = await conn.fetch(_STRANDED, ROUTE_MAX, supplier_id)
-        return await _send(conn, book, [wait_of(row) for row in rows])
+        # It counts as tried, or a supplier that can't be used but still has offers would get them back at once.
+        return await _send(conn, book, [failed_at(wait_of(row), supplier_id) for row in rows])
 
 
 async def _send(tx: Tx, book: OfferBook, waits: Sequence[Wait]) -> int:
@@ -52,12 +53,12 @@ async def _send(tx: Tx, book: OfferBook, waits: Sequence[Wait]) -> int:
     return len(waits)
 
 
-async def wake(tx: Tx, shelves: Sequence[Shelf]) -> None:
+async def wake(conn: Connection, shelves: Sequence[Shelf]) -> None:
     """Wake waits for these shelves: a supplier has just said that it can serve them."""
     for product_id, face_minor, state in shelves:
-        await tx.execute(
+        await conn.execute(
             """
-            UPDATE waiting SET ask_at = now() WHERE (order_id, line_from) IN (
+            UPDATE waiting SET ask_at = greatest(now(), not_before) WHERE (order_id, line_from) IN (
                 (SELECT order_id, line_from FROM waiting
                  WHERE state = $1 AND product_id = $2 AND face_minor = $3 AND ask_at > now()
                  ORDER BY ask_at LIMIT $4 FOR UPDATE SKIP LOCKED))
@@ -67,7 +68,7 @@ async def wake(tx: Tx, shelves: Sequence[Shelf]) -> None:
             face_minor,
             WAKE_MAX,
         )
-        await tx.execute(
+        await conn.execute(
             """
             UPDATE waiting SET ask_at = greatest(now(), not_before) WHERE (order_id, line_from) IN (
                 (SELECT order_id, line_from FROM waiting
@@ -81,9 +82,11 @@ async def wake(tx: Tx, shelves: Sequence[Shelf]) -> None:
         )
 
 
-async def waiting_faces(tx: Tx, state: int, product_id: int, face_from: int, face_to: int) -> list[Shelf]:
+async def waiting_faces(
+    conn: Connection, state: int, product_id: int, face_from: int, face_to: int
+) -> list[Shelf]:
     """The face values of a product in this range that somebody waits for."""
-    rows = await tx.fetch(
+    rows = await conn.fetch(
         """
         WITH RECURSIVE faces AS (
             (SELECT face_minor FROM waiting WHERE state = $1 AND product_id = $2 AND face_minor BETWEEN $3 AND $4

@@ -21,12 +21,15 @@ class Purchase(Struct):
 
     shelf: Shelf
     urgent: bool
-    pieces: list[Wait] = field(default_factory=list)
+    count: int = 0
+    """How many codes."""
+    parts: dict[tuple[int, int], Wait] = field(default_factory=dict)
+    """By the order and the end of the wait that a part was cut from."""
 
     @property
-    def count(self) -> int:
-        """How many codes."""
-        return sum(piece.count for piece in self.pieces)
+    def pieces(self) -> list[Wait]:
+        """What is bought of each wait, in the order of lines."""
+        return sorted(self.parts.values(), key=lambda one: (one.order_id, one.line_from))
 
 
 def purchases(
@@ -50,8 +53,6 @@ def purchases(
         if not rest:
             break
         left = rest
-    for purchase in made:
-        purchase.pieces = _joined(purchase.pieces)
     return made
 
 
@@ -67,7 +68,12 @@ def _take(made: list[Purchase], wait: Wait, room: int, lines_max: int, bulk_max:
         made.append(purchase)
     share = lines_max if wait.urgent else min(TURN_LINES_MAX, lines_max, bulk_max - purchase.count)
     taken = min(wait.count, share)
-    purchase.pieces.append(replace(wait, line_to=wait.line_from + taken))
+    # A wait is cut from the front, so its next share follows its last one. Waits stay apart even where their lines
+    # touch: one may end where an item of the order ends.
+    key = (wait.order_id, wait.line_to)
+    begun = purchase.parts.get(key, wait)
+    purchase.parts[key] = replace(begun, line_to=wait.line_from + taken)
+    purchase.count += taken
     return taken
 
 
@@ -75,19 +81,3 @@ def _with_space(made: Sequence[Purchase], wait: Wait, bulk_max: int) -> Purchase
     return next(
         (one for one in made if one.shelf == wait.shelf and not one.urgent and one.count < bulk_max), None
     )
-
-
-def _joined(pieces: Sequence[Wait]) -> list[Wait]:
-    """The pieces, with those of one order that follow one another, and are alike, made one."""
-    joined: list[Wait] = []
-    for piece in sorted(pieces, key=lambda one: (one.order_id, one.line_from)):
-        last = joined[-1] if joined else None
-        if (
-            last is not None
-            and replace(piece, line_from=last.line_from) == replace(last, line_to=piece.line_to)
-            and (last.line_to == piece.line_from)
-        ):
-            joined[-1] = replace(last, line_to=piece.line_to)
-        else:
-            joined.append(piece)
-    return joined

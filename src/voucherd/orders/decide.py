@@ -291,11 +291,13 @@ def _cancel_pending(facts: Facts, ruling: Ruling, order: Order, *, at_limit: boo
     """Cancel what nobody is buying just now; what is being bought ends with its purchase (OP-45)."""
     waits = facts.waits[order.id]
     buying = [wait for wait in waits if wait.attempt_id is not None]
-    if at_limit or not buying:
+    held = order.payment_status is Payment.UNPAID
+    # What was only held is paid for as a whole or not at all: with a line that nobody will buy for, all of it ends.
+    hopeless = held and any(wait.supplier_id is not None or wait.ask_at is not None for wait in waits)
+    if at_limit or not buying or hopeless:
         return drop(facts, ruling, order, waits)
     idle = [wait for wait in waits if wait.attempt_id is None]
     marked = replace(order, cancelling=True)
-    # What was only held is paid for as a whole or not at all, so it can't be given back in parts.
-    if idle and order.payment_status is not Payment.UNPAID:
+    if idle and not held:
         return drop(facts, ruling, marked, idle)
     return order if order.cancelling else record(facts, ruling, marked, log.ORDER_PENDING)

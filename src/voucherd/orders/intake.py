@@ -11,7 +11,13 @@ from msgspec import Struct
 from voucherd.catalogue.store import brand_of
 from voucherd.db import Tx
 from voucherd.fulfilment.attempts import Attempt
-from voucherd.fulfilment.suppliers.protocol import CODE_CHARS_MAX, SERIAL_CHARS_MAX, Bought, Code
+from voucherd.fulfilment.suppliers.protocol import (
+    CODE_CHARS_MAX,
+    EXTERNAL_ID_CHARS_MAX,
+    SERIAL_CHARS_MAX,
+    Bought,
+    Code,
+)
 from voucherd.money import Money
 from voucherd.vault import bought as purchases
 from voucherd.vault.seal import Sealer
@@ -116,7 +122,7 @@ async def put_away(
         spares,
         supplier=supplier,
         attempt_id=attempt.id,
-        external_id=external_id,
+        external_id=None if external_id is None else external_id[:EXTERNAL_ID_CHARS_MAX],
         key_version=sealer.version,
     )
     rows: list[CodeRow] = [

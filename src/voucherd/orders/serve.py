@@ -94,8 +94,13 @@ def _shorten(facts: Facts, ruling: Ruling, wait: Wait, at: int) -> None:
 def park(facts: Facts, attempt_id: UUID) -> Ruling:
     """Let lines wait for the shelf, where their codes lie by now: they are delivered with the rest of their order."""
     ruling = Ruling()
-    for waits in facts.waits.values():
-        ruling.waits_moved += [replace(w, attempt_id=None) for w in waits if w.attempt_id == attempt_id]
+    for order_id in sorted(facts.orders):
+        order = facts.orders[order_id]
+        waits = [wait for wait in facts.waits[order_id] if wait.attempt_id == attempt_id]
+        if waits and order.cancelling:
+            ruling.answers += _give_up(facts, ruling, order, waits)
+        else:
+            ruling.waits_moved += [replace(wait, attempt_id=None) for wait in waits]
     return ruling
 
 

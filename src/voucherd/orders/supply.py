@@ -93,6 +93,8 @@ async def _receive(
 
 def _phase(attempt: Attempt, before: Phase, codes: int, *, by_hand: bool) -> Phase:
     """Bought for good, or worth another look: a supplier that sent too few codes may send the others yet."""
+    if codes == 0 and before in {Phase.BOUGHT, Phase.FAILED}:
+        return before  # It was over, and still nothing of it can be sold.
     if codes >= attempt.count or by_hand or before not in LIVE or attempt.settled:
         return Phase.BOUGHT if codes else Phase.UNKNOWN
     return Phase.ASKING
