@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from voucherd.audit import codes, money, orders
+from voucherd.audit import codes, money, orders, purchases
 from voucherd.audit.model import Check
 from voucherd.audit.seals import broken_seals
 from voucherd.db import Connection
@@ -19,7 +19,7 @@ from voucherd.vault.seal import Sealer
 ROWS_SHOWN_MAX: Final = 20
 CHECK_S_MAX: Final = 3_600.0
 
-CHECKS: Final[tuple[Check, ...]] = (*money.CHECKS, *orders.CHECKS, *codes.CHECKS)
+CHECKS: Final[tuple[Check, ...]] = (*money.CHECKS, *orders.CHECKS, *codes.CHECKS, *purchases.CHECKS)
 SEALS: Final = "seals"
 
 Progress = Callable[[str, int, int], None]
