@@ -281,9 +281,13 @@ CREATE TABLE api_key (
     replaced_by bigint,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     last_used_at timestamp with time zone,
+    spend_order_eur_minor bigint,
+    spend_day_eur_minor bigint,
     CONSTRAINT api_key_description_check CHECK ((length(description) <= 200)),
     CONSTRAINT api_key_hash_check CHECK ((length(hash) = 32)),
     CONSTRAINT api_key_rate_limit_check CHECK ((rate_limit > 0)),
+    CONSTRAINT api_key_spend_day_eur_minor_check CHECK ((spend_day_eur_minor > 0)),
+    CONSTRAINT api_key_spend_order_eur_minor_check CHECK ((spend_order_eur_minor > 0)),
     CONSTRAINT api_key_state_check CHECK ((state = ANY (ARRAY[0, 1])))
 );
 
@@ -419,8 +423,12 @@ CREATE TABLE company (
     verified boolean DEFAULT false NOT NULL,
     expose_costs boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    spend_order_eur_minor bigint,
+    spend_day_eur_minor bigint,
     CONSTRAINT company_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT company_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT company_spend_day_eur_minor_check CHECK ((spend_day_eur_minor > 0)),
+    CONSTRAINT company_spend_order_eur_minor_check CHECK ((spend_order_eur_minor > 0)),
     CONSTRAINT company_vat_number_check CHECK (((length(vat_number) >= 4) AND (length(vat_number) <= 20)))
 );
 
@@ -891,6 +899,18 @@ CREATE TABLE schema_migration (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE spend (
+    company_id integer NOT NULL,
+    key_id bigint NOT NULL,
+    state smallint NOT NULL,
+    day date NOT NULL,
+    spent_eur_minor bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT spend_key_id_check CHECK ((key_id >= 0)),
+    CONSTRAINT spend_spent_eur_minor_check CHECK ((spent_eur_minor >= 0)),
+    CONSTRAINT spend_state_check CHECK ((state = ANY (ARRAY[0, 1])))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE supplier (
     id integer NOT NULL,
     name text NOT NULL,
@@ -980,6 +1000,13 @@ CREATE TABLE waiting (
     CONSTRAINT waiting_rounds_check CHECK ((rounds >= 0)),
     CONSTRAINT waiting_same_state CHECK (((order_id & (1)::bigint) = state)),
     CONSTRAINT waiting_state_check CHECK ((state = ANY (ARRAY[0, 1])))
+);
+
+CREATE TABLE wallet_alert (
+    wallet_id bigint NOT NULL,
+    low_minor bigint NOT NULL,
+    told boolean DEFAULT false NOT NULL,
+    CONSTRAINT wallet_alert_low_minor_check CHECK ((low_minor > 0))
 );
 
 CREATE SEQUENCE wallet_number
@@ -1091,6 +1118,9 @@ ALTER TABLE ONLY sandbox_purchase
 ALTER TABLE ONLY schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY spend
+    ADD CONSTRAINT spend_pkey PRIMARY KEY (company_id, key_id, state, day);
+
 ALTER TABLE ONLY supplier_health
     ADD CONSTRAINT supplier_health_pkey PRIMARY KEY (supplier_id);
 
@@ -1114,6 +1144,9 @@ ALTER TABLE ONLY vault_key
 
 ALTER TABLE ONLY waiting
     ADD CONSTRAINT waiting_pkey PRIMARY KEY (state, product_id, face_minor, company_id, order_id, line_from);
+
+ALTER TABLE ONLY wallet_alert
+    ADD CONSTRAINT wallet_alert_pkey PRIMARY KEY (wallet_id);
 
 ALTER TABLE ONLY wallet
     ADD CONSTRAINT wallet_company_id_currency_state_key UNIQUE (company_id, currency, state);
@@ -1191,7 +1224,7 @@ CREATE INDEX waiting_pausing_for ON waiting USING btree (state, product_id, face
 
 CREATE INDEX waiting_to_ask ON waiting USING btree (supplier_id, urgent, company_id, order_id, line_from) WHERE (supplier_id IS NOT NULL);
 
-CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
+CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash, spend_order_eur_minor, spend_day_eur_minor ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 
 CREATE TRIGGER attempt_forwards BEFORE UPDATE ON attempt FOR EACH ROW WHEN (((new.fence < old.fence) OR (new.codes < old.codes) OR ((old.status = 3) AND (new.status <> 3)) OR ((old.status = 4) AND (new.status <> ALL (ARRAY[3, 4]))) OR ((old.status <> 0) AND (new.status = 0)))) EXECUTE FUNCTION refuse_change();
 
@@ -1240,6 +1273,8 @@ CREATE TRIGGER product_version_append_only BEFORE DELETE OR UPDATE OR TRUNCATE O
 CREATE TRIGGER quarantined_code_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quarantined_code FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER quote_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quote FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER spend_forwards BEFORE UPDATE ON spend FOR EACH ROW WHEN ((new.spent_eur_minor < old.spent_eur_minor)) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER supplier_epoch_moves AFTER UPDATE OF active ON supplier FOR EACH STATEMENT EXECUTE FUNCTION bump_offer_epoch();
 
@@ -1329,6 +1364,9 @@ ALTER TABLE ONLY quote
 ALTER TABLE ONLY quote
     ADD CONSTRAINT quote_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
 
+ALTER TABLE ONLY spend
+    ADD CONSTRAINT spend_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
 ALTER TABLE ONLY supplier_health
     ADD CONSTRAINT supplier_health_supplier_id_fkey FOREIGN KEY (supplier_id) REFERENCES supplier(id);
 
@@ -1340,6 +1378,9 @@ ALTER TABLE ONLY waiting
 
 ALTER TABLE ONLY waiting
     ADD CONSTRAINT waiting_supplier_id_fkey FOREIGN KEY (supplier_id) REFERENCES supplier(id);
+
+ALTER TABLE ONLY wallet_alert
+    ADD CONSTRAINT wallet_alert_wallet_id_fkey FOREIGN KEY (wallet_id) REFERENCES wallet(id);
 
 ALTER TABLE ONLY wallet
     ADD CONSTRAINT wallet_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);

@@ -12,6 +12,7 @@ import structlog
 
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
+from voucherd.events import low_balance
 from voucherd.orders import expire, restock
 from voucherd.orders.model import Order
 from voucherd.orders.ruling import Windows
@@ -27,6 +28,7 @@ QUOTE_EVERY_S: Final = 1.0
 END_EVERY_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 5.0
 REMOVE_EVERY_S: Final = 600.0
+LOW_EVERY_S: Final = 1.0
 STOCK_EVERY_S: Final = 1.0
 
 logger = structlog.get_logger(__name__)
@@ -61,6 +63,7 @@ class Worker:
             asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
             asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
+            asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
         ]
 
@@ -87,6 +90,10 @@ class Worker:
     async def remove_expired(self) -> int:
         """Remove orders that expired a month ago."""
         return await expire.remove_expired(self._pool)
+
+    async def announce_low(self) -> int:
+        """Announce balances that fell below what their owners chose."""
+        return await low_balance.announce(self._pool)
 
     async def announce_stock(self) -> int:
         """Announce products that came into stock or went out of it, in the next slice of the catalogue."""

@@ -10,7 +10,10 @@ from voucherd.db import Pool, Tx, transaction
 
 # One valid row for each table, in the order of their references, as SQL.
 VALID: Final[dict[str, dict[str, str]]] = {
-    "company": {"id": "1", "name": "'Acme'", "country": "'NL'", "vat_number": "'NL12345678'"},
+    "company": {
+        "id": "1", "name": "'Acme'", "country": "'NL'", "vat_number": "'NL12345678'", "spend_order_eur_minor": "NULL",
+        "spend_day_eur_minor": "NULL",
+    },
     "api_key": {"company_id": "1", "state": "0", "prefix": "'vk_live_a'", "hash": "sha256('a')", "scopes": "'{}'"},
     "app_user": {"email": "'a@b.example'", "company_id": "1", "role": "'buyer'", "password_hash": "'x'"},
     "access_epoch": {"epoch": "1"},
@@ -26,6 +29,9 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "product_count": {"kind": "'brand'", "slug": "'x'", "count": "0"},
     "product_change": {
         "at": "now()", "product_id": "1", "version_id": "1", "kind": "'price'", "active": "true", "stocked": "false",
+    },
+    "spend": {
+        "company_id": "1", "key_id": "0", "state": "0", "day": "'2026-01-01'", "spent_eur_minor": "5",
     },
     "fx_rate": {"currency": "'XTS'", "day": "'2026-01-01'", "eur_e8": "1", "source": "'test'"},
     "vat_rate": {"country": "'XX'", "valid_from": "'2026-01-01'", "rate_bp": "2100"},
@@ -65,6 +71,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "wallet": {
         "id": "2", "company_id": "1", "currency": "'EUR'", "state": "0", "balance_minor": "0", "held_minor": "0",
     },
+    "wallet_alert": {"wallet_id": "2", "low_minor": "1"},
     "entry": {
         "wallet_id": "2", "seq": "1", "kind": "1", "amount_minor": "100", "vat_minor": "0", "hold_minor": "0",
         "balance_after_minor": "100", "held_after_minor": "0", "order_id": "NULL", "reference": "'r'", "at": "now()",
@@ -122,6 +129,14 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("api_key_hash_check", {"hash": "'short'"}),
     ("api_key_description_check", {"description": LONG}),
     ("api_key_rate_limit_check", {"rate_limit": "0"}),
+    ("company_spend_order_eur_minor_check", {"spend_order_eur_minor": "0"}),
+    ("company_spend_day_eur_minor_check", {"spend_day_eur_minor": "0"}),
+    ("api_key_spend_order_eur_minor_check", {"spend_order_eur_minor": "0"}),
+    ("api_key_spend_day_eur_minor_check", {"spend_day_eur_minor": "0"}),
+    ("spend_key_id_check", {"key_id": "-1"}),
+    ("spend_state_check", {"state": "2"}),
+    ("spend_spent_eur_minor_check", {"spent_eur_minor": "-1"}),
+    ("wallet_alert_low_minor_check", {"low_minor": "0"}),
     ("app_user_email_check", {"email": "'A@b.example'"}),
     ("app_user_check", {"role": "'admin'"}),
     ("app_user_check", {"role": "'buyer'", "company_id": "NULL"}),

@@ -465,6 +465,9 @@ async def test_a_product_points_at_a_version_of_its_own(pool: Pool, tx: Tx) -> N
         ("UPDATE api_key SET state = 1", True),
         ("UPDATE api_key SET company_id = company_id", True),
         ("UPDATE api_key SET hash = sha256('b')", True),
+        ("UPDATE api_key SET spend_order_eur_minor = 1", True),
+        ("UPDATE api_key SET spend_day_eur_minor = 1", True),
+        ("UPDATE company SET spend_day_eur_minor = 1", True),
         ("DELETE FROM api_key", True),
         ("UPDATE api_key SET last_used_at = now()", False),
     ],
@@ -479,6 +482,13 @@ async def test_what_decides_about_access_moves_the_epoch(tx: Tx, change: str, mo
     await tx.execute(change)
 
     assert await tx.fetchval("SELECT epoch FROM access_epoch") == before + moves
+
+
+async def test_what_was_spent_in_a_day_never_grows_less(tx: Tx) -> None:
+    """OP-61: a limit can't be got round by taking back what was counted."""
+    await tx.execute("INSERT INTO spend VALUES (1, 0, 0, '2026-01-01', 500)")
+    await tx.execute("UPDATE spend SET spent_eur_minor = 600")
+    await refused(tx, "UPDATE spend SET spent_eur_minor = 599", "spend is append-only")
 
 
 async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
@@ -514,6 +524,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "product_version_append_only",
         "quarantined_code_append_only",
         "quote_append_only",
+        "spend_forwards",
         "supplier_epoch_moves",
         "waiting_once",
         "waiting_one_attempt",

@@ -23,6 +23,7 @@ from voucherd.orders.refusals import (
     OutOfStock,
     Refusal,
     SeveralItems,
+    SpendLimitExceeded,
     WrongStatus,
 )
 
@@ -83,14 +84,15 @@ def rows() -> list[tuple[str, str, int, str]]:
 
 
 def test_the_table_of_refusals_is_section_7() -> None:
-    """Spec 7, OP-20 to OP-22: every row, and beyond them only OP-23's company not active. Our own operations follow
-    none of it."""
+    """Spec 7, OP-20 to OP-22: every row, and beyond them only OP-23's company not active and OP-61's limits. Our own
+    operations follow none of it."""
     wanted: dict[tuple[Op, type[Refusal]], tuple[int, str]] = {}
     for operation, condition, status, message in rows():
         template = message.replace("<offer_names>", "{names}").replace("<product_name>", "{name}")
         wanted[Op(operation), CONDITIONS[condition]] = (status, template)
     for op in (Op.CONFIRM, Op.RESOLVE):
         wanted[op, CompanyNotActive] = (400, "company not active")
+        wanted[op, SpendLimitExceeded] = (402, "spend limit exceeded")
     contract = {Op(operation) for operation, *_ in rows()}
     ours = {pair: words for pair, words in REFUSALS.items() if pair[0] in contract}
     assert ours == wanted

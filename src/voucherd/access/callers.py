@@ -8,6 +8,7 @@ from math import inf
 from voucherd.access.companies import Company
 from voucherd.access.keys import Network, Scope
 from voucherd.access.limits import Window
+from voucherd.access.spending import SpendLimit
 from voucherd.ids import State
 
 
@@ -35,6 +36,8 @@ class Caller:
     rate_limit: int
     window: Window = field(repr=False)
     allow_ips: tuple[Network, ...] = ()
+    limits: tuple[SpendLimit, ...] = ()
+    """What orders that it finalises may cost; empty for nearly everybody."""
     expires_at_s: float = inf  # Seconds since 1970, for a cheap comparison on every request.
 
     @property

@@ -32,6 +32,10 @@ class Company:
     active: bool
     verified: bool
     expose_costs: bool
+    spend_order_eur_minor: int | None = None
+    """The most that one order may cost; None is no limit."""
+    spend_day_eur_minor: int | None = None
+    """The most that the orders of one day (UTC) may cost."""
 
 
 @dataclass(frozen=True, slots=True)

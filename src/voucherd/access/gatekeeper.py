@@ -22,6 +22,7 @@ from voucherd.access import store
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.keys import bearer_key, key_hash, permits
 from voucherd.access.limits import RateLimiter
+from voucherd.access.spending import limits_of
 from voucherd.db import CONNECT_S_MAX, Pool
 
 POLL_S: Final = 0.25
@@ -124,6 +125,10 @@ class Gatekeeper:
             rate_limit=key.rate_limit,
             window=self.limiter.window(key.id),
             allow_ips=key.allow_ips,
+            limits=limits_of(
+                (0, found.company.spend_order_eur_minor, found.company.spend_day_eur_minor),
+                (key.id, key.spend_order_eur_minor, key.spend_day_eur_minor),
+            ),
             expires_at_s=inf if key.expires_at is None else key.expires_at.timestamp(),
         )
         if self._confirm(found.epoch, asked_at):

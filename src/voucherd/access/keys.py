@@ -76,6 +76,8 @@ class KeyDraft:
     allow_ips: tuple[Network, ...] = ()
     rate_limit: int = RATE_LIMIT_DEFAULT
     expires_at: datetime | None = None
+    spend_order_eur_minor: int | None = None
+    spend_day_eur_minor: int | None = None
 
     def __post_init__(self) -> None:
         if len(self.description) > DESCRIPTION_CHARACTERS_MAX:

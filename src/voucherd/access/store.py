@@ -17,6 +17,10 @@ from voucherd.ids import State
 
 OVERLAP_MAX: Final = timedelta(days=90)
 
+_COMPANY: Final = (
+    "id, name, country, vat_number, active, verified, expose_costs, "
+    "spend_order_eur_minor, spend_day_eur_minor"
+)
 _SCOPE_WORDS: Final = frozenset(scope.value for scope in Scope)
 
 
@@ -52,6 +56,8 @@ class Key(NamedTuple):
     replaced_by: int | None
     created_at: datetime
     last_used_at: datetime | None
+    spend_order_eur_minor: int | None
+    spend_day_eur_minor: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,8 @@ class FoundKey(NamedTuple):
 async def add_company(tx: Tx, draft: CompanyDraft) -> Company:
     """The company, stored; refused if the name is taken."""
     row = await tx.fetchrow(
-        "INSERT INTO company (name, country, vat_number, active, verified, expose_costs)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING"
-        " RETURNING id, name, country, vat_number, active, verified, expose_costs",
+        "INSERT INTO company (name, country, vat_number, active, verified, expose_costs)"  # noqa: S608 - Constants of ours.
+        f" VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING RETURNING {_COMPANY}",
         draft.name,
         draft.country,
         draft.vat_number,
@@ -96,7 +101,7 @@ async def add_company(tx: Tx, draft: CompanyDraft) -> Company:
 async def find_company(connection: Connection, name: str) -> Company:
     """The company of that name."""
     row = await connection.fetchrow(
-        "SELECT id, name, country, vat_number, active, verified, expose_costs FROM company WHERE name = $1",
+        f"SELECT {_COMPANY} FROM company WHERE name = $1",  # noqa: S608 - A constant of ours.
         name,
     )
     if row is None:
@@ -114,9 +119,8 @@ async def set_company(
 ) -> Company:
     """The company after the change; what is None stays as it was."""
     row = await tx.fetchrow(
-        "UPDATE company SET active = coalesce($2, active), verified = coalesce($3, verified),"
-        " expose_costs = coalesce($4, expose_costs) WHERE name = $1"
-        " RETURNING id, name, country, vat_number, active, verified, expose_costs",
+        "UPDATE company SET active = coalesce($2, active), verified = coalesce($3, verified),"  # noqa: S608 - Ours.
+        f" expose_costs = coalesce($4, expose_costs) WHERE name = $1 RETURNING {_COMPANY}",
         name,
         active,
         verified,
@@ -127,13 +131,38 @@ async def set_company(
     return Company(*row)
 
 
+async def limit_company(
+    tx: Tx, name: str, *, order_eur_minor: int | None, day_eur_minor: int | None
+) -> Company:
+    """The company with these limits of what it may spend, and no others."""
+    row = await tx.fetchrow(
+        "UPDATE company SET spend_order_eur_minor = $2, spend_day_eur_minor = $3"  # noqa: S608 - Ours.
+        f" WHERE name = $1 RETURNING {_COMPANY}",
+        name,
+        order_eur_minor,
+        day_eur_minor,
+    )
+    if row is None:
+        raise CompanyNotFound(name)
+    return Company(*row)
+
+
+async def limit_key(tx: Tx, key_id: int, *, order_eur_minor: int | None, day_eur_minor: int | None) -> None:
+    """Give a key these limits of what it may spend, and no others."""
+    found = await tx.fetchval(
+        "UPDATE api_key SET spend_order_eur_minor = $2, spend_day_eur_minor = $3 WHERE id = $1 RETURNING true",
+        key_id,
+        order_eur_minor,
+        day_eur_minor,
+    )
+    if not found:
+        raise KeyNotFound(key_id)
+
+
 async def companies(connection: Connection, company_ids: Collection[int]) -> dict[int, Company]:
     """The companies with these ids."""
     rows = await connection.fetch(
-        """
-        SELECT id, name, country, vat_number, active, verified, expose_costs FROM company
-        WHERE id = ANY($1::int[])
-        """,
+        f"SELECT {_COMPANY} FROM company WHERE id = ANY($1::int[])",  # noqa: S608 - A constant of ours.
         company_ids,
     )
     return {row[0]: Company(*row) for row in rows}
@@ -142,7 +171,7 @@ async def companies(connection: Connection, company_ids: Collection[int]) -> dic
 async def list_companies(connection: Connection) -> list[Company]:
     """Every company, by name."""
     rows = await connection.fetch(
-        "SELECT id, name, country, vat_number, active, verified, expose_costs FROM company ORDER BY name"
+        f"SELECT {_COMPANY} FROM company ORDER BY name"  # noqa: S608 - A constant of ours.
     )
     return [Company(*row) for row in rows]
 
@@ -155,7 +184,8 @@ async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> Iss
     made = new_key(state)
     key_id = await tx.fetchval(
         "INSERT INTO api_key (company_id, state, prefix, hash, description, scopes, allow_ips, rate_limit,"
-        " expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+        " expires_at, spend_order_eur_minor, spend_day_eur_minor)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
         company_id,
         int(state),
         made.prefix,
@@ -165,6 +195,8 @@ async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> Iss
         list(draft.allow_ips),
         draft.rate_limit,
         draft.expires_at,
+        draft.spend_order_eur_minor,
+        draft.spend_day_eur_minor,
     )
     return IssuedKey(key_id, made.prefix, made.text)
 
@@ -173,7 +205,8 @@ async def list_keys(connection: Connection, company_id: int) -> list[Key]:
     """The company's keys, newest first."""
     rows = await connection.fetch(
         "SELECT id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at,"
-        " revoked_at, replaced_by, created_at, last_used_at FROM api_key WHERE company_id = $1 ORDER BY id DESC",
+        " revoked_at, replaced_by, created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor"
+        " FROM api_key WHERE company_id = $1 ORDER BY id DESC",
         company_id,
     )
     return [_key(row) for row in rows]
@@ -185,7 +218,7 @@ async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
         raise ValueError(f"an overlap is between 0 and {OVERLAP_MAX.days} days")
     row = await tx.fetchrow(
         "SELECT id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at,"
-        " revoked_at, replaced_by, created_at, last_used_at,"
+        " revoked_at, replaced_by, created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor,"
         " revoked_at IS NULL AND replaced_by IS NULL AND coalesce(expires_at > now(), true) AS usable"
         " FROM api_key WHERE id = $1 FOR UPDATE",
         key_id,
@@ -195,7 +228,15 @@ async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
     if not row["usable"]:
         raise KeyNotUsable(key_id)
     old = _key(row)
-    draft = KeyDraft(old.description, old.scopes, old.allow_ips, old.rate_limit, old.expires_at)
+    draft = KeyDraft(
+        old.description,
+        old.scopes,
+        old.allow_ips,
+        old.rate_limit,
+        old.expires_at,
+        old.spend_order_eur_minor,
+        old.spend_day_eur_minor,
+    )
     issued = await add_key(tx, old.company_id, old.state, draft)
     await tx.execute(
         "UPDATE api_key SET replaced_by = $2, expires_at = least(expires_at, now() + $3) WHERE id = $1",
@@ -229,8 +270,10 @@ async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey |
     # The epoch comes from the same snapshot, so the answer is known to be as old as that epoch, never older.
     row = await connection.fetchrow(
         "SELECT k.id, k.company_id, k.state, k.prefix, k.description, k.scopes, k.allow_ips, k.rate_limit,"
-        " k.expires_at, k.revoked_at, k.replaced_by, k.created_at, k.last_used_at, k.hash,"
-        " c.id, c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs,"
+        " k.expires_at, k.revoked_at, k.replaced_by, k.created_at, k.last_used_at, k.spend_order_eur_minor,"
+        " k.spend_day_eur_minor, k.hash,"
+        " c.id, c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs, c.spend_order_eur_minor,"
+        " c.spend_day_eur_minor,"
         " (SELECT epoch FROM access_epoch)"
         " FROM api_key k JOIN company c ON c.id = k.company_id WHERE k.hash = $1 AND k.revoked_at IS NULL",
         key_hash,

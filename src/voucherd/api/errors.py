@@ -24,6 +24,7 @@ from voucherd.orders.refusals import (
     OutOfStock,
     Refusal,
     SeveralItems,
+    SpendLimitExceeded,
     WrongStatus,
 )
 
@@ -78,6 +79,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CONFIRM, OffersNotAvailable): (422, "some offers not available: {names}"),
     (Op.CONFIRM, OutOfStock): (422, "Product {name} is out of stock"),  # OP-20
     (Op.CONFIRM, InsufficientBalance): (402, "insufficient balance"),
+    (Op.CONFIRM, SpendLimitExceeded): (402, "spend limit exceeded"),  # OP-61
     (Op.RESOLVE, OrderNotFound): (404, "order not found"),
     (Op.RESOLVE, CompanyNotActive): (400, "company not active"),  # OP-23
     (Op.RESOLVE, CompanyNotVerified): (400, "company not verified"),
@@ -87,6 +89,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.RESOLVE, OffersNotAvailable): (422, "some offers not available: {names}"),
     (Op.RESOLVE, OutOfStock): (422, "Product {name} is out of stock"),
     (Op.RESOLVE, InsufficientBalance): (402, "insufficient balance"),
+    (Op.RESOLVE, SpendLimitExceeded): (402, "spend limit exceeded"),  # OP-61
     (Op.CANCEL, OrderNotFound): (404, "order not found"),  # OP-22
     (Op.CANCEL, WrongStatus): (400, "Invalid order status"),  # OP-22
     (Op.FIND, OrderNotFound): (404, "order not found"),  # OP-02
@@ -107,6 +110,7 @@ CODES: Final[dict[type[Refusal], str]] = {
     OffersNotAvailable: "offers_not_available",
     OutOfStock: "out_of_stock",
     InsufficientBalance: "insufficient_balance",
+    SpendLimitExceeded: "spend_limit_exceeded",
     BadInput: "bad_input",
     AccountNotFound: "account_not_found",
     ProductNotFound: "product_not_found",

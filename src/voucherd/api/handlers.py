@@ -135,7 +135,7 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
     else:
         chance, slow_s = Chance.FINISHED, 0
     order_id = service.ids.order_id(call.parameter)
-    return Finalise(order_id, caller.company_id, caller.state, resolve, chance, slow_s)
+    return Finalise(order_id, caller.company_id, caller.state, resolve, chance, slow_s, caller.limits)
 
 
 def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from voucherd.access.companies import Company, CompanyDraft
 from voucherd.cli.answers import Answer, record, table
 from voucherd.cli.frame import command, noun, usage
 from voucherd.cli.office import Office
+from voucherd.cli.words import SpendOption, decimal, read_spend, spend_words
 
 app = noun()
 
@@ -58,6 +60,20 @@ async def set_(
     return Answer(_document(company), _view(company))
 
 
+@command(app, "limit")
+async def limit(
+    office: Office,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    order: SpendOption = None,
+    day: SpendOption = None,
+) -> Answer:
+    """Limit what a company may spend on one order and in one day (UTC); what is not given has no limit."""
+    amounts = read_spend("order", order), read_spend("day", day)
+    async with office.transaction() as tx:
+        company = await store.limit_company(tx, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
+    return Answer(_document(company), _view(company))
+
+
 @command(app, "list")
 async def list_(office: Office) -> Answer:
     """List the companies."""
@@ -80,7 +96,13 @@ def _document(company: Company) -> dict[str, Any]:
         "active": company.active,
         "verified": company.verified,
         "exposeCosts": company.expose_costs,
+        "spendOrderEur": _eur(company.spend_order_eur_minor),
+        "spendDayEur": _eur(company.spend_day_eur_minor),
     }
+
+
+def _eur(minor: int | None) -> Decimal | None:
+    return None if minor is None else decimal(minor, "EUR")
 
 
 def _view(company: Company) -> Any:
@@ -92,5 +114,6 @@ def _view(company: Company) -> Any:
             ("active", company.active),
             ("verified", company.verified),
             ("sees costs", company.expose_costs),
+            ("may spend", spend_words(company.spend_order_eur_minor, company.spend_day_eur_minor)),
         ]
     )

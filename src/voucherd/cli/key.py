@@ -13,7 +13,16 @@ from voucherd.access.keys import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, r
 from voucherd.cli.answers import Answer, Refused, record, table
 from voucherd.cli.frame import command, noun, usage
 from voucherd.cli.office import Office
-from voucherd.cli.words import CompanyArgument, StateOption, read_duration, read_moment
+from voucherd.cli.words import (
+    CompanyArgument,
+    SpendOption,
+    StateOption,
+    decimal,
+    read_duration,
+    read_moment,
+    read_spend,
+    spend_words,
+)
 from voucherd.db import Tx
 from voucherd.events import log
 from voucherd.ids import State
@@ -37,11 +46,21 @@ async def add(
         datetime | None, typer.Option(parser=read_moment, metavar="DATE", help="The last day it is valid.")
     ] = None,
     rate_limit: Annotated[int, typer.Option(help="Requests a minute.")] = RATE_LIMIT_DEFAULT,
+    spend_order: SpendOption = None,
+    spend_day: SpendOption = None,
 ) -> Answer:
     """Make a key and print it, this once."""
     with usage():
         scopes = read_scopes(scope) if scope else SCOPES_DEFAULT
-        draft = KeyDraft(description, scopes, read_networks(allow_ip or ()), rate_limit, expires)
+        draft = KeyDraft(
+            description,
+            scopes,
+            read_networks(allow_ip or ()),
+            rate_limit,
+            expires,
+            read_spend("spend-order", spend_order),
+            read_spend("spend-day", spend_day),
+        )
     async with office.transaction() as tx:
         owner = await store.find_company(tx, company)
         if expires is not None and not await tx.fetchval("SELECT $1::timestamptz > now()", expires):
@@ -92,6 +111,25 @@ async def rotate(
         issued = await store.rotate_key(tx, key_id, overlap)
         await _tell_rotated(tx, key_id, issued.id)
     return _once(issued)
+
+
+@command(app, "limit")
+async def limit(
+    office: Office,
+    key_id: Annotated[int, typer.Argument(metavar="ID")],
+    order: SpendOption = None,
+    day: SpendOption = None,
+) -> Answer:
+    """Limit what a key may spend on one order and in one day (UTC); what is not given has no limit."""
+    amounts = read_spend("order", order), read_spend("day", day)
+    async with office.transaction() as tx:
+        await store.limit_key(tx, key_id, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
+    document = {
+        "id": key_id,
+        "spendOrderEur": None if amounts[0] is None else decimal(amounts[0], "EUR"),
+        "spendDayEur": None if amounts[1] is None else decimal(amounts[1], "EUR"),
+    }
+    return Answer(document, f"Key {key_id} may spend: {spend_words(*amounts)}.")
 
 
 @command(app, "revoke")

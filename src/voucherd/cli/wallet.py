@@ -12,7 +12,7 @@ from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, decimal, read_currency, read_money
 from voucherd.db import Connection, Tx
-from voucherd.events import log
+from voucherd.events import log, low_balance
 from voucherd.ids import Identifiers, State
 from voucherd.money import Money
 from voucherd.wallet import statement as statements
@@ -97,6 +97,39 @@ async def statement(
         empty="No movements.",
     )
     return Answer(rows, view)
+
+
+@command(app, "alert")
+async def alert(
+    office: Office,
+    company: CompanyArgument,
+    currency: Currency,
+    state: StateOption = StateWord.LIVE,
+    below: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="Say so when less than this can be spent.")
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Say nothing any more.")] = False,
+) -> Answer:
+    """Choose below which balance the event `wallet.low_balance` is sent."""
+    if (below is None) != off:
+        raise typer.BadParameter("give either --below or --off")
+    money = None if below is None else read_money("below", f"{below} {currency}")
+    if money is not None and money.minor <= 0:
+        raise typer.BadParameter("below: must be more than 0")
+    async with office.transaction() as tx:
+        owner = await access.find_company(tx, company)
+        if money is not None:
+            await low_balance.set_alert(tx, owner.id, state.state, money)
+        elif not await low_balance.remove_alert(tx, owner.id, state.state, currency):
+            raise Refused(f"{owner.name} has no alert for its {state} wallet in {currency}")
+    said = "no alert any more" if money is None else f"an alert below {money}"
+    document = {
+        "company": owner.name,
+        "currency": currency,
+        "state": state.value,
+        "below": None if money is None else decimal(money.minor, currency),
+    }
+    return Answer(document, f"{owner.name}, {state} {currency}: {said}.")
 
 
 async def _balance(connection: Connection, company_id: int, currency: str, state: State) -> Balance | None:

@@ -67,6 +67,26 @@ def read_money(field: str, text: str) -> Money:
         raise typer.BadParameter(str(unreadable)) from None
 
 
+SpendOption: TypeAlias = Annotated[str | None, typer.Option(metavar='"500 EUR"')]
+
+
+def read_spend(field: str, text: str | None) -> int | None:
+    """A limit of what may be spent, in euro cents; None for none."""
+    if text is None:
+        return None
+    money = read_money(field, text)
+    if money.currency != "EUR" or money.minor <= 0:
+        raise typer.BadParameter(f"{field}: must be an amount in EUR above 0")
+    return money.minor
+
+
+def spend_words(order_minor: int | None, day_minor: int | None) -> str:
+    """The limits of what may be spent, for people."""
+    parts = [(order_minor, "an order"), (day_minor, "a day")]
+    said = [f"{Money(minor, 'EUR')} {what}" for minor, what in parts if minor is not None]
+    return ", ".join(said) or "no limit"
+
+
 def decimal(minor: int, currency: str) -> Decimal:
     """The amount as the wire writes it: a number with the currency's digits (OP-07)."""
     return Decimal(minor).scaleb(-digits(currency))

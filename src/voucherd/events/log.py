@@ -18,6 +18,7 @@ ORDER_CANCELLED: Final = "order.cancelled"
 ORDER_DELETED: Final = "order.deleted"
 ORDER_EXPIRED: Final = "order.expired"
 PRODUCT_UPDATED: Final = "product.updated"
+WALLET_LOW_BALANCE: Final = "wallet.low_balance"
 WALLET_TOPPED_UP: Final = "wallet.topped_up"
 KEY_ROTATED: Final = "key.rotated"
 

@@ -16,10 +16,12 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.access.spending import SpendLimit, purse
 from voucherd.events import log
 from voucherd.fulfilment.offers import one_for_all, share_out
 from voucherd.fulfilment.waits import Wait
 from voucherd.ids import State
+from voucherd.money import RATE_ONE, worth
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.refusals import (
     CompanyNotActive,
@@ -31,6 +33,7 @@ from voucherd.orders.refusals import (
     OutOfStock,
     Refusal,
     SeveralItems,
+    SpendLimitExceeded,
     WrongStatus,
 )
 from voucherd.orders.ruling import Facts, Plan, Ruling, book, deliver, drop, record, take
@@ -64,6 +67,8 @@ class Finalise(Struct, frozen=True):
     resolve: bool
     chance: Chance = Chance.FINISHED
     slow_s: int = 0
+    limits: tuple[SpendLimit, ...] = ()
+    """What the caller and its company may spend."""
 
 
 class Cancel(Struct, frozen=True):
@@ -109,6 +114,7 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     _refuse_finalising(facts, order, resolve=command.resolve)
     would = _would_get(facts, ruling, order, command)
     _refuse_unpayable(facts, order, command)
+    _refuse_overspending(facts, order, command)
     # From here on nothing refuses.
     if command.chance is Chance.CANCELLED:
         return _decline(facts, ruling, order)
@@ -126,6 +132,7 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
         book(facts, ruling, paid, Kind.HOLD, hold_minor=order.total_minor)
     else:
         book(facts, ruling, paid, Kind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor)
+    _count_spending(facts, ruling, order, command)
     not_before = _not_before(facts.now, command)
     ruling.waits.extend([_wait(paid, one, not_before) for one in would.open])
     return deliver(facts, ruling, paid, would.plan, log.ORDER_PENDING)
@@ -222,6 +229,29 @@ def _refuse_unpayable(facts: Facts, order: Order, command: Finalise) -> None:
     available = 0 if wallet_id is None else facts.wallets[wallet_id].available_minor
     if command.chance is Chance.INSUFFICIENT_BALANCE or available < order.total_minor:
         raise InsufficientBalance
+
+
+def _refuse_overspending(facts: Facts, order: Order, command: Finalise) -> None:
+    """Refuse what is above a limit of the company or the key (OP-61)."""
+    for limit in command.limits:
+        cost = _eur_minor(order)
+        if limit.order_max is not None and cost > limit.order_max:
+            raise SpendLimitExceeded
+        spent = facts.spent.get(purse(order.company_id, limit, order.state), 0)
+        if limit.day_max is not None and spent + cost > limit.day_max:
+            raise SpendLimitExceeded
+
+
+def _count_spending(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> None:
+    for limit in command.limits:
+        if limit.day_max is not None:
+            whose = purse(order.company_id, limit, order.state)
+            facts.spent[whose] = ruling.spent[whose] = facts.spent.get(whose, 0) + _eur_minor(order)
+
+
+def _eur_minor(order: Order) -> int:
+    """What the order costs in euro cents, rounded up, at the rate that was fixed at Create."""
+    return -(-worth(order.total_minor, order.payment_currency, order.payment_fx_e8) // (RATE_ONE * 10))
 
 
 def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:

@@ -7,7 +7,7 @@ call and no wait happens inside a transaction, and no connection is held while a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +15,7 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
+from voucherd.access.spending import Purse, purse
 from voucherd.db import Connection, Pool
 from voucherd.fulfilment.book import QuoteInfo
 from voucherd.ids import State
@@ -250,6 +251,12 @@ class Desk:
             [command.order_id for command in commands],
             lambda facts: decide.finalise(facts, commands),
             with_lines=False,
+            purses={
+                purse(command.company_id, limit, command.state)
+                for command in commands
+                for limit in command.limits
+                if limit.day_max is not None
+            },
         )
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
@@ -264,14 +271,24 @@ class Desk:
         return answers
 
     async def _rule(
-        self, order_ids: Sequence[int | None], decision: Callable[[Facts], Ruling], *, with_lines: bool
+        self,
+        order_ids: Sequence[int | None],
+        decision: Callable[[Facts], Ruling],
+        *,
+        with_lines: bool,
+        purses: Collection[Purse] = (),
     ) -> list[Reply]:
         """Load, decide, store: one transaction. The codes are read after it, for the orders that got any."""
         known = {order_id for order_id in order_ids if order_id is not None}
         async with self._pool.acquire() as conn:
             async with conn.transaction():
                 facts = await store.load(
-                    conn, known, self._memory, with_lines=with_lines, with_shelves=not with_lines
+                    conn,
+                    known,
+                    self._memory,
+                    with_lines=with_lines,
+                    with_shelves=not with_lines,
+                    purses=purses,
                 )
                 ruling = decision(facts)
                 await store.save(conn, ruling)

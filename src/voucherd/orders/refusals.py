@@ -51,6 +51,10 @@ class InsufficientBalance(Refusal):
     """The wallet does not cover the order."""
 
 
+class SpendLimitExceeded(Refusal):
+    """The order would cost more than the company, or the key, may spend on one order or in one day."""
+
+
 class BadInput(Refusal):
     """A field of the request breaks a rule."""
 

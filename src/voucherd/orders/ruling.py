@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.access.spending import Purse
 from voucherd.events import log
 from voucherd.events.log import OrderEvent
 from voucherd.fulfilment.offers import Offer
@@ -55,6 +56,8 @@ class Facts(Struct):
     """What suppliers can serve now, cheapest first; a shelf whose suppliers all fail just now has an empty list."""
     waits: dict[int, list[Wait]] = field(default_factory=dict)
     """The waits of each order, by their first line."""
+    spent: dict[Purse, int] = field(default_factory=dict)
+    """What those who have a limit for the day have spent today, in euro cents."""
 
 
 class Ruling(Struct):
@@ -71,6 +74,7 @@ class Ruling(Struct):
     waits_moved: list[Wait] = field(default_factory=list)
     """Waits of the same lines in another place."""
     events: list[OrderEvent] = field(default_factory=list)
+    spent: dict[Purse, int] = field(default_factory=dict)
 
 
 class Plan(Struct):

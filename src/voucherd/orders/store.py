@@ -9,6 +9,8 @@ import asyncpg
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.access import spending
+from voucherd.access.spending import Purse
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.pricing import UnitPrice
@@ -73,11 +75,18 @@ class Memory(Struct, frozen=True):
 
 
 async def load(
-    tx: Tx, order_ids: Collection[int], memory: Memory, *, with_lines: bool = False, with_shelves: bool = True
+    tx: Tx,
+    order_ids: Collection[int],
+    memory: Memory,
+    *,
+    with_lines: bool = False,
+    with_shelves: bool = True,
+    purses: Collection[Purse] = (),
 ) -> Facts:
     """Lock the orders, then their wallets, the shelves they sell from, and their waits, each in id order.
 
-    `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell.
+    `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell, `purses` for
+    those whose spending is limited.
     """
     rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
     if not rows:
@@ -95,6 +104,8 @@ async def load(
             facts.purses[row[0]] = row[tail + 5]
     if facts.purses:
         facts.wallets = await wallet_store.lock(tx, list(set(facts.purses.values())))
+    if purses:
+        facts.spent = await spending.lock(tx, purses)
     if with_shelves:
         await _load_shelves(tx, facts, memory.offers)
     if with_lines:
@@ -221,6 +232,8 @@ async def save(tx: Tx, ruling: Ruling) -> None:
     """Store a ruling: lots, money, orders, outcomes and events in one statement, however many orders."""
     if ruling.orders:
         await _save_orders(tx, ruling)
+    if ruling.spent:
+        await spending.save(tx, ruling.spent)
     if ruling.waits or ruling.waits_over or ruling.waits_moved:
         await queue.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
 

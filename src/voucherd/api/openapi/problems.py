@@ -36,6 +36,7 @@ from voucherd.orders.refusals import (
     OutOfStock,
     Refusal,
     SeveralItems,
+    SpendLimitExceeded,
     WrongStatus,
 )
 
@@ -74,6 +75,7 @@ _WHEN: Final[dict[type[Refusal], str]] = {
     OffersNotAvailable: "A product is unknown, withdrawn, or has too little stock and can't be delivered later.",
     OutOfStock: "A product has too little stock and can't be delivered later.",
     InsufficientBalance: "The balance in the payment currency does not cover the order.",
+    SpendLimitExceeded: "The order costs more than your company, or this key, may spend on one order or in one day.",
     AccountNotFound: "Your company never had money in this currency and state.",
     ProductNotFound: "There is no product with this slug, or it is not for sale.",
     BrandNotFound: "There is no brand with this slug, or nothing of it is for sale.",

@@ -1,0 +1,80 @@
+"""The alert of a low balance: once when it falls below what its owner chose, and again only after it was above.
+
+A round of the worker looks, so that a sale pays nothing for it; whoever wants to hear of a low balance hears within a
+second.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.db import Pool, Tx
+from voucherd.events import log
+from voucherd.ids import State
+from voucherd.money import Money, plain
+from voucherd.money import digits as digits_of
+from voucherd.wallet import store as wallets
+
+ALERTS_MAX: Final = 500
+"""Wallets of one round."""
+
+
+async def set_alert(tx: Tx, company_id: int, state: State, below: Money) -> None:
+    """Say so when what is available falls below this."""
+    wallet_id = await wallets.ensure(tx, company_id, below.currency, state)
+    await tx.execute(
+        """
+        INSERT INTO wallet_alert (wallet_id, low_minor) VALUES ($1, $2)
+        ON CONFLICT (wallet_id) DO UPDATE SET low_minor = excluded.low_minor, told = false
+        """,
+        wallet_id,
+        below.minor,
+    )
+
+
+async def remove_alert(tx: Tx, company_id: int, state: State, currency: str) -> bool:
+    """Say nothing any more; whether there was an alert."""
+    gone = await tx.fetchval(
+        """
+        DELETE FROM wallet_alert a USING wallet w
+        WHERE w.id = a.wallet_id AND w.company_id = $1 AND w.currency = $2 AND w.state = $3 RETURNING true
+        """,
+        company_id,
+        currency,
+        int(state),
+    )
+    return bool(gone)
+
+
+async def announce(pool: Pool) -> int:
+    """Append `wallet.low_balance` for every wallet that fell below its alert; how many."""
+    async with pool.acquire() as conn, conn.transaction():
+        rows = await conn.fetch(
+            """
+            SELECT w.id, w.company_id, w.currency, w.state, w.balance_minor - w.held_minor AS available, a.low_minor,
+                   a.told
+            FROM wallet_alert a JOIN wallet w ON w.id = a.wallet_id
+            WHERE a.told <> (w.balance_minor - w.held_minor < a.low_minor)
+            ORDER BY w.id LIMIT $1 FOR UPDATE OF a SKIP LOCKED
+            """,
+            ALERTS_MAX,
+        )
+        await conn.execute(
+            "UPDATE wallet_alert SET told = NOT told WHERE wallet_id = ANY($1::bigint[])",
+            [row["id"] for row in rows],
+        )
+        low = [row for row in rows if not row["told"]]
+        for row in low:
+            places = digits_of(row["currency"])
+            await log.append(
+                conn,
+                log.WALLET_LOW_BALANCE,
+                company_id=row["company_id"],
+                state=row["state"],
+                data={
+                    "currency": row["currency"],
+                    "availableAmount": plain(row["available"], places),
+                    "thresholdAmount": plain(row["low_minor"], places),
+                },
+            )
+    return len(low)
