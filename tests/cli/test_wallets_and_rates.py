@@ -106,3 +106,27 @@ def test_rates_that_can_not_be_believed_are_refused(terminal: Terminal) -> None:
     assert_refused(terminal.run("fx", "set", "EUR", "1"), "is the base")
     assert_wrong_usage(terminal.run("fx", "set", "EURO", "1"), "not a currency code")
     assert terminal.json("fx", "list") == []
+
+
+def test_limits_and_alerts_are_set_shown_and_taken_away(acme: Terminal) -> None:
+    """OP-61, OP-54: limits are amounts in EUR; what is not given has none."""
+    limited = acme.json("company", "limit", "Acme", "--order", "500 EUR", "--day", "2000 EUR")
+    assert (limited["spendOrderEur"], limited["spendDayEur"]) == (500, 2000)
+    assert "500.00 EUR an order, 2000.00 EUR a day" in acme.view(
+        "company", "limit", "Acme", "--order", "500 EUR", "--day", "2000 EUR"
+    )
+    assert acme.json("company", "limit", "Acme")["spendDayEur"] is None
+    key = acme.json("key", "add", "Acme", "--state", "live", "--spend-day", "10 EUR")
+    assert acme.json("key", "limit", str(key["id"]), "--order", "5 EUR") == {
+        "id": key["id"],
+        "spendOrderEur": 5,
+        "spendDayEur": None,
+    }
+    assert_wrong_usage(acme.run("company", "limit", "Acme", "--order", "5 USD"), "must be an amount in EUR")
+    assert_refused(acme.run("key", "limit", "99"), "there is no key 99")
+
+    acme.json(*TOP_UP)
+    assert acme.json("wallet", "alert", "Acme", "EUR", "--below", "20")["below"] == 20
+    assert "no alert any more" in acme.view("wallet", "alert", "Acme", "EUR", "--off")
+    assert_refused(acme.run("wallet", "alert", "Acme", "EUR", "--off"), "has no alert")
+    assert_wrong_usage(acme.run("wallet", "alert", "Acme", "EUR"), "give either --below or --off")
