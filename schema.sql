@@ -1162,9 +1162,15 @@ CREATE INDEX attempt_by_hand ON attempt USING btree (placed_at) WHERE (status = 
 
 CREATE INDEX attempt_calling ON attempt USING btree (supplier_id, lease_until) WHERE (status = 0);
 
+CREATE INDEX attempt_external ON attempt USING btree (supplier_id, external_id) WHERE (external_id IS NOT NULL);
+
+CREATE INDEX attempt_failed ON attempt USING btree (placed_at, id) WHERE (status = 4);
+
 CREATE INDEX attempt_line_order ON attempt_line USING btree (order_id);
 
 CREATE INDEX attempt_placed ON attempt USING btree (supplier_id, placed_at);
+
+CREATE INDEX attempt_problem ON attempt USING btree (placed_at, id) WHERE ((status = 2) OR (spare > 0) OR (quarantined > 0) OR (codes > count) OR ((status = 3) AND (codes < count)));
 
 CREATE UNIQUE INDEX code_blind ON code USING btree (blind);
 
@@ -1173,6 +1179,8 @@ CREATE INDEX entry_kind ON entry USING btree (wallet_id, kind, seq) WHERE (kind 
 CREATE INDEX entry_order ON entry USING btree (order_id) WHERE (order_id IS NOT NULL);
 
 CREATE UNIQUE INDEX entry_top_up_once ON entry USING btree (wallet_id, reference) WHERE (kind = 1);
+
+CREATE INDEX event_attempt ON event USING btree (((data ->> 'attempt'::text)), id) WHERE (type = ANY (ARRAY['attempt.settled'::text, 'attempt.retried'::text, 'attempt.revealed'::text]));
 
 CREATE INDEX event_order ON event USING btree (order_id, seq) WHERE (order_id IS NOT NULL);
 
@@ -1211,6 +1219,8 @@ CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, na
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
 
 CREATE INDEX waiting_attempt ON waiting USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
+
+CREATE INDEX waiting_company ON waiting USING btree (state, company_id, not_before);
 
 CREATE INDEX waiting_deadline ON waiting USING btree (deadline_at);
 

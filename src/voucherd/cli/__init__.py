@@ -29,6 +29,7 @@ NOUNS: Final = {
     "product": "What is for sale, and at what price.",
     "stock": "The codes on the shelf.",
     "supplier": "Where codes come from that are not on the shelf.",
+    "attempt": "Purchases at suppliers, and what to do when one went wrong.",
     "fx": "Exchange rates.",
     "order": "Every company's orders, for the operator.",
     "report": "Sales, margin, VAT and stock.",

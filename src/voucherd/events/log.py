@@ -21,6 +21,9 @@ PRODUCT_UPDATED: Final = "product.updated"
 WALLET_LOW_BALANCE: Final = "wallet.low_balance"
 WALLET_TOPPED_UP: Final = "wallet.topped_up"
 KEY_ROTATED: Final = "key.rotated"
+ATTEMPT_SETTLED: Final = "attempt.settled"
+ATTEMPT_RETRIED: Final = "attempt.retried"
+ATTEMPT_REVEALED: Final = "attempt.revealed"
 
 
 class OrderEvent(Struct, frozen=True):

@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, Tx
+from voucherd.events import log
 from voucherd.fulfilment import attempts
-from voucherd.fulfilment.attempts import LIVE, Attempt, Change, Phase
+from voucherd.fulfilment.attempts import LIVE, Attempt, Change, Phase, Standing
 from voucherd.fulfilment.suppliers.protocol import Bought
 from voucherd.fulfilment.suppliers.rows import note_call
 from voucherd.orders import intake, serve, store
@@ -37,6 +38,20 @@ class Call(Struct, frozen=True):
     ms: int | None = None
     by: str | None = None
     """The person who settles by hand what no call could tell."""
+    note: str = ""
+    """What that person says about it."""
+
+
+class NothingNew(Exception):
+    """Every code that a person brought is in the vault already: it is the wrong file, or an old one."""
+
+
+class NotOpen(Exception):
+    """The purchase does not stand so that a person could settle it."""
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(f"the purchase is {phase.name.lower()}")
+        self.phase = phase
 
 
 async def receive(
@@ -67,8 +82,11 @@ async def _receive(
             with_shelves=attempt.urgent,
         )
         standing = await attempts.lock(conn, attempt.id)
+        _refuse_hand(standing, call, over=standing.codes >= attempt.count)
         fx_e8 = await _fx(conn, attempt, bought)
         delivery = await intake.sort_out(conn, sealer, attempt, bought, facts.now, fx_e8)
+        if call.by is not None and delivery.count == 0:
+            raise NothingNew
         ruling = serve.receive(facts, attempt.id, [taken.lot for taken in delivery.lots])
         spare = await intake.put_away(conn, sealer, attempt, delivery, ruling.cursors, bought.external_id)
         await store.save(conn, ruling)
@@ -87,7 +105,7 @@ async def _receive(
         )
         await attempts.note(conn, attempt.id, change)
         released = await _release(conn, memory, attempt, facts, parked=codes >= attempt.count, phase=phase)
-        await note_call(conn, attempt.supplier_id, failed=call.failed)
+        await _note_call(conn, attempt, call, standing.phase, change)
     return _moved(ruling, released)
 
 
@@ -96,7 +114,10 @@ def _phase(attempt: Attempt, before: Phase, codes: int, *, by_hand: bool) -> Pha
     if codes == 0 and before in {Phase.BOUGHT, Phase.FAILED}:
         return before  # It was over, and still nothing of it can be sold.
     if codes >= attempt.count or by_hand or before not in LIVE or attempt.settled:
-        return Phase.BOUGHT if codes else Phase.UNKNOWN
+        if codes:
+            return Phase.BOUGHT
+        # All that came was known already: what failed stays so, for there is nothing new to find out.
+        return Phase.FAILED if before is Phase.FAILED else Phase.UNKNOWN
     return Phase.ASKING
 
 
@@ -130,16 +151,40 @@ async def fail(
             with_shelves=False,
         )
         standing = await attempts.lock(conn, attempt.id)
-        await note_call(conn, attempt.supplier_id, failed=call.failed)
         over = standing.phase in {Phase.BOUGHT, Phase.FAILED}
+        _refuse_hand(standing, call, over=over)
+        phase = Phase.BOUGHT if standing.codes else Phase.FAILED
+        change = Change(phase, reason=reason, call_ms=call.ms, settled_by=call.by)
+        await _note_call(conn, attempt, call, standing.phase, change)
         if over or (fence and (standing.fence != attempt.fence or standing.phase not in LIVE)):
             return []
-        phase = Phase.BOUGHT if standing.codes else Phase.FAILED
-        await attempts.note(
-            conn, attempt.id, Change(phase, reason=reason, call_ms=call.ms, settled_by=call.by)
-        )
+        await attempts.note(conn, attempt.id, change)
         released = await _release(conn, memory, attempt, facts, parked=False, phase=phase)
     return _moved(released)
+
+
+def _refuse_hand(standing: Standing, call: Call, *, over: bool) -> None:
+    """Refuse a person whom a call was faster than, or who speaks while one is being made."""
+    if call.by is not None and (over or standing.phase is Phase.CALLING):
+        raise NotOpen(standing.phase)
+
+
+async def _note_call(tx: Tx, attempt: Attempt, call: Call, before: Phase, change: Change) -> None:
+    """Count the call for the breaker; what a person did is no call, and is written down instead."""
+    if call.by is None:
+        await note_call(tx, attempt.supplier_id, failed=call.failed)
+        return
+    data = {
+        "attempt": attempt.reference,
+        "by": call.by,
+        "note": call.note,
+        "from": before.name.lower(),
+        "to": change.phase.name.lower(),
+        "codes": change.codes,
+        "spare": change.spare,
+        "quarantined": change.quarantined,
+    }
+    await log.append(tx, log.ATTEMPT_SETTLED, state=attempt.state, data=data)
 
 
 async def ask_again(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from voucherd.db import Tx
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
 from voucherd.vault.seal import Sealer
 from voucherd.vault.shelf import Lot
 
@@ -75,6 +78,31 @@ async def quarantine(
             )
         )
     return kept
+
+
+class Quarantined(Struct, frozen=True):
+    """A code that is kept apart, and why."""
+
+    code: str
+    serial: str
+    reason: str
+    at: datetime
+
+    def __repr__(self) -> str:
+        return "Quarantined(***)"
+
+
+async def quarantined(conn: Connection, sealer: Sealer, attempt_id: UUID) -> list[Quarantined]:
+    """The codes of a purchase that are kept apart, in the order in which they came."""
+    rows = await conn.fetch(
+        "SELECT place, sealed, reason, at FROM quarantined_code WHERE attempt_id = $1 ORDER BY place",
+        attempt_id,
+    )
+    found = []
+    for place, sealed, reason, at in rows:
+        code, _, serial = sealer.open_text(quarantine_place(attempt_id, place), sealed).partition("\0")
+        found.append(Quarantined(code, serial, reason, at))
+    return found
 
 
 def quarantine_place(attempt_id: UUID, place: int) -> bytes:

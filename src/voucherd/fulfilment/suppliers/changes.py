@@ -65,13 +65,14 @@ async def set_supplier(tx: Tx, name: str, changes: SupplierChanges, sealer: Seal
         # Apart from the rest: a change of this column makes every process look at the offers again.
         await tx.execute("UPDATE supplier SET active = $2 WHERE id = $1", supplier_id, changes.active)
     if changes.speaks_anew:
-        await tx.execute(
-            "UPDATE offer SET quote_id = NULL, quoted_at = NULL, stock = 0 WHERE supplier_id = $1",
-            supplier_id,
-        )
+        # Its health first, then its offers: a claim takes them in this order too.
         await tx.execute(
             "UPDATE supplier_health SET failures = 0, open_until = NULL, quoting_until = '-infinity', "
             "quote_error = NULL WHERE supplier_id = $1",
+            supplier_id,
+        )
+        await tx.execute(
+            "UPDATE offer SET quote_id = NULL, quoted_at = NULL, stock = 0 WHERE supplier_id = $1",
             supplier_id,
         )
     return await supplier(tx, name)

@@ -59,8 +59,11 @@ _CHECKS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
 
 
 def can_look_up(kind: str, config: dict[str, Any]) -> bool:
-    """Whether such a supplier can be asked what became of a purchase; the config is one that was checked."""
-    return kind != "http" or description.read(config).look_up is not None
+    """Whether such a supplier can be asked what became of a purchase; one with a useless config can't."""
+    try:
+        return kind != "http" or description.read(config).look_up is not None
+    except ValueError:
+        return False
 
 
 def needs_secret(kind: str, config: dict[str, Any]) -> bool:

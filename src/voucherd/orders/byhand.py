@@ -1,0 +1,85 @@
+"""What a person does about purchases that no call could tell the outcome of.
+
+Each deed is one transaction, and an event in it says who did what and why.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from voucherd.db import Pool, transaction
+from voucherd.events import log
+from voucherd.fulfilment import attempts
+from voucherd.fulfilment.attempts import Attempt, Change, Phase
+from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought
+from voucherd.orders import supply
+from voucherd.orders.model import Order
+from voucherd.orders.store import Memory
+from voucherd.orders.supply import Call, NotOpen
+from voucherd.vault import bought as purchases
+from voucherd.vault.bought import Quarantined
+from voucherd.vault.seal import Sealer
+
+
+class Hand(Struct, frozen=True):
+    """Who does it, and why."""
+
+    by: str
+    note: str = ""
+
+
+class TooEarly(Exception):
+    """A request may still be on its way to the supplier, so nobody can say yet that nothing was bought."""
+
+
+class TooMany(Exception):
+    """More codes than the purchase asked for, by far: it is the wrong file."""
+
+
+async def fail(pool: Pool, memory: Memory, attempt: Attempt, hand: Hand) -> list[Order]:
+    """The supplier says that nothing was bought (more): the lines go on to the next one; the orders that moved."""
+    if not attempt.settled:
+        raise TooEarly
+    reason = f"settled by hand: {hand.note}" if hand.note else "settled by hand"
+    call = Call(by=hand.by, note=hand.note)
+    return await supply.fail(pool, memory, attempt, reason, call, fence=False)
+
+
+async def receive(
+    pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, hand: Hand
+) -> list[Order]:
+    """The supplier says that these are the codes: they are stored and delivered like any others."""
+    if len(bought.codes) > attempt.count + SURPLUS_MAX:
+        raise TooMany
+    return await supply.receive(pool, memory, sealer, attempt, bought, Call(by=hand.by, note=hand.note))
+
+
+async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
+    """Look an unknown purchase up once more, now. It is never bought again under its reference."""
+    async with transaction(pool) as tx:
+        standing = await attempts.lock(tx, attempt.id)
+        if standing.phase is not Phase.UNKNOWN:
+            raise NotOpen(standing.phase)
+        await attempts.note(tx, attempt.id, Change(Phase.ASKING, ask_in_s=0))
+        await log.append(
+            tx,
+            log.ATTEMPT_RETRIED,
+            state=attempt.state,
+            data={"attempt": attempt.reference, "by": hand.by, "note": hand.note},
+        )
+
+
+async def quarantined(
+    pool: Pool, sealer: Sealer, attempt: Attempt, hand: Hand, *, reveal: bool
+) -> list[Quarantined]:
+    """The codes of a purchase that are kept apart; whoever wants to read them is written down first."""
+    async with transaction(pool) as tx:
+        found = await purchases.quarantined(tx, sealer, attempt.id)
+        if reveal and found:
+            await log.append(
+                tx,
+                log.ATTEMPT_REVEALED,
+                state=attempt.state,
+                data={"attempt": attempt.reference, "by": hand.by, "note": hand.note, "codes": len(found)},
+            )
+    return found
