@@ -16,6 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import structlog
+from msgspec.structs import replace
 
 from voucherd.db import Pool
 from voucherd.fulfilment import attempts, claims, quoting, routing
@@ -74,7 +75,7 @@ class Dispatcher:
         self._read_at = -SUPPLIERS_AGE_S_MAX
         self._adapters: dict[int, tuple[SupplierRow, Supplier | None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._first_looks: dict[UUID, float] = {}
+        self._over_at: dict[UUID, float] = {}
         self._stopping = False
 
     @property
@@ -198,16 +199,24 @@ class Dispatcher:
         # Whoever was held up for so long that the lease might end during the call must not call any more. The lease
         # began somewhere in the claim's transaction.
         if time.monotonic() - claiming_at > attempts.LEASE_MARGIN_S / 2:
+            held_up = Refused(Why.CANCELLED, "the worker was held up before the call")
+            await self._record(row, adapter, attempt, held_up, None)
             return
         began = time.monotonic()
         answer: Finding = await self._asked(row, lambda: adapter.buy(attempt.reference, attempt.wanted))
-        ms = round((time.monotonic() - began) * 1000)
+        ended = time.monotonic()
+        self._unsure_s(attempt, ended + row.settle_s)
+        ms = round((ended - began) * 1000)
         await self._record(row, adapter, attempt, answer, ms)
 
     async def _look_up(self, row: SupplierRow, adapter: Supplier, attempt: Attempt) -> None:
         if not adapter.looks_up:
             await self._record(row, adapter, attempt, Unclear("the supplier can't look purchases up"), None)
             return
+        # Whoever called may be at it yet, if the database's clock has jumped and its lease has ended too soon.
+        over_s = row.timeout_s + attempts.LEASE_MARGIN_S + row.settle_s
+        unsure_s = self._unsure_s(attempt, time.monotonic() + over_s)
+        attempt = replace(attempt, settles_in_s=max(attempt.settles_in_s, unsure_s))
         # What nobody waits for any more is taken back where that can be done.
         ask = adapter.cancel if attempt.orphaned else adapter.look_up
         found: Finding = await self._asked(row, lambda: ask(attempt.reference, attempt.wanted))
@@ -253,7 +262,7 @@ class Dispatcher:
                 return await supply.fail(
                     pool, memory, attempt, reason, Call(failed=why is Why.UNREACHABLE, ms=ms)
                 )
-            case NotFound() if attempt.settled and self._watched_s(attempt) >= row.settle_s:
+            case NotFound() if attempt.settled:
                 return await supply.fail(pool, memory, attempt, "never bought", Call())
             case NotFound() | UnderWay() if attempt.look_ups < attempts.LOOK_UPS_MAX:
                 external_id = found.external_id if isinstance(found, UnderWay) else None
@@ -269,12 +278,11 @@ class Dispatcher:
                 await supply.ask_again(pool, attempt, text, call, None)
         return []
 
-    def _watched_s(self, attempt: Attempt) -> float:
-        """How long this process has looked for the purchase, by a clock that never jumps."""
-        now = time.monotonic()
-        while len(self._first_looks) >= WATCHED_MAX:
-            del self._first_looks[next(iter(self._first_looks))]
-        return now - self._first_looks.setdefault(attempt.id, now)
+    def _unsure_s(self, attempt: Attempt, over_at: float) -> float:
+        """How long "not found" is not believed yet, by a clock that never jumps; the first moment given counts."""
+        while len(self._over_at) >= WATCHED_MAX:
+            del self._over_at[next(iter(self._over_at))]
+        return self._over_at.setdefault(attempt.id, over_at) - time.monotonic()
 
     async def _quote(self, row: SupplierRow) -> None:
         adapter = self._adapter(row)

@@ -10,7 +10,7 @@ import pytest
 from tests.fulfilment.conftest import Market
 from tests.fulfilment.fake import too_few, waits
 from voucherd.db import Tx, transaction
-from voucherd.fulfilment import attempts, claims, routing
+from voucherd.fulfilment import attempts, routing
 from voucherd.fulfilment.attempts import Attempt
 from voucherd.fulfilment.suppliers.protocol import Bought, Code, UnderWay
 from voucherd.money import Money
@@ -220,32 +220,6 @@ async def test_a_supplier_that_can_not_be_used_gives_its_lines_away_and_does_not
     assert left == 1
     assert [tuple(wait) for wait in waiting] == [(None, True, 1)]
     await shop.assert_books_balance()
-
-
-async def test_whoever_was_held_up_during_a_claim_does_not_call_any_more(
-    market: Market, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Design: a call that might outlive its lease is not made; the purchase is looked up when the lease ends."""
-    shop = market.shop
-    await shop.product("gift", price="9.50 EUR")
-    company = await shop.company(balance="100.00 EUR")
-    fake = await market.supplier("one", "gift")
-    order = await shop.create(company, ("gift", 1))
-    await shop.confirm(company, order["trx"])
-    claim = claims.claim
-    monkeypatch.setattr(attempts, "LEASE_MARGIN_S", 0.1)
-
-    async def slowly(*args: object, **options: object) -> list[Attempt]:
-        made = await claim(*args, **options)  # type: ignore[arg-type]
-        await asyncio.sleep(0.2)
-        return made
-
-    monkeypatch.setattr(claims, "claim", slowly)
-    await market.dispatcher.dispatch()
-    await market.dispatcher.settled()
-
-    assert fake.calls == []
-    assert await market.attempts() == [(0, 1, 0, 0)]
 
 
 async def test_a_purchase_that_is_under_way_for_ever_goes_to_the_operator(market: Market) -> None:

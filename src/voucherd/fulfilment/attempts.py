@@ -56,10 +56,15 @@ class Attempt(Struct, frozen=True):
     fx_e8: int
     fence: int
     look_ups: int
-    settled: bool
-    """Whether a request can't be on its way any more, so that "not found" means "never bought"."""
+    settles_in_s: float
+    """How long until a request can't be on its way any more, so that "not found" means "never bought"."""
     orphaned: bool
     """Whether nobody waits for it any more but orders that were cancelled: it may be taken back."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether "not found" means "never bought", and what has come is all that will."""
+        return self.settles_in_s <= 0
 
     @property
     def reference(self) -> str:
@@ -83,13 +88,14 @@ class Standing(Struct, frozen=True):
     phase: Phase
     fence: int
     codes: int
+    quarantined: int
     now: datetime
 
 
 _SELECT: Final = """
     SELECT a.id, a.supplier_id, a.state, a.product_id, a.face_minor, v.face_currency, a.sku, a.count, a.urgent,
            a.price_max_minor, a.price_minor, q.currency, q.fx_e8, a.fence, a.look_ups,
-           now() >= a.settles_at,
+           extract(epoch FROM a.settles_at - now())::float8,
            NOT EXISTS (SELECT FROM waiting w JOIN orders o ON o.id = w.order_id
                        WHERE w.attempt_id = a.id AND NOT o.cancelling)
     FROM {source} a JOIN quote q ON q.id = a.quote_id JOIN product p ON p.id = a.product_id
@@ -136,10 +142,10 @@ async def find(conn: Connection, attempt_id: UUID) -> Attempt | None:
 async def lock(tx: Tx, attempt_id: UUID) -> Standing:
     """Where the attempt stands, locked until the transaction ends."""
     row = await tx.fetchrow(
-        "SELECT status, fence, codes, now() FROM attempt WHERE id = $1 FOR UPDATE", attempt_id
+        "SELECT status, fence, codes, quarantined, now() FROM attempt WHERE id = $1 FOR UPDATE", attempt_id
     )
     assert row is not None, "Attempts are never deleted."
-    return Standing(Phase(row[0]), row[1], row[2], row[3])
+    return Standing(Phase(row[0]), *row[1:])
 
 
 async def orders_of(conn: Connection, attempt_id: UUID) -> list[int]:

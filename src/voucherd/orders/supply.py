@@ -91,7 +91,8 @@ async def _receive(
         spare = await intake.put_away(conn, sealer, attempt, delivery, ruling.cursors, bought.external_id)
         await store.save(conn, ruling)
         codes = standing.codes + delivery.count
-        phase = _phase(attempt, standing.phase, codes, by_hand=call.by is not None)
+        came = codes + standing.quarantined + delivery.quarantined
+        phase = _phase(attempt, standing.phase, codes, came, by_hand=call.by is not None)
         change = Change(
             phase,
             reason=_shortfall(attempt, codes),
@@ -109,15 +110,15 @@ async def _receive(
     return _moved(ruling, released)
 
 
-def _phase(attempt: Attempt, before: Phase, codes: int, *, by_hand: bool) -> Phase:
-    """Bought for good, or worth another look: a supplier that sent too few codes may send the others yet."""
+def _phase(attempt: Attempt, before: Phase, codes: int, came: int, *, by_hand: bool) -> Phase:
+    """Bought for good, or worth another look: a supplier that sent too few codes may send the others yet.
+
+    Codes that can't be sold have come too: their lines need not wait for any others.
+    """
     if codes == 0 and before in {Phase.BOUGHT, Phase.FAILED}:
         return before  # It was over, and still nothing of it can be sold.
-    if codes >= attempt.count or by_hand or before not in LIVE or attempt.settled:
-        if codes:
-            return Phase.BOUGHT
-        # All that came was known already: what failed stays so, for there is nothing new to find out.
-        return Phase.FAILED if before is Phase.FAILED else Phase.UNKNOWN
+    if came >= attempt.count or by_hand or before not in LIVE or attempt.settled:
+        return Phase.BOUGHT if came else Phase.UNKNOWN
     return Phase.ASKING
 
 
@@ -153,7 +154,7 @@ async def fail(
         standing = await attempts.lock(conn, attempt.id)
         over = standing.phase in {Phase.BOUGHT, Phase.FAILED}
         _refuse_hand(standing, call, over=over)
-        phase = Phase.BOUGHT if standing.codes else Phase.FAILED
+        phase = Phase.BOUGHT if standing.codes or standing.quarantined else Phase.FAILED
         change = Change(phase, reason=reason, call_ms=call.ms, settled_by=call.by)
         await _note_call(conn, attempt, call, standing.phase, change)
         if over or (fence and (standing.fence != attempt.fence or standing.phase not in LIVE)):
@@ -251,7 +252,9 @@ async def _release(
 
 
 def _pause_s(attempt: Attempt) -> float:
-    return attempts.look_up_pause_s(attempt.look_ups, _chance())
+    """A little longer each time, but not past the moment from which the answer is believed."""
+    pause_s = attempts.look_up_pause_s(attempt.look_ups, _chance())
+    return pause_s if attempt.settled else min(pause_s, attempt.settles_in_s)
 
 
 def _moved(*rulings: Ruling) -> list[Order]:

@@ -1,0 +1,149 @@
+"""The cells of the fault matrix: what a supplier does wrong, what the client wants, and where the worker dies.
+
+All times of the service are scaled down alike, so that a supplier that is slow by 25 s is still slower than the time
+limit of a call (20 s) and faster than Resolve's (30 s).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from tests.faults.stumbling import _PLAN, Stumble, Way
+from tests.shop import Company
+from voucherd.db import Pool
+from voucherd.fulfilment.suppliers.protocol import Answer, Finding, Quote, Sku, Supplier, Wanted
+
+SCALE: Final = 0.15
+TIMEOUT_S: Final = 3
+"""20 s: the longest call."""
+MARGIN_S: Final = 1.5
+"""10 s: what a lease lasts longer than that."""
+OVERTIME_S: Final = 0.75
+RESOLVE_LIMIT_S: Final = 4.5
+CONFIRM_WAIT_S: Final = 3.75
+SETTLE_S: Final = 3
+"""The supplier's settling time; longer than a sale comes after the time limit of its call."""
+AMOUNT: Final = 4
+SURPLUS: Final = 2
+DIES_AFTER_S: Final = 0.6
+STATEMENTS: Final = 14
+"""The record of an answer has about so many; each cell falls at another one."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the supplier does to the first purchase of a cell; to later ones it is honest."""
+
+    name: str
+    mode: str
+    seconds: float = 0.0
+    sells: int = AMOUNT
+    """How many codes the purchase brings in the end."""
+
+
+FAULTS: Final = (
+    Fault("times out, nothing sold", "hang-before", sells=0),
+    Fault("times out, sold", "hang-after"),
+    Fault("resets the connection, nothing sold", "reset-before", sells=0),
+    Fault("resets the connection, sold", "reset-after"),
+    Fault("answers 500, nothing sold", "error-before", sells=0),
+    Fault("answers 500, sold", "error-after"),
+    Fault("answers with HTML", "malformed"),
+    Fault("answers after 5 s", "slow", 5 * SCALE),
+    Fault("answers after 25 s", "slow", 25 * SCALE),
+    Fault("answers after 35 s", "slow", 35 * SCALE),
+    Fault("sells after 25 s", "late-sale", 25 * SCALE),
+    Fault("sells after 35 s", "late-sale", 35 * SCALE),
+    Fault("lists every code twice", "duplicate"),
+    Fault("sells half", "partial", sells=AMOUNT // 2),
+    Fault("sells two more", "too-many", sells=AMOUNT + SURPLUS),
+)
+
+
+class Death(Enum):
+    """Where the worker that makes the first purchase dies."""
+
+    BEFORE_CALL = "dies before the call"
+    AFTER_CALL = "dies after the call"
+    BEFORE_RECORD = "dies before the record"
+    NEVER = "lives"
+
+
+OPERATIONS: Final = ("resolve", "confirm", "cancel")
+
+
+@dataclass
+class Cell:
+    """One product at one supplier, one company, one order."""
+
+    number: int
+    fault: Fault
+    operation: str
+    death: Death
+    company: Company = field(init=False)
+    trx: str = ""
+    took_s: float = 0.0
+    """How long the client waited for its Resolve."""
+
+    def __str__(self) -> str:
+        return f"{self.slug}: {self.operation}, the supplier {self.fault.name}, the worker {self.death.value}"
+
+    @property
+    def slug(self) -> str:
+        """The product, the supplier and its name for the product are all called so."""
+        return f"cell-{self.number}"
+
+
+def cells() -> list[Cell]:
+    """Every death with every operation and every fault."""
+    whole = itertools.product(Death, OPERATIONS, FAULTS)
+    return [Cell(number, fault, operation, death) for number, (death, operation, fault) in enumerate(whole)]
+
+
+class Mortal:
+    """An adapter whose worker dies at its first purchase: the task is gone, and with it what it knew."""
+
+    def __init__(self, inner: Supplier, cell: Cell, killer: Pool) -> None:
+        self._inner = inner
+        self._cell = cell
+        self._killer = killer
+        self.looks_up = inner.looks_up
+        self.bulk_max = inner.bulk_max
+
+    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+        """As the adapter's."""
+        return await self._inner.quote(skus)
+
+    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+        """As the adapter's, and then nothing more."""
+        match self._cell.death:
+            case Death.BEFORE_CALL:
+                raise asyncio.CancelledError
+            case Death.AFTER_CALL:
+                # As a killed process does: the connection is closed, whatever the supplier is at.
+                calling = asyncio.ensure_future(self._inner.buy(reference, wanted))
+                await asyncio.wait([calling], timeout=DIES_AFTER_S)
+                calling.cancel()
+                raise asyncio.CancelledError
+            case Death.BEFORE_RECORD:
+                answer = await self._inner.buy(reference, wanted)
+                _PLAN.set(Stumble(1 + self._cell.number % STATEMENTS, Way.CANCELLED, self._killer))
+                return answer
+        return await self._inner.buy(reference, wanted)
+
+    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+        """As the adapter's."""
+        return await self._inner.look_up(reference, wanted)
+
+    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+        """As the adapter's."""
+        return await self._inner.cancel(reference, wanted)
+
+    async def close(self) -> None:
+        """As the adapter's."""
+        await self._inner.close()
