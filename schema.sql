@@ -17,6 +17,14 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION bump_price_epoch() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE price_epoch SET epoch = epoch + 1;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION carry_entries() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -491,6 +499,26 @@ ALTER TABLE event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE fx_feed (
+    only_row boolean DEFAULT true NOT NULL,
+    attempted_at timestamp with time zone,
+    taken_at timestamp with time zone,
+    problem text,
+    CONSTRAINT fx_feed_only_row_check CHECK (only_row),
+    CONSTRAINT fx_feed_problem_check CHECK ((length(problem) <= 500))
+);
+
+CREATE TABLE fx_margin (
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    margin_bp integer NOT NULL,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT fx_margin_from_currency_check CHECK ((from_currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT fx_margin_margin_bp_check CHECK (((margin_bp >= 1) AND (margin_bp <= 5000))),
+    CONSTRAINT fx_margin_of_a_pair CHECK ((from_currency <> to_currency)),
+    CONSTRAINT fx_margin_to_currency_check CHECK ((to_currency ~ '^[A-Z]{3}$'::text))
+);
+
 CREATE TABLE fx_rate (
     currency text NOT NULL,
     day date NOT NULL,
@@ -717,6 +745,12 @@ CREATE TABLE outcome (
     CONSTRAINT outcome_line_to_check CHECK ((line_to <= 10000)),
     CONSTRAINT outcome_same_state CHECK (((lot_id IS NULL) OR ((lot_id & (1)::bigint) = (order_id & (1)::bigint)))),
     CONSTRAINT outcome_seq_from_check CHECK ((seq_from >= 0))
+);
+
+CREATE TABLE price_epoch (
+    only_row boolean DEFAULT true NOT NULL,
+    epoch bigint NOT NULL,
+    CONSTRAINT price_epoch_only_row_check CHECK (only_row)
 );
 
 CREATE TABLE product (
@@ -1058,6 +1092,12 @@ ALTER TABLE ONLY entry
 ALTER TABLE ONLY event
     ADD CONSTRAINT event_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY fx_feed
+    ADD CONSTRAINT fx_feed_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY fx_margin
+    ADD CONSTRAINT fx_margin_pkey PRIMARY KEY (from_currency, to_currency);
+
 ALTER TABLE ONLY fx_rate
     ADD CONSTRAINT fx_rate_pkey PRIMARY KEY (currency, day);
 
@@ -1078,6 +1118,9 @@ ALTER TABLE ONLY orders
 
 ALTER TABLE ONLY outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (order_id, line_from);
+
+ALTER TABLE ONLY price_epoch
+    ADD CONSTRAINT price_epoch_pkey PRIMARY KEY (only_row);
 
 ALTER TABLE ONLY product_change
     ADD CONSTRAINT product_change_pkey PRIMARY KEY (id);
@@ -1253,6 +1296,8 @@ CREATE TRIGGER entry_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entry FO
 CREATE TRIGGER entry_carry AFTER INSERT ON entry REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION carry_entries();
 
 CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER fx_margin_epoch_moves AFTER INSERT OR DELETE OR UPDATE ON fx_margin FOR EACH STATEMENT EXECUTE FUNCTION bump_price_epoch();
 
 CREATE TRIGGER lot_bought_once BEFORE UPDATE OF attempt_id, external_id, spare ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, get_type_hints
 from urllib.parse import urlsplit
@@ -118,6 +118,28 @@ def _public_url(raw: Any) -> str:
     return str(raw).rstrip("/")
 
 
+def feed_url(raw: Any) -> str:
+    """The address of a file of rates: over TLS, or on this machine."""
+    rule = "an address such as https://bank.example/rates.xml, without a user or fragment"
+    try:
+        parts = urlsplit(str(raw))
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError(rule) from None
+    if not sound or parts.username is not None or parts.fragment or not str(raw).isascii():
+        raise ValueError(rule)
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+        raise ValueError("an address that starts with https:// (http is for this machine only)")
+    return str(raw)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _networks(raw: Any) -> tuple[Network, ...]:
     words = raw.split(",") if isinstance(raw, str) else raw
     try:
@@ -137,6 +159,8 @@ class Settings:
     port: Annotated[int, _whole(0, 65_535)] = 8080  # 0: any free one.
     public_url: Annotated[str, _public_url] = ""  # Default: http:// and the host and port.
     operator_country: Annotated[str, _country] = "NL"
+    fx_url: Annotated[str | None, feed_url] = None  # None: rates are imported by hand.
+    fx_age_s_max: Annotated[float, _seconds(0, 366 * DAY_S)] = 7.0 * DAY_S  # 0: of any age.
     confirm_wait_s: Annotated[float, _seconds(0, 3600)] = 25.0
     resolve_limit_s: Annotated[float, _seconds(0.001, 3600)] = 30.0
     confirmation_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 86_400.0

@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
 from voucherd.events import low_balance
@@ -30,6 +31,7 @@ ANNOUNCE_EVERY_S: Final = 5.0
 REMOVE_EVERY_S: Final = 600.0
 LOW_EVERY_S: Final = 1.0
 STOCK_EVERY_S: Final = 1.0
+FX_EVERY_S: Final = 60.0
 
 logger = structlog.get_logger(__name__)
 
@@ -47,6 +49,7 @@ class Worker:
                 timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
             )
         )
+        self._fx_url = settings.fx_url
         self._turns: restock.Turns = {}
         self._stock_after = 0
         self._wake = wake
@@ -66,6 +69,10 @@ class Worker:
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
         ]
+        if self._fx_url is not None:
+            self._tasks.append(
+                asyncio.create_task(self._every(FX_EVERY_S, "refresh_rates", self.refresh_rates))
+            )
 
     async def stop(self) -> None:
         """End the background work; a transaction in flight is undone."""
@@ -100,6 +107,10 @@ class Worker:
         done = await stock.announce(self._pool, self._stock_after)
         self._stock_after = done.after
         return done.announced
+
+    async def refresh_rates(self) -> int:
+        """Take new exchange rates from their address when they are due."""
+        return 0 if self._fx_url is None else await feed.refresh(self._pool, self._fx_url)
 
     def _told(self, orders: list[Order]) -> int:
         for order in orders:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer
@@ -19,9 +20,15 @@ def _commands() -> Iterator[tuple[str, set[str]]]:
     """Every command of the program and the options it takes."""
     for word in [*PARTS, *NOUNS]:
         loaded = typer.main.get_command(program(word)).commands[word]  # type: ignore[attr-defined]
-        below = getattr(loaded, "commands", {"": loaded})
-        for name, command in below.items():
-            yield f"{word} {name}".strip(), {option for param in command.params for option in param.opts}
+        yield from _below(word, loaded)
+
+
+def _below(name: str, command: Any) -> Iterator[tuple[str, set[str]]]:
+    """The command itself, or all that are below it."""
+    for word, one in getattr(command, "commands", {}).items():
+        yield from _below(f"{name} {word}", one)
+    if not hasattr(command, "commands"):
+        yield name, {option for param in command.params for option in param.opts}
 
 
 def test_every_command_takes_the_three_options() -> None:

@@ -130,3 +130,43 @@ def test_limits_and_alerts_are_set_shown_and_taken_away(acme: Terminal) -> None:
     assert "no alert any more" in acme.view("wallet", "alert", "Acme", "EUR", "--off")
     assert_refused(acme.run("wallet", "alert", "Acme", "EUR", "--off"), "has no alert")
     assert_wrong_usage(acme.run("wallet", "alert", "Acme", "EUR"), "give either --below or --off")
+
+
+def test_margins_are_set_listed_and_removed(terminal: Terminal) -> None:
+    """OP-71: in steps of 0.01%, for a pair of currencies, one direction at a time."""
+    assert terminal.json("fx", "margin", "list") == []
+    set_ = terminal.json("fx", "margin", "set", "eur", "usd", "1.5%")
+    assert set_ == {"from": "EUR", "to": "USD", "marginPercent": 1.5}
+    terminal.json("fx", "margin", "set", "EUR", "USD", "2 %")
+    terminal.json("fx", "margin", "set", "USD", "EUR", "0.25%")
+    assert [(m["from"], m["marginPercent"]) for m in terminal.json("fx", "margin", "list")] == [
+        ("EUR", 2),
+        ("USD", 0.25),
+    ]
+    assert "0.25%" in terminal.view("fx", "margin", "list")
+    for share in ("2", "0%", "50.01%", "1.005%", "-1%"):
+        assert_wrong_usage(terminal.run("fx", "margin", "set", "EUR", "USD", "--", share), "share: must be")
+    assert_wrong_usage(terminal.run("fx", "margin", "set", "EUR", "EUR", "1%"), "against itself")
+    terminal.json("fx", "margin", "remove", "EUR", "USD")
+    assert_refused(terminal.run("fx", "margin", "remove", "EUR", "USD"), "no margin from EUR to USD")
+
+
+def test_the_history_of_a_currency_is_kept(terminal: Terminal, tmp_path: Path) -> None:
+    """OP-50: `fx list --history USD`, newest first; the list itself has the rate in force."""
+    hist = tmp_path / "eurofxref-hist.csv"
+    hist.write_text("Date,USD,JPY,\n2024-01-03,1.0919,N/A,\n2024-01-02,1.0956,155.66,\n")
+    assert terminal.json("fx", "import", str(hist))["days"] == 2
+    days = [rate["day"] for rate in terminal.json("fx", "list", "--history", "usd")]
+    assert days == ["2024-01-03", "2024-01-02"]
+    assert [rate["day"] for rate in terminal.json("fx", "list")] == ["2024-01-02", "2024-01-03"]
+    assert "never had a rate" in terminal.view("fx", "list", "--history", "GBP")
+
+
+def test_rates_come_from_an_address(terminal: Terminal) -> None:
+    """OP-71: a wrong address is wrong usage; one that does not answer is refused, and nothing changed."""
+    assert_wrong_usage(terminal.run("fx", "import"), "give a file, or --url, or the setting fx_url")
+    assert_wrong_usage(terminal.run("fx", "import", "--url", "http://bank.example/"), "https://")
+    assert_wrong_usage(terminal.run("fx", "import", "-", "--url", "https://bank.example/"), "not both")
+    assert_refused(terminal.run("fx", "import", "--url", "http://127.0.0.1:1/rates.xml"), "no answer")
+    assert_refused(terminal.run("fx", "import", VOUCHERD_FX_URL="http://127.0.0.1:1/rates.xml"), "no answer")
+    assert terminal.json("fx", "list") == []

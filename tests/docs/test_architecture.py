@@ -111,6 +111,7 @@ def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
         "remove_expired": "REMOVE_EVERY_S",
         "announce_low": "LOW_EVERY_S",
         "announce_stock": "STOCK_EVERY_S",
+        "refresh_rates": "FX_EVERY_S",
     }
     told = {row[0].strip("`").rpartition(".")[2]: row[1] for row in pages.rows(ARCHITECTURE, "round")}
     assert told == {name: f"{pages.resolve(f'worker.{const}'):g} s" for name, const in pauses.items()}

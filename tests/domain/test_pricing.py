@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.pricing import (
+    Exchange,
     NoRate,
     NoVatRate,
     PriceTooLarge,
+    RateTooOld,
     Total,
     convert,
+    oldest_day,
     price_unit,
     total,
     vat_bp,
@@ -176,3 +180,52 @@ def test_an_eu_country_without_a_rate_is_never_sold_to_without_vat() -> None:
     """OP-52: a hole in the data is an error."""
     with pytest.raises(NoVatRate, match="no VAT rate for FI"):
         vat_bp("FI", None, "NL", {"NL": 2100})
+
+
+def test_a_margin_is_added_to_what_is_paid_in_another_currency_and_rounded_once() -> None:
+    """OP-50, OP-71: 10.33 EUR are 11.1895… USD, and with 1.5% on top 11.3573…: not 11.19 × 1.015 = 11.3578…"""
+    product = version(Money(1000, "EUR"), Money(1033, "EUR"), "single_purpose")
+    exchange = Exchange(margins={("EUR", "USD"): 150, ("USD", "EUR"): 900})
+
+    def paid(currency: str) -> tuple[int, int, int]:
+        unit = price_unit(
+            product, 1000, payment_currency=currency, rates=RATES, vat_bp=2100, exchange=exchange
+        )
+        # The rates stay the plain ones, and so do the amounts in the price's own currency.
+        assert (unit.price_fx_e8, unit.pay_fx_e8) == (RATE_ONE, RATES[currency])
+        assert (unit.price_minor, unit.vat_minor, unit.turnover_minor) == (1033, 217, 1033)
+        return unit.pay_price_minor, unit.pay_vat_minor, unit.pay_turnover_minor
+
+    assert paid("USD") == (1136, 239, 1136)
+    assert paid("EUR") == (1033, 217, 1033)
+    assert paid("JPY") == (1688, 355, 1688)
+
+
+def test_a_rate_that_is_too_old_converts_nothing_and_matters_to_nothing_else() -> None:
+    """OP-71: only where a price is paid in another currency, and whichever of the two rates is old."""
+    now = datetime(2026, 11, 15, 0, 30, tzinfo=UTC)
+    oldest = oldest_day(now, timedelta(days=7))
+    assert oldest == date(2026, 11, 8)
+    assert oldest_day(now, timedelta(0)) is None
+    product = version(Money(100, "JPY"), Money(90, "EUR"))
+
+    def pay(currency: str, days: dict[str, date], oldest: date | None = oldest) -> int:
+        exchange = Exchange(days, oldest)
+        unit = price_unit(product, 100, payment_currency=currency, rates=RATES, vat_bp=0, exchange=exchange)
+        return unit.pay_price_minor
+
+    kept, gone = date(2026, 11, 8), date(2026, 11, 7)
+    assert pay("USD", {"USD": kept, "JPY": gone}) == 97
+    assert pay("EUR", {"USD": gone, "JPY": gone}) == 90
+    assert pay("USD", {"USD": gone}, None) == 97
+    with pytest.raises(RateTooOld, match="the exchange rate for USD is of 2026-11-07, which is too old"):
+        pay("USD", {"USD": gone, "JPY": kept})
+    with pytest.raises(RateTooOld, match="for JPY"):
+        price_unit(
+            version(Money(100, "JPY"), Money(90, "JPY")),
+            100,
+            payment_currency="EUR",
+            rates=RATES,
+            vat_bp=0,
+            exchange=Exchange({"JPY": gone}, oldest),
+        )

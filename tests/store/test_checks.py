@@ -34,6 +34,9 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "company_id": "1", "key_id": "0", "state": "0", "day": "'2026-01-01'", "spent_eur_minor": "5",
     },
     "fx_rate": {"currency": "'XTS'", "day": "'2026-01-01'", "eur_e8": "1", "source": "'test'"},
+    "fx_margin": {"from_currency": "'EUR'", "to_currency": "'XTS'", "margin_bp": "150"},
+    "fx_feed": {"problem": "NULL"},
+    "price_epoch": {"epoch": "1"},
     "vat_rate": {"country": "'XX'", "valid_from": "'2026-01-01'", "rate_bp": "2100"},
     "supplier": {
         "id": "1", "name": "'wholesaler'", "kind": "'http'", "state": "0", "config": "'{}'", "timeout_s": "20",
@@ -188,6 +191,14 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("product_version_fee_fixed_minor_check", RANGE | {"fee_fixed_minor": "-1"}),
     ("fx_rate_currency_check", {"currency": "'xts'"}),
     ("fx_rate_eur_e8_check", {"eur_e8": "0"}),
+    ("fx_margin_from_currency_check", {"from_currency": "'eur'"}),
+    ("fx_margin_to_currency_check", {"to_currency": "'xts'"}),
+    ("fx_margin_margin_bp_check", {"margin_bp": "0"}),
+    ("fx_margin_margin_bp_check", {"margin_bp": "5001"}),
+    ("fx_margin_of_a_pair", {"to_currency": "'EUR'"}),
+    ("fx_feed_only_row_check", {"only_row": "false"}),
+    ("fx_feed_problem_check", {"problem": LONG}),
+    ("price_epoch_only_row_check", {"only_row": "false"}),
     ("vat_rate_country_check", {"country": "'NLD'"}),
     ("vat_rate_rate_bp_check", {"rate_bp": "10001"}),
     ("lot_check", {"cursor": "11"}),
@@ -389,6 +400,8 @@ async def ground(tx: Tx) -> None:
     """Insert every table's valid row: whatever is refused after that is refused for its change alone."""
     await tx.execute("DELETE FROM access_epoch")
     await tx.execute("DELETE FROM offer_epoch")
+    await tx.execute("DELETE FROM price_epoch")
+    await tx.execute("DELETE FROM fx_feed")
     for table in VALID:
         await put(tx, table, {})
 

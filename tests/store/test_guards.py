@@ -491,6 +491,24 @@ async def test_what_was_spent_in_a_day_never_grows_less(tx: Tx) -> None:
     await refused(tx, "UPDATE spend SET spent_eur_minor = 599", "spend is append-only")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO fx_margin (from_currency, to_currency, margin_bp) VALUES ('EUR', 'JPY', 1)",
+        "UPDATE fx_margin SET margin_bp = 2",
+        "DELETE FROM fx_margin",
+    ],
+)
+async def test_what_only_some_prices_depend_on_moves_the_epoch(tx: Tx, change: str) -> None:
+    """Every process polls one number; whatever changes a margin moves it."""
+    await tx.execute("INSERT INTO fx_margin (from_currency, to_currency, margin_bp) VALUES ('EUR', 'USD', 1)")
+    before = await tx.fetchval("SELECT epoch FROM price_epoch")
+
+    await tx.execute(change)
+
+    assert await tx.fetchval("SELECT epoch FROM price_epoch") == before + 1
+
+
 async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
     """A guard that was never seen to bite may be asleep; whoever adds one adds its test and its name."""
     rows = await pool.fetch(
@@ -509,6 +527,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "entry_append_only",
         "entry_carry",
         "event_append_only",
+        "fx_margin_epoch_moves",
         "lot_bought_once",
         "lot_forwards",
         "lot_unchanging",

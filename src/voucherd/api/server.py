@@ -7,6 +7,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Final
 
 import uvicorn
@@ -90,7 +91,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         if with_worker:
             worker.start()
         metrics = Metrics(desk)
-        window = Window(pool, settings.operator_country)
+        window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         handlers = Service(desk, Identifiers(master), settings, window, Statements(pool))
         api = Api(handlers, gatekeeper, Pages(pool, metrics.registry, settings))
         try:

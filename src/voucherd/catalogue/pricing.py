@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -13,8 +14,8 @@ from voucherd.catalogue.rules import UNIT_MINOR_MAX
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.money import DIGITS, divide_half_up
 
-VAT_BP_ONE: Final = 10_000
-"""A VAT rate of 100%, in basis points."""
+BP_ONE: Final = 10_000
+"""A share of 100%, in basis points."""
 
 _MINOR_PER_UNIT: Final = {currency: 10**places for currency, places in DIGITS.items()}
 
@@ -42,6 +43,29 @@ class PriceTooLarge(ValueError):
         self.slug = slug
         self.currency = currency
         super().__init__(f"a unit of {slug} costs too much in {currency}")
+
+
+class RateTooOld(LookupError):
+    """The newest exchange rate of the currency is of a day that is too long ago."""
+
+    def __init__(self, currency: str, day: date) -> None:
+        self.currency = currency
+        self.day = day
+        super().__init__(f"the exchange rate for {currency} is of {day}, which is too old")
+
+
+class Exchange(Struct, frozen=True):
+    """What converting a price depends on beyond the rates themselves."""
+
+    days: Mapping[str, date] = {}
+    """The day of each rate; the base has none."""
+    oldest: date | None = None
+    """No rate of a day before this is used; None uses any."""
+    margins: Mapping[tuple[str, str], int] = {}
+    """What is added to a price in the first currency that is paid in the second, in basis points."""
+
+
+PLAIN: Final = Exchange()
 
 
 class UnitPrice(Struct, frozen=True):
@@ -74,7 +98,13 @@ class Total:
 
 
 def price_unit(
-    product: ProductVersion, face_minor: int, *, payment_currency: str, rates: Mapping[str, int], vat_bp: int
+    product: ProductVersion,
+    face_minor: int,
+    *,
+    payment_currency: str,
+    rates: Mapping[str, int],
+    vat_bp: int,
+    exchange: Exchange = PLAIN,
 ) -> UnitPrice:
     """The price of one code, by the exchange rates and the VAT rate of the moment (OP-50, OP-51, OP-52)."""
     price_minor = _price(product, face_minor)
@@ -87,12 +117,15 @@ def price_unit(
         raise NoRate(missing.args[0]) from None
 
     turnover_minor = _turnover(product, price_minor, face_minor)
-    vat_minor = divide_half_up(turnover_minor * vat_bp, VAT_BP_ONE)
+    vat_minor = divide_half_up(turnover_minor * vat_bp, BP_ONE)
     if payment_currency == price_currency:
         pay_price_minor, pay_vat_minor, pay_turnover_minor = price_minor, vat_minor, turnover_minor
     else:
-        up = price_fx_e8 * _MINOR_PER_UNIT[payment_currency]
-        down = pay_fx_e8 * _MINOR_PER_UNIT[price_currency]
+        _refuse_old(exchange, price_currency, payment_currency)
+        margin_bp = exchange.margins.get((price_currency, payment_currency), 0)
+        # The margin is part of the one division, so it adds no rounding of its own.
+        up = price_fx_e8 * _MINOR_PER_UNIT[payment_currency] * (BP_ONE + margin_bp)
+        down = pay_fx_e8 * _MINOR_PER_UNIT[price_currency] * BP_ONE
         pay_price_minor = divide_half_up(price_minor * up, down)
         pay_vat_minor = divide_half_up(vat_minor * up, down)
         pay_turnover_minor = divide_half_up(turnover_minor * up, down)
@@ -155,6 +188,18 @@ def vat_bp(
     except KeyError:
         # A member state without a rate is a hole in the data. Selling without VAT would hide it.
         raise NoVatRate(company_country) from None
+
+
+def _refuse_old(exchange: Exchange, *currencies: str) -> None:
+    for currency in currencies:
+        day = exchange.days.get(currency)
+        if day is not None and exchange.oldest is not None and day < exchange.oldest:
+            raise RateTooOld(currency, day)
+
+
+def oldest_day(now: datetime, age_max: timedelta) -> date | None:
+    """The first day whose rates are still used; None, where no age is too high."""
+    return (now - age_max).date() if age_max else None
 
 
 def _price(product: ProductVersion, face_minor: int) -> int:

@@ -251,19 +251,25 @@ async def list_brands(conn: Connection) -> list[Brand]:
 
 async def rates(conn: Connection, currencies: Iterable[str]) -> dict[str, int]:
     """What one unit of each currency is worth in EUR today, ×1e8; currencies without a rate are left out."""
+    return (await dated_rates(conn, currencies))[0]
+
+
+async def dated_rates(conn: Connection, currencies: Iterable[str]) -> tuple[dict[str, int], dict[str, date]]:
+    """The same, and the day of each; the base has none."""
     wanted = [currency for currency in set(currencies) if currency != BASE]
-    found = {BASE: RATE_ONE}
+    found, days = {BASE: RATE_ONE}, {}
     if wanted:
         rows = await conn.fetch(
-            f"""SELECT wanted.currency, latest.eur_e8
+            f"""SELECT wanted.currency, latest.eur_e8, latest.day
                 FROM unnest($1::text[]) AS wanted (currency)
                 CROSS JOIN LATERAL (
-                    SELECT eur_e8 FROM fx_rate WHERE currency = wanted.currency AND day <= {_TODAY}
+                    SELECT eur_e8, day FROM fx_rate WHERE currency = wanted.currency AND day <= {_TODAY}
                     ORDER BY day DESC LIMIT 1) latest""",  # noqa: S608 - A constant of ours.
             wanted,
         )
-        found.update((row["currency"], row["eur_e8"]) for row in rows)
-    return found
+        for currency, eur_e8, day in rows:
+            found[currency], days[currency] = eur_e8, day
+    return found, days
 
 
 async def set_rate(tx: Tx, currency: str, eur_e8: int, source: str = "manual") -> date:

@@ -15,6 +15,7 @@ from voucherd.money import RATE_DIGITS, BadAmount, Money, UnknownCurrency
 _NUMBER: Final = r"[0-9]{1,15}(?:\.[0-9]{1,8})?"
 _AMOUNT: Final = re.compile(rf"({_NUMBER})\s+([A-Za-z]{{3}})")
 _RANGE: Final = re.compile(rf"({_NUMBER})\s*-\s*({_NUMBER})\s+([A-Za-z]{{3}})")
+_SHARE: Final = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?\s*%")
 _FEE: Final = re.compile(rf"({_NUMBER})(?:\+({_NUMBER}))?")
 
 
@@ -46,6 +47,14 @@ def read_amount(field: str, text: str) -> Money:
     if match is None:
         raise BadProduct(field, f"must be an amount and a currency, such as '48.10 EUR', not {_short(text)}")
     return _money(field, match[1], match[2])
+
+
+def read_share(field: str, text: str) -> int:
+    """The basis points in a text such as "1.5%"."""
+    match = _SHARE.fullmatch(text.strip())
+    if match is None:
+        raise BadProduct(field, f"must be a share such as '1.5%', in steps of 0.01%, not {_short(text)}")
+    return int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
 
 
 def _read_range(text: str) -> FaceRange:

@@ -52,6 +52,7 @@ async def prepare(settings: Settings, url: str) -> Handout:
     try:
         async with transaction(pool) as tx:
             company = await seed.find_shop(tx)
+            await seed.freshen_rates(tx)
             given = handout.load(settings.data)
             if company is not None and given is not None and await seed.still_valid(tx, given):
                 return given

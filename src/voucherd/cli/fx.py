@@ -1,34 +1,62 @@
-"""`voucherd fx`: what one unit of each currency is worth in EUR (OP-50)."""
+"""`voucherd fx`: what one unit of each currency is worth in EUR (OP-50), and margins on it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from voucherd.catalogue import store
+from voucherd.catalogue import feed, fx_store, store
 from voucherd.catalogue.fx import FILE_BYTES_MAX, parse_ecb, parse_rate
-from voucherd.cli.answers import Answer, table
+from voucherd.catalogue.store import Rate
+from voucherd.catalogue.texts import read_share
+from voucherd.cli.answers import Answer, Refused, stacked, table
 from voucherd.cli.frame import command, noun, usage
 from voucherd.cli.office import Office
-from voucherd.cli.words import read_currency
+from voucherd.cli.words import percent, read_currency
 from voucherd.money import RATE_DIGITS
+from voucherd.settings import feed_url
 
 app = noun()
+margin = noun()
+app.add_typer(
+    margin,
+    name="margin",
+    help="What is added when a price is paid in another currency.",
+    no_args_is_help=True,
+)
+
+Currency: TypeAlias = Annotated[str, typer.Argument(metavar="CURRENCY", parser=read_currency)]
+From: TypeAlias = Annotated[str, typer.Argument(metavar="FROM", parser=read_currency, help="Of the price.")]
+To: TypeAlias = Annotated[str, typer.Argument(metavar="TO", parser=read_currency, help="Of the payment.")]
+
+MARGIN_BP_MAX: Final = 5_000
 
 
 @command(app, "import")
 async def import_(
     office: Office,
     file: Annotated[
-        typer.FileBinaryRead, typer.Argument(help="The ECB's daily or historical XML or CSV; - for stdin.")
-    ],
+        typer.FileBinaryRead | None,
+        typer.Argument(help="The ECB's daily, 90-day or historical XML or CSV; - for stdin."),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="Take it from here; else from fx_url.")
+    ] = None,
 ) -> Answer:
-    """Take the rates of one of the European Central Bank's files."""
-    days = parse_ecb(file.read(FILE_BYTES_MAX + 1))
-    async with office.transaction() as tx:
-        count = await store.set_rates(tx, days, "ecb")
+    """Take the rates of one of the European Central Bank's files, or of the address that serves it."""
+    if file is not None and url is not None:
+        raise typer.BadParameter("give a file or an address, not both")
+    if file is not None:
+        days = parse_ecb(file.read(FILE_BYTES_MAX + 1))
+        async with office.transaction() as tx:
+            count = await store.set_rates(tx, days, "ecb")
+    else:
+        days = parse_ecb(await feed.fetch(_address(office, url)))
+        async with office.pool() as pool:
+            count = await feed.take(pool, days)
     first, last = min(day.day for day in days), max(day.day for day in days)
     span = f"{last}" if first == last else f"{first} to {last}"
     return Answer(
@@ -36,10 +64,21 @@ async def import_(
     )
 
 
+def _address(office: Office, url: str | None) -> str:
+    if url is None:
+        if office.settings.fx_url is None:
+            raise typer.BadParameter("give a file, or --url, or the setting fx_url")
+        return office.settings.fx_url
+    try:
+        return feed_url(url)
+    except ValueError as wrong:
+        raise typer.BadParameter(f"--url: must be {wrong}") from None
+
+
 @command(app, "set")
 async def set_(
     office: Office,
-    currency: Annotated[str, typer.Argument(metavar="CURRENCY", parser=read_currency)],
+    currency: Currency,
     rate: Annotated[str, typer.Argument(metavar="RATE", help="What one unit is worth in EUR, such as 0.92.")],
 ) -> Answer:
     """Set today's rate of one currency by hand."""
@@ -54,14 +93,83 @@ async def set_(
 
 
 @command(app, "list")
-async def list_(office: Office) -> Answer:
-    """List the rates in force today."""
+async def list_(
+    office: Office,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history", metavar="CURRENCY", parser=read_currency, help="All that this one had, newest first."
+        ),
+    ] = None,
+) -> Answer:
+    """List the rates in force today, or every rate that one currency had."""
     async with office.connection() as connection:
+        if history is not None:
+            return _rates(await fx_store.history(connection, history), empty=f"{history} never had a rate.")
         rates = await store.list_rates(connection)
+        standing = await fx_store.feed(connection)
+    shown = _rates(rates, empty="No rates yet: take the ECB's with `voucherd fx import`.")
+    if standing.problem is None:
+        return shown
+    failed = f"The last refresh, at {standing.attempted_at:%Y-%m-%d %H:%M} UTC, failed: {standing.problem}"
+    return Answer(shown.document, stacked(shown.view, "", failed))
+
+
+@command(margin, "set")
+async def set_margin(
+    office: Office,
+    from_: From,
+    to: To,
+    share: Annotated[str, typer.Argument(metavar="SHARE", help="Of the converted price, such as 1.5%.")],
+) -> Answer:
+    """Add a share to every price in one currency that is paid in another."""
+    with usage():
+        margin_bp = read_share("share", share)
+    if from_ == to:
+        raise typer.BadParameter("a currency has no margin against itself")
+    if not 1 <= margin_bp <= MARGIN_BP_MAX:
+        raise typer.BadParameter(f"share: must be between 0.01% and {percent(MARGIN_BP_MAX)}")
+    async with office.transaction() as tx:
+        await fx_store.set_margin(tx, from_, to, margin_bp)
+    return Answer(
+        _margin(from_, to, margin_bp),
+        f"Prices in {from_} that are paid in {to} cost {percent(margin_bp)} more.",
+    )
+
+
+@command(margin, "remove")
+async def remove_margin(office: Office, from_: From, to: To) -> Answer:
+    """Take the margin of a pair away."""
+    async with office.transaction() as tx:
+        if not await fx_store.remove_margin(tx, from_, to):
+            raise Refused(f"there is no margin from {from_} to {to}")
+    return Answer(
+        {"from": from_, "to": to}, f"Prices in {from_} that are paid in {to} are converted as they are."
+    )
+
+
+@command(margin, "list")
+async def list_margins(office: Office) -> Answer:
+    """List the margins."""
+    async with office.connection() as connection:
+        found = await fx_store.margins(connection)
+    view = table(
+        ["from", "to", ">margin"],
+        [(pair[0], pair[1], percent(margin_bp)) for pair, margin_bp in found.items()],
+        empty="No margins: prices are converted at the plain rate.",
+    )
+    return Answer([_margin(*pair, margin_bp) for pair, margin_bp in found.items()], view)
+
+
+def _margin(from_: str, to: str, margin_bp: int) -> dict[str, Any]:
+    return {"from": from_, "to": to, "marginPercent": Decimal(margin_bp).scaleb(-2)}
+
+
+def _rates(rates: Sequence[Rate], *, empty: str) -> Answer:
     view = table(
         ["currency", ">in EUR", "day", "source"],
         [(rate.currency, _eur(rate.eur_e8), rate.day, rate.source) for rate in rates],
-        empty="No rates yet: take the ECB's with `voucherd fx import`.",
+        empty=empty,
     )
     documents = [
         {"currency": rate.currency, "eur": _eur(rate.eur_e8), "day": rate.day, "source": rate.source}

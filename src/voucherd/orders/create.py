@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime
 
 from voucherd.access import store as access
 from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
 from voucherd.db import Connection
 from voucherd.fulfilment.book import OfferBook
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders import place, store
 from voucherd.orders.model import Order
-from voucherd.orders.place import Buyer, Create, Shop
+from voucherd.orders.place import Buyer, Create, House, Shop
 from voucherd.orders.refusals import BadInput, Refusal
 from voucherd.orders.store import Memory
 from voucherd.vault import shelf
@@ -49,12 +50,10 @@ async def create(
     commands: Sequence[Create],
     numbers: OrderNumbers,
     memory: Memory,
-    *,
-    window: timedelta,
-    operator_country: str,
+    house: House,
 ) -> list[Order | Refusal]:
     """Price every cart and keep the orders that can be sold."""
-    shop = await load(conn, commands, memory, window=window, operator_country=operator_country)
+    shop = await load(conn, commands, memory, house)
     await numbers.reserve(conn, len(commands))
     answers = place.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
@@ -64,13 +63,7 @@ async def create(
 
 
 async def load(
-    conn: Connection,
-    commands: Sequence[Create],
-    memory: Memory,
-    *,
-    window: timedelta,
-    operator_country: str,
-    stocking: bool = True,
+    conn: Connection, commands: Sequence[Create], memory: Memory, house: House, *, stocking: bool = True
 ) -> Shop:
     """What these carts' prices depend on; without `stocking` nothing is written."""
     companies = await access.companies(conn, {command.company_id for command in commands})
@@ -81,14 +74,21 @@ async def load(
     for listing in listings.values():
         currencies.add(listing.version.face_currency)
         currencies.add(listing.version.price_currency or listing.version.face_currency)
+    now: datetime = await conn.fetchval("SELECT now()")
+    rates, days = await catalogue.dated_rates(conn, currencies)
+    exchange = PLAIN
+    if len(currencies) > 1:
+        margins = await memory.prices.margins(conn)
+        exchange = Exchange(days, oldest_day(now, house.fx_age_max), margins)
     shop = Shop(
-        now=await conn.fetchval("SELECT now()"),
-        window=window,
-        operator_country=operator_country,
+        now=now,
+        window=house.window,
+        operator_country=house.country,
         buyers={c.id: Buyer(c.active, c.country, c.vat_number) for c in companies.values()},
         listings=listings,
-        rates=await catalogue.rates(conn, currencies),
+        rates=rates,
         vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
+        exchange=exchange,
     )
     await _load_shelves(conn, shop, commands, memory.offers, stocking=stocking)
     return shop

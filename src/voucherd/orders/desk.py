@@ -26,7 +26,7 @@ from voucherd.orders.export import mark_downloaded
 from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.model import Order
-from voucherd.orders.place import Create
+from voucherd.orders.place import Create, House
 from voucherd.orders.quote import Quote, quote
 from voucherd.orders.refusals import OrderNotFound, Refusal, WrongStatus
 from voucherd.orders.ruling import Facts, Ruling, Windows
@@ -105,7 +105,11 @@ class Desk:
         self._settings = settings
         self._numbers = OrderNumbers()
         self._lots = vault.LotBook()
-        self._window = timedelta(seconds=settings.confirmation_window_s)
+        self._house = House(
+            timedelta(seconds=settings.confirmation_window_s),
+            settings.operator_country,
+            timedelta(seconds=settings.fx_age_s_max),
+        )
         self._memory = Memory(
             Windows(
                 timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
@@ -226,25 +230,12 @@ class Desk:
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            answers = await create(
-                conn,
-                commands,
-                self._numbers,
-                self._memory,
-                window=self._window,
-                operator_country=self._settings.operator_country,
-            )
+            answers = await create(conn, commands, self._numbers, self._memory, self._house)
             return await self._shown(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
         async with self._pool.acquire() as conn:
-            return await quote(
-                conn,
-                commands,
-                self._memory,
-                window=self._window,
-                operator_country=self._settings.operator_country,
-            )
+            return await quote(conn, commands, self._memory, self._house)
 
     async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._rule(

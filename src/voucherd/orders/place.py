@@ -8,7 +8,16 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
-from voucherd.catalogue.pricing import NoRate, PriceTooLarge, UnitPrice, price_unit, vat_bp
+from voucherd.catalogue.pricing import (
+    PLAIN,
+    Exchange,
+    NoRate,
+    PriceTooLarge,
+    RateTooOld,
+    UnitPrice,
+    price_unit,
+    vat_bp,
+)
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import Listing
 from voucherd.fulfilment.offers import Offer
@@ -47,6 +56,16 @@ class Buyer(Struct, frozen=True):
     vat_number: str | None
 
 
+class House(Struct, frozen=True):
+    """What the operator chose for all prices."""
+
+    window: timedelta
+    """How long a price is kept."""
+    country: str
+    fx_age_max: timedelta = timedelta(0)
+    """Zero lets exchange rates be of any age."""
+
+
 class Shop(Struct):
     """What was for sale when the cart was looked at."""
 
@@ -57,6 +76,7 @@ class Shop(Struct):
     listings: dict[str, Listing]
     rates: dict[str, int]
     vat_rates: dict[str, int]
+    exchange: Exchange = PLAIN
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
     offers: dict[Shelf, list[Offer]] = field(default_factory=dict)
     """What suppliers can serve of the shelves."""
@@ -131,7 +151,12 @@ class _Memo:
         found = self._units.get(key)
         if found is None:
             found = self._units[key] = price_unit(
-                product, face_minor, payment_currency=currency, rates=self.shop.rates, vat_bp=rate_bp
+                product,
+                face_minor,
+                payment_currency=currency,
+                rates=self.shop.rates,
+                vat_bp=rate_bp,
+                exchange=self.shop.exchange,
             )
         return found
 
@@ -235,6 +260,8 @@ def _price_cart(
             units.append((product, memo.unit(product, face_minor, command.payment_currency, rate_bp)))
         except NoRate as missing:
             raise BadInput("paymentCurrency", f"there is no exchange rate for {missing.currency}") from None
+        except RateTooOld as old:
+            raise BadInput("paymentCurrency", str(old)) from None
         except PriceTooLarge as large:
             raise BadInput("items", str(large)) from None
     return units

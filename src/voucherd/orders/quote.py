@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import timedelta
 
 from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.orders import create, place
 from voucherd.orders.model import Order
-from voucherd.orders.place import Create, Shop
+from voucherd.orders.place import Create, House, Shop
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.store import Memory
 from voucherd.vault.shelf import Shelf
@@ -26,17 +25,10 @@ class Quote(Struct, frozen=True):
 
 
 async def quote(
-    conn: Connection,
-    commands: Sequence[Create],
-    memory: Memory,
-    *,
-    window: timedelta,
-    operator_country: str,
+    conn: Connection, commands: Sequence[Create], memory: Memory, house: House
 ) -> list[Quote | Refusal]:
     """The price of every cart that can be sold; the same refusals as Create's for the rest."""
-    shop = await create.load(
-        conn, commands, memory, window=window, operator_country=operator_country, stocking=False
-    )
+    shop = await create.load(conn, commands, memory, house, stocking=False)
     # No number is taken for what is not kept: the state alone stands in its place.
     answers = place.place(shop, commands, int)
     return [

@@ -13,6 +13,7 @@ from voucherd.access import spending
 from voucherd.access.spending import Purse
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
+from voucherd.catalogue.pricebook import PriceBook
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.db import Connection, Tx, numbers, sparse_numbers, words
@@ -72,6 +73,7 @@ class Memory(Struct, frozen=True):
     windows: Windows
     versions: VersionCache = field(default_factory=VersionCache)
     offers: OfferBook = field(default_factory=OfferBook)
+    prices: PriceBook = field(default_factory=PriceBook)
 
 
 async def load(

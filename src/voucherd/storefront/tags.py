@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from voucherd.catalogue.pricing import NoRate, PriceTooLarge, UnitPrice, price_unit
+from voucherd.catalogue.pricing import (
+    PLAIN,
+    Exchange,
+    NoRate,
+    PriceTooLarge,
+    RateTooOld,
+    UnitPrice,
+    price_unit,
+)
 from voucherd.catalogue.products import ProductVersion
 from voucherd.money import RATE_ONE, BadAmount, to_minor
 
@@ -28,8 +36,9 @@ def tag(
     payment_currency: str | None,
     rates: Mapping[str, int],
     vat_bp: int,
+    exchange: Exchange = PLAIN,
 ) -> UnitPrice | None:
-    """The price of one code; None where none can be said: no face value, no exchange rate, or too large a price."""
+    """The price of one code; None where none can be said: no face value, no fresh rate, or too large a price."""
     if face_minor is None:
         return None
     own = product.price_currency or product.face_currency
@@ -38,7 +47,12 @@ def tag(
         rates = dict.fromkeys((own, product.face_currency), RATE_ONE)
     try:
         return price_unit(
-            product, face_minor, payment_currency=payment_currency or own, rates=rates, vat_bp=vat_bp
+            product,
+            face_minor,
+            payment_currency=payment_currency or own,
+            rates=rates,
+            vat_bp=vat_bp,
+            exchange=exchange,
         )
-    except (NoRate, PriceTooLarge):
+    except (NoRate, RateTooOld, PriceTooLarge):
         return None

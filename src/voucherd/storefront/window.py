@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -13,7 +13,8 @@ from msgspec import Struct
 from voucherd.access.companies import Company
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
-from voucherd.catalogue.pricing import NoRate, UnitPrice, vat_bp
+from voucherd.catalogue.pricebook import PriceBook
+from voucherd.catalogue.pricing import PLAIN, Exchange, NoRate, UnitPrice, oldest_day, vat_bp
 from voucherd.catalogue.products import Leaflet, ProductVersion
 from voucherd.catalogue.store import Rate
 from voucherd.db import Connection, Pool
@@ -48,7 +49,7 @@ class Shown(Struct, frozen=True):
     own: UnitPrice | None
     """The price in the product's own currency; None where the face value is the client's to pick."""
     paid: UnitPrice | None
-    """The same in the visitor's currency; None also where there is no exchange rate."""
+    """The same in the visitor's currency; None also where there is no exchange rate, or only one that is too old."""
 
 
 class Page(Struct, frozen=True):
@@ -94,9 +95,11 @@ class _Stand(Struct, frozen=True):
 class Window:
     """Everything that can be looked at."""
 
-    def __init__(self, pool: Pool, operator_country: str) -> None:
+    def __init__(self, pool: Pool, operator_country: str, fx_age_max: timedelta = timedelta(0)) -> None:
         self._pool = pool
         self._operator_country = operator_country
+        self._fx_age_max = fx_age_max
+        self._prices = PriceBook()
         self._versions = VersionCache(VERSIONS_KEPT_MAX)
 
     async def find_all(
@@ -186,7 +189,7 @@ class Window:
         ids = list({stand.version_id for stand in stands})
         versions = await catalogue.versions(conn, ids, self._versions)
         leaflets = await catalogue.leaflets(conn, ids)
-        rates = await self._rates(conn, visitor, versions.values())
+        rates, exchange = await self._rates(conn, visitor, versions.values())
         company = visitor.company
         vat_rates = await catalogue.vat_rates(conn, [company.country])
         rate_bp = vat_bp(company.country, company.vat_number, self._operator_country, vat_rates)
@@ -203,6 +206,7 @@ class Window:
                     payment_currency=visitor.payment_currency,
                     rates=rates,
                     vat_bp=rate_bp,
+                    exchange=exchange,
                 )
             leaflet = leaflets[stand.version_id]
             shown.append(Shown(version, leaflet, stand.active, stand.stocked, stand.at, own, paid))
@@ -210,14 +214,16 @@ class Window:
 
     async def _rates(
         self, conn: Connection, visitor: Visitor, versions: Iterable[ProductVersion]
-    ) -> dict[str, int]:
+    ) -> tuple[dict[str, int], Exchange]:
         """The exchange rates that the prices depend on: none, where each is shown in its own currency."""
         if visitor.payment_currency is None:
-            return {}
+            return {}, PLAIN
         wanted = {visitor.payment_currency}
         for version in versions:
             wanted |= {version.face_currency, version.price_currency or version.face_currency}
-        rates = await catalogue.rates(conn, wanted)
+        rates, days = await catalogue.dated_rates(conn, wanted)
         if visitor.payment_currency not in rates:
             raise NoRate(visitor.payment_currency)
-        return rates
+        now: datetime = await conn.fetchval("SELECT now()")
+        margins = await self._prices.margins(conn)
+        return rates, Exchange(days, oldest_day(now, self._fx_age_max), margins)

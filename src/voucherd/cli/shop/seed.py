@@ -29,6 +29,7 @@ OPERATOR_EMAIL: Final = "operator@demo.example"
 BUYER_EMAIL: Final = "buyer@demo.example"
 RATE_LIMIT: Final = 60_000
 SUPPLIER: Final = "demo wholesale"
+RATES_SOURCE: Final = "demo"
 
 
 async def find_shop(connection: Connection) -> Company | None:
@@ -54,13 +55,20 @@ async def open_shop(tx: Tx, sealer: Sealer) -> Company:
         for text in BALANCES:
             await book_top_up(tx, company.id, state, Money.read(text), "demo opening balance")
     for currency, rate in RATES.items():
-        await catalogue.set_rate(tx, currency, parse_rate(rate), "demo")
+        await catalogue.set_rate(tx, currency, parse_rate(rate), RATES_SOURCE)
     now: datetime = await tx.fetchval("SELECT now()")
     for good in goods():
         version = await catalogue.add_product(tx, good.draft, active=good.active)
         await tell_updated(tx, catalogue.Listing(version, good.active))
         await _stock(tx, sealer, good, version, now)
     return company
+
+
+async def freshen_rates(tx: Tx) -> None:
+    """Date the demo's own rates today: old ones are refused, and nobody updates these."""
+    for rate in await catalogue.list_rates(tx):
+        if rate.source == RATES_SOURCE:
+            await catalogue.set_rate(tx, rate.currency, rate.eur_e8, RATES_SOURCE)
 
 
 async def hand_out(tx: Tx, company: Company) -> Handout:
