@@ -21,7 +21,7 @@ from voucherd.fulfilment.breaker import Health, room
 from voucherd.fulfilment.offers import Offer, price_ceiling
 from voucherd.fulfilment.queue import COLUMNS, wait_of
 from voucherd.fulfilment.suppliers.rows import SupplierRow
-from voucherd.fulfilment.turns import Purchase, purchases
+from voucherd.fulfilment.turns import FIRST, Purchase, Round, Turn, purchases
 from voucherd.fulfilment.waits import Wait
 from voucherd.vault.shelf import Shelf
 
@@ -32,7 +32,7 @@ WAITS_MAX: Final = 8
 CLOSING_S: Final = 0.2
 """Nothing is bought for lines whose time is up that soon."""
 
-# The companies with something to ask this supplier for, from the one behind the last on, and then from the first.
+# The companies with something to ask this supplier for, from the one whose turn it is on, and then from the first.
 _COMPANIES: Final = """
     WITH RECURSIVE behind AS (
         (SELECT company_id FROM waiting WHERE supplier_id = $1 AND urgent = $2 AND company_id > $3
@@ -60,22 +60,19 @@ _WAITS: Final = f"""
 
 
 class Turns:
-    """The company that was served last at each supplier, so that the next one begins."""
+    """Whose turn is next at each supplier."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[int, bool], int] = {}
+        self._next: dict[tuple[int, bool], Turn] = {}
 
-    def last(self, supplier_id: int, *, urgent: bool) -> int:
-        """The company to go on behind."""
-        return self._last.get((supplier_id, urgent), 0)
+    def next(self, supplier_id: int, *, urgent: bool) -> Turn:
+        """Whose turn is next, among Resolves or among others."""
+        return self._next.get((supplier_id, urgent), FIRST)
 
-    def served(self, supplier_id: int, waits: Sequence[Wait], made: Sequence[Purchase]) -> None:
-        """Remember the last of those who had their turn."""
-        got = {(piece.urgent, piece.company_id) for purchase in made for piece in purchase.pieces}
-        for wait in waits:
-            if (wait.urgent, wait.company_id) in got:
-                got.discard((wait.urgent, wait.company_id))
-                self._last[supplier_id, wait.urgent] = wait.company_id
+    def served(self, supplier_id: int, made: Round) -> None:
+        """Remember whose turn is next."""
+        for urgent, turn in made.next_turns.items():
+            self._next[supplier_id, urgent] = turn
 
 
 async def wanted_suppliers(conn: Connection) -> list[int]:
@@ -111,9 +108,10 @@ async def claim(
         await _look_elsewhere(conn, [wait for wait in waits if not _can_serve(quoted, wait)])
         waits = [wait for wait in waits if _can_serve(quoted, wait)]
         stocks = {shelf: offer.stock for shelf, offer in quoted.items()}
-        made = purchases(waits, stocks, room=free, bulk_max=bulk_max)
-        turns.served(supplier.id, waits, made)
-        return await _write_down(conn, supplier, waits, made, quoted, worker)
+        turn = turns.next(supplier.id, urgent=False)
+        made = purchases(waits, stocks, room=free, bulk_max=bulk_max, turn=turn)
+        turns.served(supplier.id, made)
+        return await _write_down(conn, supplier, waits, made.purchases, quoted, worker)
 
 
 async def _room(tx: Tx, supplier: SupplierRow) -> int:
@@ -138,12 +136,12 @@ async def _room(tx: Tx, supplier: SupplierRow) -> int:
 
 async def _waits(tx: Tx, supplier_id: int, turns: Turns, *, urgent: bool, limit: int) -> list[Wait]:
     """Waits in the order of their turns, locked."""
-    last, most = turns.last(supplier_id, urgent=urgent), min(COMPANIES_MAX, limit)
-    rows = await tx.fetch(_COMPANIES, supplier_id, urgent, last, most)
+    first, most = turns.next(supplier_id, urgent=urgent).company_id, min(COMPANIES_MAX, limit)
+    rows = await tx.fetch(_COMPANIES, supplier_id, urgent, first - 1, most)
     companies = [row[0] for row in rows]
-    if len(companies) < most and last > 0:
+    if len(companies) < most and first > 0:
         rows = await tx.fetch(_COMPANIES, supplier_id, urgent, 0, most - len(companies))
-        companies += [row[0] for row in rows if row[0] <= last]
+        companies += [row[0] for row in rows if row[0] < first]
     if not companies:
         return []
     found = await tx.fetch(_WAITS, supplier_id, urgent, companies, WAITS_MAX, CLOSING_S)

@@ -12,8 +12,18 @@ from voucherd.fulfilment.waits import Wait
 from voucherd.vault.shelf import Shelf
 
 TURN_LINES_MAX: Final = 100
-"""Lines that a wait gets in one turn: its company's share of a purchase, not its whole backlog."""
+"""Lines that a company gets in one turn: its share of a purchase, not its whole backlog."""
 PASSES_MAX: Final = 1_000
+
+
+class Turn(Struct, frozen=True):
+    """Whose turn is next, and how many lines of its share it had when there was no more."""
+
+    company_id: int = 0
+    had: int = 0
+
+
+FIRST: Final = Turn()
 
 
 class Purchase(Struct):
@@ -31,53 +41,79 @@ class Purchase(Struct):
         """What is bought of each wait, in the order of lines."""
         return sorted(self.parts.values(), key=lambda one: (one.order_id, one.line_from))
 
+    def take(self, wait: Wait, count: int) -> Wait:
+        """Take lines from the front of a wait; what is left of it."""
+        at = wait.line_from + count
+        # A wait's next share follows its last one. Waits stay apart even where their lines touch: one may end where
+        # an item of the order ends.
+        key = (wait.order_id, wait.line_to)
+        self.parts[key] = replace(self.parts.get(key, wait), line_to=at)
+        self.count += count
+        return replace(wait, line_from=at)
+
+
+class Round(Struct):
+    """The purchases of one round, and whose turn is next: among others (False) and among Resolves (True)."""
+
+    stock: dict[Shelf, int]
+    room: int
+    bulk_max: int
+    purchases: list[Purchase] = field(default_factory=list)
+    next_turns: dict[bool, Turn] = field(default_factory=dict)
+    shares: int = 0
+
+    def serve(self, wait: Wait, had: dict[int, int]) -> Wait | None:
+        """Give a wait its share of this pass; what is left of it, None if nothing is or no more can be had."""
+        company_id, urgent = wait.company_id, wait.urgent
+        before = had.get(company_id, 0)
+        share = wait.count if urgent else min(wait.count, TURN_LINES_MAX - before)
+        if share == 0:
+            return wait  # Its company had its share already.
+        given = 0
+        while given < share and self.stock[wait.shelf] and (purchase := self._with_space(wait)) is not None:
+            taken = min(share - given, self.stock[wait.shelf], self.bulk_max - purchase.count)
+            wait = purchase.take(wait, taken)
+            self.stock[wait.shelf] -= taken
+            given += taken
+            if urgent:
+                break  # What one purchase can't hold comes in the next turn.
+        if given == 0:
+            return None
+        self.shares += 1
+        self.next_turns[urgent] = Turn(company_id + 1)
+        if not urgent:
+            had[company_id] = before + given
+            if given < share:
+                self.next_turns[urgent] = Turn(company_id, before + given)
+        return wait if wait.count else None
+
+    def _with_space(self, wait: Wait) -> Purchase | None:
+        """A purchase that can take something of the wait, a new one if need be; None where there is no room."""
+        if not wait.urgent:
+            for one in self.purchases:
+                if one.shelf == wait.shelf and not one.urgent and one.count < self.bulk_max:
+                    return one
+        if len(self.purchases) >= self.room:
+            return None
+        self.purchases.append(Purchase(wait.shelf, wait.urgent))
+        return self.purchases[-1]
+
 
 def purchases(
-    waits: Sequence[Wait], stocks: Mapping[Shelf, int], *, room: int, bulk_max: int
-) -> list[Purchase]:
+    waits: Sequence[Wait], stocks: Mapping[Shelf, int], *, room: int, bulk_max: int, turn: Turn = FIRST
+) -> Round:
     """At most `room` purchases of at most `bulk_max` codes each, filled in turns, as far as the stocks go.
 
-    The waits come in the order of their turns. In each pass every wait gets a share before any gets a second one.
-    A Resolve is bought for by itself.
+    The waits come in the order of their turns. In each pass every company gets its share of lines before any gets a
+    second one; a company whose share was cut short last time begins, and gets the rest of it. A Resolve is bought for
+    by itself.
     """
-    made: list[Purchase] = []
-    left = list(waits)
-    stock = dict(stocks)
+    made = Round(dict(stocks), room, bulk_max)
+    left, had = list(waits), {turn.company_id: turn.had}
     for _ in range(PASSES_MAX):
-        rest: list[Wait] = []
-        for wait in left:
-            taken = _take(made, wait, room, min(bulk_max, stock[wait.shelf]), bulk_max)
-            stock[wait.shelf] -= taken
-            if 0 < taken < wait.count:
-                rest.append(replace(wait, line_from=wait.line_from + taken))
-        if not rest:
+        before = made.shares
+        left = [rest for wait in left if (rest := made.serve(wait, had)) is not None]
+        if made.shares == before:
             break
-        left = rest
+        had = {}
     return made
-
-
-def _take(made: list[Purchase], wait: Wait, room: int, lines_max: int, bulk_max: int) -> int:
-    """Put the front of a wait into a purchase; how many lines that were."""
-    if lines_max == 0:
-        return 0
-    purchase = None if wait.urgent else _with_space(made, wait, bulk_max)
-    if purchase is None:
-        if len(made) >= room:
-            return 0
-        purchase = Purchase(wait.shelf, wait.urgent)
-        made.append(purchase)
-    share = lines_max if wait.urgent else min(TURN_LINES_MAX, lines_max, bulk_max - purchase.count)
-    taken = min(wait.count, share)
-    # A wait is cut from the front, so its next share follows its last one. Waits stay apart even where their lines
-    # touch: one may end where an item of the order ends.
-    key = (wait.order_id, wait.line_to)
-    begun = purchase.parts.get(key, wait)
-    purchase.parts[key] = replace(begun, line_to=wait.line_from + taken)
-    purchase.count += taken
-    return taken
-
-
-def _with_space(made: Sequence[Purchase], wait: Wait, bulk_max: int) -> Purchase | None:
-    return next(
-        (one for one in made if one.shelf == wait.shelf and not one.urgent and one.count < bulk_max), None
-    )
