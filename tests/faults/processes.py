@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,21 +24,27 @@ CALLS_MAX = 20_000
 WALLET_IS_ENDLESS = "10000000.00 EUR"
 
 
-class Server:
-    """One server process; only ever this one is killed, by its own handle."""
+SERVICE = ("-m", "tests.faults.service")
+WORKER = ("-m", "tests.faults.laborer")
 
-    def __init__(self, environment: dict[str, str], log: Path) -> None:
+
+class Process:
+    """One process that says in a line when it is ready; only ever this one is killed, by its own handle."""
+
+    def __init__(self, command: tuple[str, ...], environment: dict[str, str], log: Path) -> None:
+        self._command = command
         self._environment = environment
         self._log = log
         self._process: asyncio.subprocess.Process | None = None
-        self.url = ""
+        self.line = ""
+        self.is_up = False
 
     async def start(self) -> None:
-        """Start it, until it answers calls."""
+        """Start it, until it is ready."""
         assert self._process is None
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.faults.service"),
+                *(sys.executable, *self._command),
                 env=self._environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -46,10 +53,12 @@ class Server:
         assert self._process.stdout is not None
         line = await asyncio.wait_for(self._process.stdout.readline(), START_S_MAX)
         assert line, self._log.read_text()[-2_000:]
-        self.url = line.decode().strip()
+        self.line = line.decode().strip()
+        self.is_up = True
 
     async def kill(self) -> None:
         """SIGKILL: it gets no chance to finish anything."""
+        self.is_up = False
         if self._process is not None:
             if self._process.returncode is None:
                 self._process.kill()
@@ -57,13 +66,20 @@ class Server:
             self._process = None
 
 
-@asynccontextmanager
-async def servers(
-    count: int, database_url: str, folder: Path, **settings: object
-) -> AsyncIterator[list[Server]]:
-    """So many running servers on one database; none is left afterwards."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHERD_")}
-    environment |= {
+class Server(Process):
+    """A server; what it says is its address."""
+
+    @property
+    def url(self) -> str:
+        """Where it answers, another one after each start."""
+        found = json.loads(self.line)["baseUrl"] if self.line.startswith("{") else self.line
+        return str(found)
+
+
+def environment(database_url: str, folder: Path, **settings: object) -> dict[str, str]:
+    """The environment of a process of this shop."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHERD_")}
+    inherited |= {
         "VOUCHERD_DATABASE_URL": database_url,
         "VOUCHERD_DATA": str(folder),
         "VOUCHERD_HOST": "127.0.0.1",
@@ -72,14 +88,29 @@ async def servers(
         "VOUCHERD_LOG_FORMAT": "json",
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]),
     }
-    environment |= {f"VOUCHERD_{name.upper()}": str(value) for name, value in settings.items()}
-    started = [Server(environment, folder / f"server-{at}.log") for at in range(count)]
+    return inherited | {f"VOUCHERD_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+@asynccontextmanager
+async def running(*processes: Process) -> AsyncIterator[None]:
+    """These processes, started together; none is left afterwards."""
     try:
-        await asyncio.gather(*(server.start() for server in started))
-        yield started
+        await asyncio.gather(*(process.start() for process in processes))
+        yield
     finally:
-        for server in started:
-            await server.kill()
+        for process in processes:
+            await process.kill()
+
+
+@asynccontextmanager
+async def servers(
+    count: int, database_url: str, folder: Path, **settings: object
+) -> AsyncIterator[list[Server]]:
+    """So many running servers on one database; none is left afterwards."""
+    surroundings = environment(database_url, folder, **settings)
+    started = [Server(SERVICE, surroundings, folder / f"server-{at}.log") for at in range(count)]
+    async with running(*started):
+        yield started
 
 
 @dataclass
@@ -90,11 +121,15 @@ class Ledger:
     """The codes of every order that a client was told is finished."""
     owners: dict[str, Company] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
+    resolve_s: float = 0.0
+    """The longest that a client waited for a Resolve."""
 
     def note(self, operation: str, response: httpx.Response) -> None:
         """Remember an answer; there is none of which we are ashamed."""
         self.answers[f"{operation} {response.status_code}"] += 1
-        assert response.status_code in {200, 201, 204, 400, 404, 503}, response.text
+        assert response.status_code in {200, 201, 204, 400, 404, 422, 503}, response.text
+        if operation == "resolve":
+            self.resolve_s = max(self.resolve_s, response.elapsed.total_seconds())
         if response.status_code == 200 and operation != "cancel":
             order = response.json()
             if order["orderStatus"] == "finished":
@@ -104,8 +139,18 @@ class Ledger:
 class Client:
     """A program that buys as fast as it can, and goes on when the server is gone."""
 
-    def __init__(self, server: Server, company: Company, ledger: Ledger, seed: int) -> None:
-        self._server = server
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        company: Company,
+        ledger: Ledger,
+        seed: int,
+        slugs: Sequence[str] = ("now", "now", "later"),
+        operations: Sequence[int] = (6, 2, 1),
+    ) -> None:
+        self._servers = servers
+        self._slugs = slugs
+        self._operations = operations
         self._company = company
         self._ledger = ledger
         self._chance = random.Random(seed)
@@ -124,12 +169,12 @@ class Client:
                     await asyncio.sleep(0.05)
 
     async def _buy(self) -> None:
-        slug = self._chance.choice(["now", "now", "later"])
+        slug = self._chance.choice(self._slugs)
         body = {
             "items": [{"productSlug": slug, "amount": self._chance.randint(1, 3)}],
             "paymentCurrency": "EUR",
         }
-        created = await self._http.post(f"{self._server.url}/api/1.03/order", json=body)
+        created = await self._http.post(f"{self._chance.choice(self._servers).url}/api/1.03/order", json=body)
         self._ledger.note("create", created)
         if created.status_code != 201:
             return
@@ -137,9 +182,9 @@ class Client:
         self._ledger.owners[trx] = self._company
         # A client that lost its answer tries again, and one that is told nothing may change its mind.
         for operation in self._chance.choices(
-            ["confirm", "resolve", "cancel"], weights=[6, 2, 1], k=self._chance.choice([1, 1, 2])
+            ["confirm", "resolve", "cancel"], weights=self._operations, k=self._chance.choice([1, 1, 2])
         ):
-            url = f"{self._server.url}/api/1.03/order/{operation}/{trx}"
+            url = f"{self._chance.choice(self._servers).url}/api/1.03/order/{operation}/{trx}"
             self._ledger.note(operation, await self._http.patch(url))
 
 

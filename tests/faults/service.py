@@ -1,4 +1,7 @@
-"""The real server in a process of its own, that a test may kill: settings from the environment, address to stdout."""
+"""The real server in a process of its own, that a test may kill: settings from the environment, address to stdout.
+
+With `--no-worker` it leaves the background work to others.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ def main() -> None:
     """Serve until told to stop, or killed."""
     settings = Settings.load()
     assert settings.database_url is not None
-    asyncio.run(run(settings, settings.database_url, with_worker=True, on_ready=_say))
+    with_worker = "--no-worker" not in sys.argv
+    asyncio.run(run(settings, settings.database_url, with_worker=with_worker, on_ready=_say))
 
 
 def _say(address: str) -> None:

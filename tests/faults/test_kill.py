@@ -47,7 +47,7 @@ async def storm(shop: Shop, server: Server, *, kills: int, seed: int) -> Ledger:
     """Clients at work while their server is killed again and again."""
     ledger, stop, chance = Ledger(), asyncio.Event(), random.Random(seed)
     companies = [await shop.company(balance=WALLET_IS_ENDLESS) for _ in range(3)]
-    clients = [Client(server, companies[at % 3], ledger, seed + at) for at in range(CLIENTS)]
+    clients = [Client([server], companies[at % 3], ledger, seed + at) for at in range(CLIENTS)]
     async with asyncio.TaskGroup() as group:
         for client in clients:
             group.create_task(client.buy_until(stop))
