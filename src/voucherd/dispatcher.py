@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from voucherd.db import Pool
 from voucherd.fulfilment import attempts, claims, quoting, routing
 from voucherd.fulfilment.attempts import Attempt
+from voucherd.fulfilment.calls import CallCounts
 from voucherd.fulfilment.suppliers.protocol import (
     Answer,
     Bought,
@@ -77,6 +78,7 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._over_at: dict[UUID, float] = {}
         self._stopping = False
+        self.calls = CallCounts()
 
     @property
     def busy(self) -> int:
@@ -203,7 +205,7 @@ class Dispatcher:
             await self._record(row, adapter, attempt, held_up, None)
             return
         began = time.monotonic()
-        answer: Finding = await self._asked(row, lambda: adapter.buy(attempt.reference, attempt.wanted))
+        answer = await self._asked(row, "buy", lambda: adapter.buy(attempt.reference, attempt.wanted))
         ended = time.monotonic()
         self._unsure_s(attempt, ended + row.settle_s)
         ms = round((ended - began) * 1000)
@@ -218,20 +220,26 @@ class Dispatcher:
         unsure_s = self._unsure_s(attempt, time.monotonic() + over_s)
         attempt = replace(attempt, settles_in_s=max(attempt.settles_in_s, unsure_s))
         # What nobody waits for any more is taken back where that can be done.
-        ask = adapter.cancel if attempt.orphaned else adapter.look_up
-        found: Finding = await self._asked(row, lambda: ask(attempt.reference, attempt.wanted))
+        verb, ask = ("cancel", adapter.cancel) if attempt.orphaned else ("look_up", adapter.look_up)
+        found: Finding = await self._asked(row, verb, lambda: ask(attempt.reference, attempt.wanted))
         await self._record(row, adapter, attempt, found, None)
 
-    async def _asked(self, row: SupplierRow, call: Callable[[], Awaitable[Answer | Finding]]) -> Finding:
+    async def _asked(
+        self, row: SupplierRow, verb: str, call: Callable[[], Awaitable[Answer | Finding]]
+    ) -> Finding:
         """The supplier's answer; whatever goes wrong in an adapter is no answer at all."""
+        began = time.monotonic()
+        answer: Finding
         try:
             async with asyncio.timeout(row.timeout_s + OVERTIME_S):
-                return await call()
+                answer = await call()
         except TimeoutError:
-            return Unclear("the call took too long")
+            answer = Unclear("the call took too long")
         except Exception as error:
             logger.exception("adapter_failed", supplier=row.name)
-            return Unclear(f"the adapter failed: {type(error).__name__}")
+            answer = Unclear(f"the adapter failed: {type(error).__name__}")
+        self.calls.observe(row.name, verb, answer, time.monotonic() - began)
+        return answer
 
     async def _record(
         self, row: SupplierRow, adapter: Supplier, attempt: Attempt, found: Finding, ms: int | None

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 import typer.main
-from prometheus_client import CollectorRegistry
 
 from tests.docs import pages
 from tests.docs.pages import OPERATORS_GUIDE, README
@@ -70,7 +69,7 @@ def test_the_metrics_are_those_that_are_exported() -> None:
 
 def test_the_health_paths_are_answered() -> None:
     """The paths of the table are those of the program that are not documentation."""
-    pages_served = Pages(cast(Pool, None), CollectorRegistry())
+    pages_served = Pages(cast(Pool, None), cast(Metrics, None))
     told = [row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "path")]
     assert told == list(pages_served._answers)
 

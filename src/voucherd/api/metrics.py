@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from voucherd.api.pulse import CallCollector, PulseCollector, PulseTaker
+from voucherd.db import Pool
+from voucherd.fulfilment.calls import CallCounts
 from voucherd.orders.desk import Desk
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -31,11 +34,20 @@ class _Answers:
 class Metrics:
     """Counts requests. Plain numbers, read when Prometheus asks: the library's own counters lock at every step."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, pool: Pool | None = None, calls: CallCounts | None = None) -> None:
         self.registry = CollectorRegistry()
+        self._taker = None if pool is None else PulseTaker(pool)
         self._answers: dict[tuple[str, int], _Answers] = {}
         self.registry.register(_GateCollector(desk))
         self.registry.register(_AnswerCollector(self._answers))
+        self.registry.register(PulseCollector(self._taker))
+        self.registry.register(CallCollector(calls or CallCounts()))
+
+    async def page(self) -> bytes:
+        """All figures as Prometheus reads them."""
+        if self._taker is not None:
+            await self._taker.refresh()
+        return generate_latest(self.registry)
 
     def observe(self, method: str, status: int, seconds: float) -> None:
         """Count one answer."""

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from voucherd import migrate
 from voucherd.api import docs
 from voucherd.api.errors import HttpError
 from voucherd.api.http import JSON, TEXT, Request, Response
+from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import document
 from voucherd.db import Pool
 from voucherd.settings import Settings
@@ -24,9 +24,9 @@ READY_S_MAX: Final = 2.0
 class Pages:
     """Paths outside /api/."""
 
-    def __init__(self, pool: Pool, registry: CollectorRegistry, settings: Settings | None = None) -> None:
+    def __init__(self, pool: Pool, metrics: Metrics, settings: Settings | None = None) -> None:
         self._pool = pool
-        self._registry = registry
+        self._figures = metrics
         self._answers: dict[str, Callable[[], Awaitable[Response]]] = {
             "/healthz": self._healthz,
             "/readyz": self._readyz,
@@ -67,7 +67,7 @@ class Pages:
         return Response(200, b"ready", TEXT)
 
     async def _metrics(self) -> Response:
-        return Response(200, generate_latest(self._registry), CONTENT_TYPE_LATEST.encode())
+        return Response(200, await self._figures.page(), CONTENT_TYPE_LATEST.encode())
 
 
 def _still_pages(settings: Settings | None) -> dict[str, Response]:

@@ -90,10 +90,10 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         worker = Worker(pool, sealer, settings, desk.watch.wake)
         if with_worker:
             worker.start()
-        metrics = Metrics(desk)
+        metrics = Metrics(desk, pool, worker.dispatcher.calls)
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         handlers = Service(desk, Identifiers(master), settings, window, Statements(pool))
-        api = Api(handlers, gatekeeper, Pages(pool, metrics.registry, settings))
+        api = Api(handlers, gatekeeper, Pages(pool, metrics, settings))
         try:
             yield AsgiApp(Front(api, settings, metrics, desk.watch.let_go))
         finally:

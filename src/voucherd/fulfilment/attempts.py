@@ -18,6 +18,8 @@ LEASE_MARGIN_S: Final = 10
 """A lease lasts this much longer than the longest call."""
 LOOK_UPS_MAX: Final = 1_000
 """After so many look-ups a person is asked."""
+RETRIED_MAX: Final = 10
+"""So many look-ups a person's retry is worth, before the person is asked again."""
 LOOK_UP_S_MIN: Final = 0.5
 LOOK_UP_S_MAX: Final = 300.0
 TAKEN_MAX: Final = 50
@@ -191,6 +193,15 @@ async def note(tx: Tx, attempt_id: UUID, change: Change) -> None:
         change.spare,
         change.quarantined,
         change.settled_by,
+    )
+
+
+async def ask_anew(tx: Tx, attempt_id: UUID) -> None:
+    """Look an unknown attempt up again, from now on and a few times; the caller holds its lock."""
+    await tx.execute(
+        "UPDATE attempt SET status = 1, ask_at = now(), look_ups = least(look_ups, $2) WHERE id = $1 AND status = 2",
+        attempt_id,
+        LOOK_UPS_MAX - RETRIED_MAX,
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from voucherd.db import Pool, transaction
 from voucherd.events import log
 from voucherd.fulfilment import attempts
-from voucherd.fulfilment.attempts import Attempt, Change, Phase
+from voucherd.fulfilment.attempts import Attempt, Phase
 from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought
 from voucherd.orders import supply
 from voucherd.orders.model import Order
@@ -55,12 +55,12 @@ async def receive(
 
 
 async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
-    """Look an unknown purchase up once more, now. It is never bought again under its reference."""
+    """Look an unknown purchase up again, now and a few times. It is never bought again under its reference."""
     async with transaction(pool) as tx:
         standing = await attempts.lock(tx, attempt.id)
         if standing.phase is not Phase.UNKNOWN:
             raise NotOpen(standing.phase)
-        await attempts.note(tx, attempt.id, Change(Phase.ASKING, ask_in_s=0))
+        await attempts.ask_anew(tx, attempt.id)
         await log.append(
             tx,
             log.ATTEMPT_RETRIED,
