@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from voucherd.catalogue import feed
+from voucherd.access import idempotency
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
 from voucherd.events import low_balance
@@ -29,6 +30,7 @@ QUOTE_EVERY_S: Final = 1.0
 END_EVERY_S: Final = 0.5
 ANNOUNCE_EVERY_S: Final = 5.0
 REMOVE_EVERY_S: Final = 600.0
+FORGET_EVERY_S: Final = 60.0
 LOW_EVERY_S: Final = 1.0
 STOCK_EVERY_S: Final = 1.0
 FX_EVERY_S: Final = 60.0
@@ -66,6 +68,7 @@ class Worker:
             asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
             asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
+            asyncio.create_task(self._every(FORGET_EVERY_S, "forget_answers", self.forget_answers)),
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
         ]
@@ -97,6 +100,10 @@ class Worker:
     async def remove_expired(self) -> int:
         """Remove orders that expired a month ago."""
         return await expire.remove_expired(self._pool)
+
+    async def forget_answers(self) -> int:
+        """Forget answers that were kept for repeated requests, after 30 days."""
+        return await idempotency.sweep(self._pool)
 
     async def announce_low(self) -> int:
         """Announce balances that fell below what their owners chose."""

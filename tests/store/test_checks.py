@@ -30,6 +30,9 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "product_change": {
         "at": "now()", "product_id": "1", "version_id": "1", "kind": "'price'", "active": "true", "stocked": "false",
     },
+    "idempotency": {
+        "company_id": "1", "state": "0", "key": "sha256('k')", "request": "sha256('r')", "running_until": "now()",
+    },
     "spend": {
         "company_id": "1", "key_id": "0", "state": "0", "day": "'2026-01-01'", "spent_eur_minor": "5",
     },
@@ -136,6 +139,10 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("company_spend_day_eur_minor_check", {"spend_day_eur_minor": "0"}),
     ("api_key_spend_order_eur_minor_check", {"spend_order_eur_minor": "0"}),
     ("api_key_spend_day_eur_minor_check", {"spend_day_eur_minor": "0"}),
+    ("idempotency_state_check", {"state": "2"}),
+    ("idempotency_key_check", {"key": "'short'"}),
+    ("idempotency_request_check", {"request": "'short'"}),
+    ("idempotency_same_state", {"order_id": "3"}),
     ("spend_key_id_check", {"key_id": "-1"}),
     ("spend_state_check", {"state": "2"}),
     ("spend_spent_eur_minor_check", {"spent_eur_minor": "-1"}),

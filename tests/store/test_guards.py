@@ -484,6 +484,19 @@ async def test_what_decides_about_access_moves_the_epoch(tx: Tx, change: str, mo
     assert await tx.fetchval("SELECT epoch FROM access_epoch") == before + moves
 
 
+async def test_an_answer_that_was_kept_stays_and_so_does_the_order_that_was_changed(tx: Tx) -> None:
+    """OP-28: the first answer is the answer for good."""
+    await tx.execute(
+        "INSERT INTO idempotency (company_id, state, key, request, running_until)"
+        " VALUES (1, 0, sha256('k'), sha256('r'), now())"
+    )
+    await tx.execute("UPDATE idempotency SET order_id = 2")
+    await refused(tx, "UPDATE idempotency SET order_id = 4", "idempotency is append-only")
+    await tx.execute("UPDATE idempotency SET answer = 'a'")
+    await refused(tx, "UPDATE idempotency SET answer = 'b'", "idempotency is append-only")
+    await refused(tx, "UPDATE idempotency SET running_until = now()", "idempotency is append-only")
+
+
 async def test_what_was_spent_in_a_day_never_grows_less(tx: Tx) -> None:
     """OP-61: a limit can't be got round by taking back what was counted."""
     await tx.execute("INSERT INTO spend VALUES (1, 0, 0, '2026-01-01', 500)")
@@ -528,6 +541,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "entry_carry",
         "event_append_only",
         "fx_margin_epoch_moves",
+        "idempotency_answered_once",
         "lot_bought_once",
         "lot_forwards",
         "lot_unchanging",

@@ -16,6 +16,7 @@ from voucherd.api import errors, routes
 from voucherd.api.errors import HttpError
 from voucherd.api.handlers import Call, Service
 from voucherd.api.http import Request, Response
+from voucherd.api.once import HEADER, Once
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
 from voucherd.orders.desk import StoredUnseen
@@ -51,8 +52,9 @@ class RequestIds:
 class Api:
     """Answers every request."""
 
-    def __init__(self, service: Service, gatekeeper: Gatekeeper, pages: Pages) -> None:
+    def __init__(self, service: Service, gatekeeper: Gatekeeper, pages: Pages, once: Once) -> None:
         self._service = service
+        self._once = once
         self._gatekeeper = gatekeeper
         self._pages = pages
 
@@ -121,19 +123,31 @@ class Api:
                 headers=[*rate_headers, retry_after],
                 retryable=True,
             )
+        call = Call(request, caller, version, parameters)
         try:
             caller.require(route.scope)
             if route.also is not None:
                 caller.require(route.also)
-            response = await route.handler(self._service, Call(request, caller, version, parameters))
-        except Refusal as refusal:
-            response = errors.refused(route.op, refusal, request)
+            key = request.headers.get(HEADER)
+            if key is None or not route.writes:
+                response = await self._respond(route, call)
+            else:
+                response = await self._once.answer(route.op, call, key, lambda: self._respond(route, call))
         except Forbidden as reason:
             response = errors.turned_away(request, reason)
         except HttpError as problem:
             response = errors.http_error(request, problem)
         response.headers += rate_headers
         return response
+
+    async def _respond(self, route: Route, call: Call) -> Response:
+        """The handler's answer; a refusal is one too."""
+        try:
+            return await route.handler(self._service, call)
+        except Refusal as refusal:
+            return errors.refused(route.op, refusal, call.request)
+        except HttpError as problem:
+            return errors.http_error(call.request, problem)
 
     async def _admitted(self, request: Request) -> Caller:
         """Who calls. The usual key is recognised without waiting for anything."""

@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from voucherd.access.callers import Caller
+from voucherd.access.idempotency import Ticket
 from voucherd.api import requests
+from voucherd.api.errors import Op
 from voucherd.api.http import JSON, Request, Response
 from voucherd.api.wire import next as v_next
 from voucherd.api.wire import v100, v103
@@ -21,6 +24,7 @@ from voucherd.api.wire.view import View
 from voucherd.ids import Identifiers, State
 from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.desk import Answer, Desk
+from voucherd.orders.model import Order
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
@@ -52,11 +56,20 @@ class Call(Struct):
     version: str
     parameters: tuple[str, ...] = ()
     """What stands in the path's places for parameters, from left to right."""
+    ticket: Ticket | None = None
+    """With an Idempotency-Key: what it does is named in the transaction that does it."""
 
     @property
     def parameter(self) -> str:
         """The first of them, for the many paths that have one."""
         return self.parameters[0]
+
+
+class Shown(Struct, frozen=True):
+    """The order that an answer shows, and how."""
+
+    order: Order
+    bare: bool
 
 
 Handler: TypeAlias = Callable[[Service, Call], Awaitable[Response]]
@@ -66,9 +79,12 @@ async def create(service: Service, call: Call) -> Response:
     """Create order."""
     caller = call.caller
     command = requests.create(call.request, caller.company_id, caller.state)
-    answer = await service.desk.create(command)
+    return _created(service, call, await service.desk.create(replace(command, ticket=call.ticket)))
+
+
+def _created(service: Service, call: Call, answer: Answer) -> Response:
     location = f"/api/{call.version}/order/{service.ids.trx(answer.order.id)}".encode()
-    return _shown(service, call, answer, 201, [(b"location", location)])
+    return shown(service, call, answer, 201, [(b"location", location)])
 
 
 async def quote(service: Service, call: Call) -> Response:
@@ -80,31 +96,41 @@ async def quote(service: Service, call: Call) -> Response:
 
 async def confirm(service: Service, call: Call) -> Response:
     """Confirm order."""
-    return _shown(
+    return shown(
         service, call, await service.desk.confirm(_finalise(service, call, resolve=False)), bare=True
     )
 
 
 async def resolve(service: Service, call: Call) -> Response:
     """Resolve order."""
-    return _shown(
-        service, call, await service.desk.resolve(_finalise(service, call, resolve=True)), bare=True
-    )
+    return shown(service, call, await service.desk.resolve(_finalise(service, call, resolve=True)), bare=True)
 
 
 async def cancel(service: Service, call: Call) -> Response:
     """Cancel order."""
     order_id = service.ids.order_id(call.parameter)
-    answer = await service.desk.cancel(Cancel(order_id, call.caller.company_id, call.caller.state))
+    command = Cancel(order_id, call.caller.company_id, call.caller.state, ticket=call.ticket)
+    answer = await service.desk.cancel(command)
     if answer.order.status is Status.DELETED:
         return Response(204)
-    return _shown(service, call, answer)
+    return shown(service, call, answer)
+
+
+async def done_before(service: Service, call: Call, op: Op, order_id: int) -> Response:
+    """The answer to a request that did its work, and whose process died before it could say so."""
+    caller, desk = call.caller, service.desk
+    answer = await desk.look_again(order_id, caller.company_id, caller.state, resolve=op is Op.RESOLVE)
+    if op is Op.CREATE:
+        return _created(service, call, answer)
+    if answer.order.status is Status.DELETED:
+        return Response(204)
+    return shown(service, call, answer, bare=op is not Op.CANCEL)
 
 
 async def find(service: Service, call: Call) -> Response:
     """Find order."""
     order_id = service.ids.order_id(call.parameter)
-    return _shown(service, call, await service.desk.find(order_id, call.caller.company_id, call.caller.state))
+    return shown(service, call, await service.desk.find(order_id, call.caller.company_id, call.caller.state))
 
 
 async def find_all(service: Service, call: Call) -> Response:
@@ -135,7 +161,9 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
     else:
         chance, slow_s = Chance.FINISHED, 0
     order_id = service.ids.order_id(call.parameter)
-    return Finalise(order_id, caller.company_id, caller.state, resolve, chance, slow_s, caller.limits)
+    return Finalise(
+        order_id, caller.company_id, caller.state, resolve, chance, slow_s, caller.limits, call.ticket
+    )
 
 
 def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
@@ -151,7 +179,7 @@ def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View
     )
 
 
-def _shown(
+def shown(
     service: Service,
     call: Call,
     answer: Answer,
@@ -164,7 +192,7 @@ def _shown(
     shape = SHAPES[call.version]
     view = view_of(service, call, answer, bare=bare)
     body = stream(shape, view, service.desk.codes_of) if is_large(view) else render(shape, view)
-    return Response(status, body, JSON, headers or [])
+    return Response(status, body, JSON, headers or [], shown=Shown(answer.order, bare))
 
 
 async def _page(

@@ -34,3 +34,5 @@ class Response(Struct):
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     cache_control: bytes = b"no-store"
     """Answers hold prices and bearer secrets: no cache keeps any unless the answer says otherwise."""
+    shown: object | None = None
+    """What the body was written from, for whoever has to write it again."""

@@ -26,6 +26,11 @@ class Route(Struct, frozen=True):
     """One more scope that the operation needs."""
 
     @property
+    def writes(self) -> bool:
+        """Whether it changes anything, so that an Idempotency-Key is honoured (OP-28)."""
+        return self.method != "GET" and self.op is not Op.QUOTE
+
+    @property
     def scopes(self) -> tuple[Scope, ...]:
         """All that a key needs."""
         return (self.scope,) if self.also is None else (self.scope, self.also)

@@ -19,6 +19,7 @@ from voucherd.api.asgi import AsgiApp
 from voucherd.api.front import Front
 from voucherd.api.handlers import Service
 from voucherd.api.metrics import Metrics
+from voucherd.api.once import Once
 from voucherd.api.pages import Pages
 from voucherd.api.protocol import ApiProtocol
 from voucherd.db import open_pool
@@ -93,12 +94,14 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         metrics = Metrics(desk, pool, worker.dispatcher.calls)
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         handlers = Service(desk, Identifiers(master), settings, window, Statements(pool))
-        api = Api(handlers, gatekeeper, Pages(pool, metrics, settings))
+        once = Once(pool, sealer, handlers)
+        api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once)
         try:
             yield AsgiApp(Front(api, settings, metrics, desk.watch.let_go))
         finally:
             await worker.stop()
             await desk.stop()
+            await once.stop()
             await gatekeeper.stop()
     finally:
         await pool.close()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from voucherd.access import idempotency
 from voucherd.access import store as access
+from voucherd.access.idempotency import Ticket
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
 from voucherd.db import Connection
@@ -13,6 +15,7 @@ from voucherd.fulfilment.book import OfferBook
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders import place, store
+from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
 from voucherd.orders.place import Buyer, Create, House, Shop
 from voucherd.orders.refusals import BadInput, Refusal
@@ -57,9 +60,25 @@ async def create(
     await numbers.reserve(conn, len(commands))
     answers = place.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
-    if orders:
+    effects = effects_of(commands, answers)
+    if effects:
+        async with conn.transaction():
+            await store.insert(conn, orders)
+            await idempotency.name_effects(conn, effects)
+    elif orders:
         await store.insert(conn, orders)
     return answers
+
+
+def effects_of(
+    commands: Sequence[Create | Finalise | Cancel], answers: Sequence[Order | Refusal]
+) -> list[tuple[Ticket, int]]:
+    """The orders that were changed for those who may ask again, each with its ticket."""
+    return [
+        (command.ticket, answer.id)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.ticket is not None and isinstance(answer, Order)
+    ]
 
 
 async def load(

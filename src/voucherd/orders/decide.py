@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.access.idempotency import Ticket
 from voucherd.access.spending import SpendLimit, purse
 from voucherd.events import log
 from voucherd.fulfilment.offers import one_for_all, share_out
@@ -69,6 +70,7 @@ class Finalise(Struct, frozen=True):
     slow_s: int = 0
     limits: tuple[SpendLimit, ...] = ()
     """What the caller and its company may spend."""
+    ticket: Ticket | None = None
 
 
 class Cancel(Struct, frozen=True):
@@ -79,6 +81,7 @@ class Cancel(Struct, frozen=True):
     state: State
     at_limit: bool = False
     """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
+    ticket: Ticket | None = None
 
 
 class _Open(Struct, frozen=True):

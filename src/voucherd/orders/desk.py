@@ -15,12 +15,13 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
+from voucherd.access import idempotency
 from voucherd.access.spending import Purse, purse
 from voucherd.db import Connection, Pool
 from voucherd.fulfilment.book import QuoteInfo
 from voucherd.ids import State
 from voucherd.orders import decide, store
-from voucherd.orders.create import OrderNumbers, create
+from voucherd.orders.create import OrderNumbers, create, effects_of
 from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.export import mark_downloaded
 from voucherd.orders.find import Filters, count_orders, page_of_orders
@@ -228,6 +229,24 @@ class Desk:
         await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
         return await self.find(command.order_id, command.company_id, command.state)
 
+    async def look_again(self, order_id: int, company_id: int, state: State, *, resolve: bool) -> Answer:
+        """An order that was changed before, deleted ones included; one that is pending is waited for."""
+        wait_s = self._settings.resolve_limit_s if resolve else self._settings.confirm_wait_s
+        async with self._pool.acquire() as conn:
+            order = (await store.read(conn, [order_id], self._memory.versions)).get(order_id)
+        if order is None or order.company_id != company_id or order.state != state:
+            raise OrderNotFound
+        if order.status is Status.PENDING:
+            await self.watch.until_done(order_id, wait_s)
+            return await self.find(order_id, company_id, state)
+        return await self.show(order)
+
+    async def show(self, order: Order) -> Answer:
+        """The order as it is given here, with its codes."""
+        async with self._pool.acquire() as conn:
+            (answer,) = await self._with_codes(conn, [order])
+        return _granted(answer)
+
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
             answers = await create(conn, commands, self._numbers, self._memory, self._house)
@@ -239,7 +258,7 @@ class Desk:
 
     async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._rule(
-            [command.order_id for command in commands],
+            commands,
             lambda facts: decide.finalise(facts, commands),
             with_lines=False,
             purses={
@@ -252,7 +271,7 @@ class Desk:
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
         answers = await self._rule(
-            [command.order_id for command in commands],
+            commands,
             lambda facts: decide.cancel(facts, commands),
             with_lines=True,
         )
@@ -263,14 +282,14 @@ class Desk:
 
     async def _rule(
         self,
-        order_ids: Sequence[int | None],
+        commands: Sequence[Finalise | Cancel],
         decision: Callable[[Facts], Ruling],
         *,
         with_lines: bool,
         purses: Collection[Purse] = (),
     ) -> list[Reply]:
         """Load, decide, store: one transaction. The codes are read after it, for the orders that got any."""
-        known = {order_id for order_id in order_ids if order_id is not None}
+        known = {command.order_id for command in commands if command.order_id is not None}
         async with self._pool.acquire() as conn:
             async with conn.transaction():
                 facts = await store.load(
@@ -283,6 +302,9 @@ class Desk:
                 )
                 ruling = decision(facts)
                 await store.save(conn, ruling)
+                effects = effects_of(commands, ruling.answers)
+                if effects:
+                    await idempotency.name_effects(conn, effects)
             return await self._shown(conn, ruling.answers)
 
     async def _shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
+from voucherd.access.idempotency import Ticket
 from voucherd.catalogue.pricing import (
     PLAIN,
     Exchange,
@@ -46,6 +47,7 @@ class Create(Struct, frozen=True):
     cart: tuple[CartLine, ...]
     payment_currency: str
     reference: str | None = None
+    ticket: Ticket | None = None
 
 
 class Buyer(Struct, frozen=True):

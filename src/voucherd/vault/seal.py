@@ -84,16 +84,24 @@ class Sealer:
 
     def seal_text(self, place: bytes, text: str) -> bytes:
         """A secret that is no code on a shelf, such as a supplier's key, readable again only for this place."""
-        nonce = os.urandom(_PLACE.size)
-        return nonce + self._encrypt_text(nonce, text.encode(), place)
+        return self.seal_bytes(place, text.encode())
 
     def open_text(self, place: bytes, sealed: bytes) -> str:
         """The text that was sealed for this place."""
+        return self.open_bytes(place, sealed).decode()
+
+    def seal_bytes(self, place: bytes, data: bytes) -> bytes:
+        """The same for bytes."""
+        nonce = os.urandom(_PLACE.size)
+        return nonce + self._encrypt_text(nonce, data, place)
+
+    def open_bytes(self, place: bytes, sealed: bytes) -> bytes:
+        """The bytes that were sealed for this place."""
         nonce, body = sealed[: _PLACE.size], sealed[_PLACE.size :]
         try:
-            return self._decrypt_text(nonce, body, place).decode()
+            return self._decrypt_text(nonce, body, place)
         except (InvalidTag, ValueError):
-            raise SealBroken("a sealed text was altered, moved or sealed with another key") from None
+            raise SealBroken("what was sealed was altered, moved or sealed with another key") from None
 
     def blinder(self, brand_id: int) -> Callable[[str], bytes]:
         """What blinds codes of one brand: equal codes give equal bytes, and nobody else can compute them."""

@@ -10,7 +10,7 @@ from voucherd.api.errors import Op
 from voucherd.api.openapi import accounts, catalogue, examples, problems
 from voucherd.api.openapi.accounts import FINDING, MONEY
 from voucherd.api.openapi.catalogue import CATALOGUE
-from voucherd.api.openapi.parameters import FIND_ALL, SANDBOX_OUTCOME, TRX
+from voucherd.api.openapi.parameters import FIND_ALL, IDEMPOTENCY_KEY, SANDBOX_OUTCOME, TRX
 from voucherd.api.openapi.problems import Problem
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.words import Part, Success, Words
@@ -146,12 +146,16 @@ def operation(route: Route, version: str, public_url: str, body_bytes_max: int) 
         "description": f"{words.text}\n\n{_needs(route.scopes)}",
         "security": [{"ApiKey": [scope.value for scope in route.scopes]}],
     }
-    if words.parameters:
-        part["parameters"] = list(words.parameters)
+    parameters = [*words.parameters, *([IDEMPOTENCY_KEY] if route.writes else [])]
+    if parameters:
+        part["parameters"] = parameters
     if route.op in (Op.CREATE, Op.QUOTE):
         part["requestBody"] = _body()
     good = {str(success.status): _success(success, version, public_url) for success in words.successes}
-    part["responses"] = good | _failures(route.op, body_bytes_max)
+    if route.writes:
+        for answer in good.values():
+            answer["headers"] |= _headers("Idempotent-Replayed")
+    part["responses"] = good | _failures(route, body_bytes_max)
     return part
 
 
@@ -207,8 +211,10 @@ def _success(success: Success, version: str, public_url: str) -> Part:
     return part
 
 
-def _failures(op: Op, body_bytes_max: int) -> Part:
-    own = problems.of_operation(op, body_bytes_max)
+def _failures(route: Route, body_bytes_max: int) -> Part:
+    own = problems.of_operation(route.op, body_bytes_max)
+    if route.writes:
+        own = sorted([*own, *problems.REPEATED], key=lambda problem: problem.status)
     parts = {str(status): failure(list(group)) for status, group in groupby(own, lambda p: p.status)}
     shared = {str(problem.status): {"$ref": f"{_RESPONSES}{problem.status}"} for problem in problems.ANYWHERE}
     return dict(sorted((parts | shared).items()))
@@ -221,7 +227,12 @@ def shared_failures() -> Part:
     }
 
 
-_ALSO: Final = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
+_ALSO: Final = {
+    401: ("WWW-Authenticate",),
+    409: ("Retry-After",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
 _UNCOUNTED: Final = (401, 413, 500, 503)
 """Answers that are given before a call is counted, or after counting it became moot."""
 

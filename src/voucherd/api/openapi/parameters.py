@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from voucherd.access.idempotency import KEPT_DAYS, KEY_CHARS_MAX
 from voucherd.access.keys import RATE_LIMIT_DEFAULT
 from voucherd.access.limits import Taken, policy, standing
 from voucherd.api.openapi import examples
@@ -62,6 +63,16 @@ SANDBOX_OUTCOME: Final[Part] = {
     "cancelled at once.\n\n" + "\n".join(f"- `{form}`: {words}" for form, words in OUTCOMES.values()),
     "schema": {"type": "string", "pattern": _outcome_pattern()},
     "example": Chance.FINISHED.value,
+}
+
+IDEMPOTENCY_KEY: Final[Part] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Any text of your own, one for each thing that you want done, such as a UUID. Sent again with the "
+    f"same request within {KEPT_DAYS} days it does nothing, and gets the first answer again with "
+    "`Idempotent-Replayed: true`.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "pattern": "^[ -~]+$"},
+    "example": "0b5e2f6c-5f0e-4f8e-9d0c-6b1f2a3c4d5e",
 }
 
 FIND_ALL: Final[tuple[Part, ...]] = (
@@ -132,6 +143,7 @@ HEADERS: Final[dict[str, Part]] = {
         "What remains of the quota (`r`) and the seconds until it is restored (`t`).",
         standing(Taken(True, RATE_LIMIT_DEFAULT - 2, 58)).decode(),
     ),
+    "Idempotent-Replayed": _header("There, and `true`, if this is the answer to an earlier request.", "true"),
     "Retry-After": _header("Seconds to wait before the next attempt.", 1, "integer"),
     "Location": _header("The path of the new order.", f"/api/1.03/order/{examples.trx()}"),
     "Content-Disposition": _header("The name of the file. Only with CSV.", 'attachment; filename="….csv"'),

@@ -168,6 +168,23 @@ def _request(body: bytes = b"", headers: dict[bytes, bytes] | None = None, *, qu
     return Request("POST", "/", query, headers or {}, body, "", REQUEST_ID)
 
 
+REPEATED: Final = (
+    Problem(
+        409,
+        "idempotency_key_in_use",
+        "the first request with this Idempotency-Key is still running",
+        "The first request with the same `Idempotency-Key` has no answer yet.",
+        retryable=True,
+    ),
+    Problem(
+        422,
+        "idempotency_key_reused",
+        "this Idempotency-Key was used for another request",
+        "The `Idempotency-Key` was used for another request.",
+    ),
+)
+"""What a request meets that was sent before (OP-28)."""
+
 ANYWHERE: Final = (
     Problem(401, "unauthorized", "unauthorized", "There is no API key, or none that is valid."),
     Problem(403, "forbidden", "forbidden", "The key lacks the scope, or may not be used from this address."),
