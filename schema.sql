@@ -529,6 +529,22 @@ CREATE TABLE fx_rate (
     CONSTRAINT fx_rate_eur_e8_check CHECK ((eur_e8 > 0))
 );
 
+CREATE TABLE idempotency (
+    company_id integer NOT NULL,
+    state smallint NOT NULL,
+    key bytea NOT NULL,
+    request bytea NOT NULL,
+    began_at timestamp with time zone DEFAULT now() NOT NULL,
+    running_until timestamp with time zone NOT NULL,
+    order_id bigint,
+    answer bytea,
+    CONSTRAINT idempotency_key_check CHECK ((length(key) = 32)),
+    CONSTRAINT idempotency_request_check CHECK ((length(request) = 32)),
+    CONSTRAINT idempotency_same_state CHECK (((order_id & (1)::bigint) = state)),
+    CONSTRAINT idempotency_state_check CHECK ((state = ANY (ARRAY[0, 1])))
+)
+WITH (fillfactor='60');
+
 CREATE TABLE wallet (
     id bigint NOT NULL,
     company_id integer NOT NULL,
@@ -1101,6 +1117,9 @@ ALTER TABLE ONLY fx_margin
 ALTER TABLE ONLY fx_rate
     ADD CONSTRAINT fx_rate_pkey PRIMARY KEY (currency, day);
 
+ALTER TABLE ONLY idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (company_id, state, key);
+
 ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_pkey PRIMARY KEY (id);
 
@@ -1227,6 +1246,8 @@ CREATE INDEX event_attempt ON event USING btree (((data ->> 'attempt'::text)), i
 
 CREATE INDEX event_order ON event USING btree (order_id, seq) WHERE (order_id IS NOT NULL);
 
+CREATE INDEX idempotency_age ON idempotency USING btree (began_at);
+
 CREATE INDEX lot_attempt ON lot USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
 
 CREATE INDEX lot_on_shelf ON lot USING btree (product_id, face_minor, state) WHERE (NOT exhausted);
@@ -1299,6 +1320,8 @@ CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event FOR EACH STA
 
 CREATE TRIGGER fx_margin_epoch_moves AFTER INSERT OR DELETE OR UPDATE ON fx_margin FOR EACH STATEMENT EXECUTE FUNCTION bump_price_epoch();
 
+CREATE TRIGGER idempotency_answered_once BEFORE UPDATE ON idempotency FOR EACH ROW WHEN (((old.answer IS NOT NULL) OR ((old.order_id IS NOT NULL) AND (new.order_id IS DISTINCT FROM old.order_id)))) EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER lot_bought_once BEFORE UPDATE OF attempt_id, external_id, spare ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot FOR EACH ROW WHEN ((new.cursor < old.cursor)) EXECUTE FUNCTION refuse_change();
@@ -1367,6 +1390,9 @@ ALTER TABLE ONLY attempt
 
 ALTER TABLE ONLY entry
     ADD CONSTRAINT entry_wallet_id_fkey FOREIGN KEY (wallet_id) REFERENCES wallet(id);
+
+ALTER TABLE ONLY idempotency
+    ADD CONSTRAINT idempotency_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
 ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);

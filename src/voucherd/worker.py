@@ -10,8 +10,8 @@ from typing import Final
 
 import structlog
 
-from voucherd.catalogue import feed
 from voucherd.access import idempotency
+from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
 from voucherd.events import low_balance
