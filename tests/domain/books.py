@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
+from uuid import UUID
 
 from msgspec.structs import replace
 
 from tests.handmade import NOW
+from voucherd.fulfilment.offers import Offer
 from voucherd.fulfilment.waits import Wait
 from voucherd.orders import decide, serve
 from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
-from voucherd.orders.ruling import Facts, Ruling, Standing, Windows
+from voucherd.orders.ruling import Facts, Ruling, Standing, Windows, item_at
 from voucherd.orders.states import Payment, Status
 from voucherd.vault.shelf import Lot, Shelf
 from voucherd.wallet.ledger import Entry, Wallet
@@ -35,13 +37,19 @@ class World:
     """By company: one wallet each, with the company's own number."""
     lots: dict[int, Lot] = field(default_factory=dict)
     waits: dict[tuple[int, int], Wait] = field(default_factory=dict)
+    offers: dict[Shelf, list[Offer]] = field(default_factory=dict)
+    """What suppliers can serve now, cheapest first; a shelf that nobody else sells is not in here."""
+    in_queues: bool = False
+    """Whether new orders stand behind those who wait already."""
     entries: list[Entry] = field(default_factory=list)
     events: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [1]))
 
     def facts(self, order_ids: Sequence[int | None]) -> Facts:
         """What the store would load for these orders."""
         orders = {number: self.orders[number] for number in order_ids if number in self.orders}
-        shelves: dict[Shelf, list[Lot]] = {}
+        shelves: dict[Shelf, list[Lot]] = {
+            (*item.shelf, one.state): [] for one in orders.values() for item in one.items
+        }
         for one in self.lots.values():
             if one.left:
                 shelves.setdefault((one.product_id, one.face_minor, one.state), []).append(one)
@@ -55,7 +63,13 @@ class World:
             purses,
             {wallet_id: self.wallets[wallet_id] for wallet_id in purses.values()},
             shelves,
-            waits={
+            {
+                w.shelf
+                for w in self.waits.values()
+                if self.in_queues and w.attempt_id is None and w.state == 0
+            },
+            dict(self.offers),
+            {
                 number: [w for (owner, _), w in sorted(self.waits.items()) if owner == number]
                 for number in orders
             },
@@ -63,23 +77,23 @@ class World:
 
     def finalise(self, *commands: Finalise) -> Ruling:
         """Confirm or resolve, in one batch."""
-        return self._store(decide.finalise(self.facts([c.order_id for c in commands]), commands))
+        return self.store(decide.finalise(self.facts([c.order_id for c in commands]), commands))
 
     def cancel(self, *commands: Cancel) -> Ruling:
         """Cancel, in one batch."""
-        return self._store(decide.cancel(self.facts([c.order_id for c in commands]), commands))
+        return self.store(decide.cancel(self.facts([c.order_id for c in commands]), commands))
 
     def deliver_waiting(self) -> Ruling:
         """Serve what waits."""
         waits = [wait for _, wait in sorted(self.waits.items())]
-        return self._store(serve.deliver_waiting(self.facts([w.order_id for w in waits]), waits))
+        return self.store(serve.deliver_waiting(self.facts([w.order_id for w in waits]), waits))
 
     def end_waiting(self) -> Ruling:
         """End what is out of time."""
         late = sorted({w.order_id for w in self.waits.values() if w.deadline_at <= self.now})
-        return self._store(serve.end_waiting(self.facts(late), late))
+        return self.store(serve.end_waiting(self.facts(late), late))
 
-    def _store(self, ruling: Ruling) -> Ruling:
+    def store(self, ruling: Ruling) -> Ruling:
         for lot_id, cursor in ruling.cursors.items():
             assert self.lots[lot_id].cursor <= cursor <= self.lots[lot_id].size
             self.lots[lot_id] = replace(self.lots[lot_id], cursor=cursor)
@@ -96,12 +110,30 @@ class World:
         for over in ruling.waits_over:
             del self.waits[over]
         for wait in ruling.waits:
-            assert (wait.order_id, wait.line_from) not in self.waits
+            self.begin(wait)
+        for wait in ruling.waits_moved:
+            place = self.waits[wait.order_id, wait.line_from]
+            assert place.line_to == wait.line_to
+            assert wait.attempt_id is None, "only a claim gives a wait to a purchase"
+            if place.attempt_id is not None:
+                self.refuse_leaving(place.attempt_id)
             self.waits[wait.order_id, wait.line_from] = wait
         for event in ruling.events:
             self.events[event.order_id].append(event.seq)
         self.orders |= ruling.orders
         return ruling
+
+    def begin(self, wait: Wait) -> None:
+        """Let lines wait that don't wait yet, in one place."""
+        assert sum(at is not None for at in (wait.supplier_id, wait.attempt_id, wait.ask_at)) <= 1
+        for other in self.waits.values():
+            if other.order_id == wait.order_id:
+                assert other.line_to <= wait.line_from or wait.line_to <= other.line_from
+        self.waits[wait.order_id, wait.line_from] = wait
+
+    def refuse_leaving(self, attempt_id: UUID) -> None:
+        """A wait leaves a purchase only when that is over; in a world without purchases there is none to leave."""
+        raise AssertionError(f"there is no purchase {attempt_id}")
 
     def check(self) -> None:
         """Every invariant of the books."""
@@ -120,6 +152,27 @@ class World:
             # No code is skipped either: what left the shelf is on a line.
             assert sum(end - start for start, end in ranges) == self.lots[lot_id].cursor
 
+    def _check_payment(self, order: Order) -> None:
+        """A pending order has paid for all that it has or may get, or holds the money for all of it."""
+        if order.payment_status is Payment.UNPAID:
+            assert order.resolving
+            assert (order.charged_minor, order.refunded_minor, order.held_minor) == (0, 0, order.total_minor)
+            assert (order.lines_finished, order.lines_cancelled) == (0, 0)
+            return
+        dropped = sum(
+            item_at(order, one.line_from).unit_charge_minor * one.count
+            for one in order.outcomes
+            if one.lot_id is None
+        )
+        assert (order.charged_minor, order.refunded_minor, order.held_minor) == (
+            order.total_minor,
+            dropped,
+            0,
+        )
+        cut = order.lines_cancelled > 0
+        assert order.payment_status is (Payment.PARTIALLY_REFUNDED if cut else Payment.PAID)
+        assert order.cancelling or not cut
+
     def _check_order(self, order: Order) -> None:
         _assert_disjoint([(o.line_from, o.line_to) for o in order.outcomes])
         finished = sum(o.count for o in order.outcomes if o.lot_id is not None)
@@ -130,16 +183,14 @@ class World:
         vat = -sum(e.vat_minor for e in self.entries if e.order_id == order.id)
         delivered, delivered_vat = _worth(order)
         assert self.events[order.id] == list(range(1, order.version + 1))
-        waiting = {(w.line_from, w.line_to) for w in self.waits.values() if w.order_id == order.id}
+        waits = [w for w in self.waits.values() if w.order_id == order.id]
         if order.status is Status.PENDING:
-            assert waiting == {(start, end) for _, start, end in order.open_ranges()}
+            assert _joined(order, waits) == [(start, end) for _, start, end in order.open_ranges()]
             assert order.lines_finished + order.lines_cancelled < order.lines
-            paid = order.payment_status is Payment.PAID
-            assert (order.charged_minor, order.held_minor) == (
-                (order.total_minor, 0) if paid else (0, order.total_minor)
-            )
+            assert {w.urgent for w in waits} == {order.resolving}
+            self._check_payment(order)
             return
-        assert waiting == set()
+        assert waits == []
         assert order.held_minor == 0
         assert (order.charged_minor - order.refunded_minor, vat) == (delivered, delivered_vat)
         if order.status is Status.FINISHED:
@@ -151,6 +202,21 @@ class World:
             assert not (order.resolving and finished)
         else:
             assert order.outcomes == ()
+
+
+def _joined(order: Order, waits: Sequence[Wait]) -> list[tuple[int, int]]:
+    """The ranges of lines that wait, those of one item that touch made one; none lies in two items."""
+    ends = {item.end_line for item in order.items}
+    joined: list[tuple[int, int]] = []
+    for wait in sorted(waits, key=lambda one: one.line_from):
+        item = item_at(order, wait.line_from)
+        assert wait.line_to <= item.end_line
+        assert wait.shelf == (*item.shelf, order.state)
+        if joined and joined[-1][1] == wait.line_from and wait.line_from not in ends:
+            joined[-1] = (joined[-1][0], wait.line_to)
+        else:
+            joined.append((wait.line_from, wait.line_to))
+    return joined
 
 
 def _worth(order: Order) -> tuple[int, int]:

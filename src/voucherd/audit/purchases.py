@@ -6,8 +6,8 @@ from typing import Final
 
 from voucherd.audit.model import Check
 
-# An attempt's status is 0 calling, 1 asking, 2 unknown, 3 bought, 4 failed. What a person settled or asked about again
-# (settled_by) he knew to be a risk: its lines may have been bought elsewhere meanwhile.
+# An attempt's status is 0 calling, 1 asking, 2 unknown, 3 bought, 4 failed. The lines of one that was unknown, and that
+# a person asks about again, may have been bought elsewhere meanwhile.
 
 CHECKS: Final = (
     Check(
@@ -31,7 +31,8 @@ CHECKS: Final = (
         FROM (SELECT l.*, max(l.line_to) OVER (PARTITION BY l.order_id ORDER BY l.line_from, l.attempt_id
                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS end_before
               FROM attempt_line l JOIN attempt a ON a.id = l.attempt_id
-              WHERE a.status < 2 AND a.settled_by IS NULL) live
+              WHERE a.status < 2 AND NOT EXISTS (
+                  SELECT FROM event e WHERE e.type = 'attempt.retried' AND e.data ->> 'attempt' = a.id::text)) live
         WHERE end_before > line_from
         """,
     ),

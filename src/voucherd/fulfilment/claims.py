@@ -21,7 +21,7 @@ from voucherd.fulfilment.breaker import Health, room
 from voucherd.fulfilment.offers import Offer, price_ceiling
 from voucherd.fulfilment.queue import COLUMNS, wait_of
 from voucherd.fulfilment.suppliers.rows import SupplierRow
-from voucherd.fulfilment.turns import FIRST, Purchase, Round, Turn, purchases
+from voucherd.fulfilment.turns import FIRST, Purchase, Round, Turn, cut, purchases
 from voucherd.fulfilment.waits import Wait
 from voucherd.vault.shelf import Shelf
 
@@ -206,28 +206,9 @@ async def _write_down(
         for row, purchase in zip(rows, made, strict=True)
         for piece in purchase.pieces
     ]
-    await _cut(tx, waits, pieces)
-    return await attempts.read(tx, [row.id for row in rows])
-
-
-async def _cut(tx: Tx, waits: Sequence[Wait], pieces: Sequence[Wait]) -> None:
-    """Replace waits by the pieces that are bought for, and what is left of them."""
-    by_order: dict[int, list[Wait]] = {}
-    for piece in pieces:
-        by_order.setdefault(piece.order_id, []).append(piece)
-    over: list[tuple[int, int]] = []
-    rest: list[Wait] = []
-    for wait in waits:
-        ends = [
-            piece.line_to
-            for piece in by_order.get(wait.order_id, ())
-            if piece.line_from < wait.line_to and piece.line_to > wait.line_from
-        ]
-        if ends:
-            over.append((wait.order_id, wait.line_from))
-            # Pieces are cut from the front, so what is left is one range.
-            rest += [replace(wait, line_from=max(ends))] if max(ends) < wait.line_to else []
+    over, rest = cut(waits, pieces)
     await queue.save(tx, [*pieces, *rest], over, ())
+    return await attempts.read(tx, [row.id for row in rows])
 
 
 def _new_attempt(supplier: SupplierRow, purchase: Purchase, offer: Offer) -> NewAttempt:

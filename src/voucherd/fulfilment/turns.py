@@ -117,3 +117,23 @@ def purchases(
             break
         had = {}
     return made
+
+
+def cut(waits: Sequence[Wait], pieces: Sequence[Wait]) -> tuple[list[tuple[int, int]], list[Wait]]:
+    """The waits that pieces were cut from, by order and first line, and what is left of them."""
+    by_order: dict[int, list[Wait]] = {}
+    for piece in pieces:
+        by_order.setdefault(piece.order_id, []).append(piece)
+    over: list[tuple[int, int]] = []
+    rest: list[Wait] = []
+    for wait in waits:
+        ends = [
+            piece.line_to
+            for piece in by_order.get(wait.order_id, ())
+            if piece.line_from < wait.line_to and piece.line_to > wait.line_from
+        ]
+        if ends:
+            over.append((wait.order_id, wait.line_from))
+            # Pieces are cut from the front, so what is left is one range.
+            rest += [replace(wait, line_from=max(ends))] if max(ends) < wait.line_to else []
+    return over, rest
