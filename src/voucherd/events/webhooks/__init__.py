@@ -1,0 +1,1 @@
+"""Webhooks: events of a company, signed and sent to the addresses that it chose (OP-54)."""

@@ -1,0 +1,263 @@
+"""The guard: webhooks reach the public internet, the operator's own networks if he says so, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpcore
+import pytest
+
+from tests.webhooks import hostile
+from tests.webhooks.receiver import LOOPBACK, OK, Got, Receiver, certificate, receiving
+from voucherd.events.webhooks import post as post_module
+from voucherd.events.webhooks.addresses import is_public, read_address
+from voucherd.events.webhooks.post import REPLY_BYTES_MAX, Outcome, Post
+from voucherd.events.webhooks.reach import GuardedNetwork, Refused, checked
+from voucherd.events.webhooks.targets import BadTarget, Target, read_target
+
+BODY = b'{"type":"ping"}'
+PUBLIC = (
+    *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255"),
+    *(
+        "128.0.0.1",
+        "169.253.255.255",
+        "169.255.0.0",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.0.1.0",
+        "192.167.255.255",
+    ),
+    *(
+        "192.169.0.0",
+        "198.17.255.255",
+        "198.20.0.0",
+        "223.255.255.255",
+        "2001:200::1",
+        "2606:4700::1111",
+        "2a00::1",
+    ),
+)
+
+
+def always(*addresses: str) -> Callable[[str, int], Awaitable[list[str]]]:
+    """A name server that knows one answer."""
+
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return list(addresses)
+
+    return resolve
+
+
+def test_addresses_that_are_not_public_are_known() -> None:
+    """OP-54: every special range of IPv4 and IPv6, and whatever carries IPv4 inside; their neighbours are public."""
+    for text in (*hostile.PRIVATE, *hostile.PRIVATE_6):
+        assert not is_public(ip_address(text)), text
+    for text in PUBLIC:
+        assert is_public(ip_address(text)), text
+    assert read_address("fe80::1%eth0") is None
+    for spelling in hostile.SPELLINGS:
+        assert read_address(spelling) is None or not is_public(ip_address(spelling)), spelling
+
+
+def test_an_address_is_taken_apart_once() -> None:
+    """OP-54: what is connected to, what TLS proves and what the header Host says come from the same parts."""
+    assert read_target("https://Hooks.Shop.COM./a%20b?c=d&e") == Target(
+        "https", "hooks.shop.com", 443, "/a%20b?c=d&e"
+    )
+    assert read_target("https://hooks.shop.com") == Target("https", "hooks.shop.com", 443, "/")
+    assert read_target("https://8.8.8.8:8443/x").authority == "8.8.8.8:8443"
+    assert read_target("https://[2606:4700::1111]/").authority == "[2606:4700::1111]"
+    own = LOOPBACK
+    assert read_target("http://127.0.0.1:8080/x", own) == Target("http", "127.0.0.1", 8080, "/x")
+    assert read_target("http://receiver:9000/", own).authority == "receiver:9000"
+    for url, rule in (
+        ("http://hooks.shop.com/", "must start with https://"),
+        ("https://a:b@hooks.shop.com/", "must have no user or password in it"),
+        ("https://hooks.shop.com/#x", "must have no fragment"),
+        ("https://hooks.shop.com:25/", "must use one of the ports 443, 4443, 8443, 9443"),
+        ("https://10.0.0.1/", "must not lead to an address that is not public"),
+        ("https://127.1/", "must write an IP address in its usual form"),
+        ("https://localhost/", "must name a host of the public internet"),
+    ):
+        with pytest.raises(BadTarget, match=rule):
+            read_target(url)
+    with pytest.raises(BadTarget, match="must start with https"):
+        read_target("http://8.8.8.8/", own)
+
+
+async def test_300_hostile_addresses_reach_nothing_on_this_machine() -> None:
+    """OP-54: neither as they are written, nor when the first check is left out, nor by a name that leads here."""
+    async with receiving() as receiver:
+        urls = hostile.urls(receiver.port)
+        assert len(set(urls)) > 300
+        lying = Post(resolve=always("127.0.0.1"), timeout_s=2)
+        network = {
+            scheme: GuardedNetwork(scheme, (), always("127.0.0.1", "::1")) for scheme in ("https", "http")
+        }
+        for url in urls:
+            with pytest.raises((BadTarget, Refused)):
+                await lying_send(lying, url)
+            host, scheme = naive(url)
+            for port in (receiver.port, 443, 80):
+                with pytest.raises(Refused):
+                    await network[scheme].connect_tcp(host, port)
+        await lying.close()
+        assert receiver.connections == 0
+        # The listener does count: the same way out, allowed by the operator, leads to it.
+        allowed = Post(LOOPBACK, timeout_s=2)
+        outcome = await allowed.send(read_target(receiver.url(), LOOPBACK), [], BODY)
+        await allowed.close()
+        assert (outcome.status, receiver.connections) == (204, 1)
+
+
+async def lying_send(post: Post, url: str) -> None:
+    """Send there as the sender does."""
+    outcome = await post.send(read_target(url), [], BODY)
+    assert outcome.status is None
+    assert outcome.error is not None
+    if outcome.error.startswith("refused: "):
+        raise Refused(outcome.error)
+
+
+def naive(url: str) -> tuple[str, str]:
+    """The host and scheme as a careless reader would find them."""
+    try:
+        parts = urlsplit(url.strip().lower())
+        host = (parts.hostname or "localhost").replace("%25", "%")
+    except ValueError:
+        return "localhost", "https"
+    public = ("hooks.voucherd.dev", "example.com", "8.8.8.8", "::ffff:8.8.8.8")
+    return ("localhost" if host in public else host), parts.scheme if parts.scheme in (
+        "http",
+        "https",
+    ) else "https"
+
+
+async def test_a_name_is_looked_up_once_and_that_address_is_connected_to() -> None:
+    """OP-54: a name server that answers first with a good address and then with another gains nothing."""
+    own = (ip_network("127.0.0.2/32"),)
+    answers = [
+        ["127.0.0.2"],
+        ["127.0.0.1"],
+        ["127.0.0.2", "127.0.0.1"],
+        ["127.0.0.2", "::1"],
+        [],
+        ["127.0.0.2"] * 17,
+    ]
+    asked: list[str] = []
+
+    async def rebinding(host: str, _port: int) -> list[str]:
+        asked.append(host)
+        return answers[len(asked) - 1]
+
+    async with receiving(lambda _: OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")) as receiver:
+        post = Post(own, resolve=rebinding, timeout_s=2)
+        target = read_target(receiver.url(host="rebind.shop.com"), own)
+        outcomes = [await post.send(target, [], BODY) for _ in answers]
+        await post.close()
+
+    assert [one.status for one in outcomes] == [204, *[None] * 5]
+    assert all((one.error or "").startswith("refused: ") for one in outcomes[1:])
+    assert asked == ["rebind.shop.com"] * 6
+    assert [got.address for got in receiver.got] == ["127.0.0.2"]
+    assert receiver.connections == 1
+    assert receiver.got[0].headers["host"] == f"rebind.shop.com:{receiver.port}"
+
+
+async def test_tls_proves_the_name_and_not_the_address(tmp_path: Path) -> None:
+    """OP-54: the connection goes to the checked address, and SNI, Host and certificate are about the name."""
+    server, client = certificate(tmp_path, "hooks.shop.com")
+    async with receiving(tls=server) as receiver:
+        post = Post(LOOPBACK, resolve=always("127.0.0.1"), trusted=client, timeout_s=3)
+        good = await post.send(
+            read_target(receiver.url(host="hooks.shop.com", scheme="https"), LOOPBACK), [], BODY
+        )
+        other = await post.send(
+            read_target(receiver.url(host="other.shop.com", scheme="https"), LOOPBACK), [], BODY
+        )
+        plain = Post(LOOPBACK, resolve=always("127.0.0.1"), timeout_s=3)
+        unknown = await plain.send(
+            read_target(receiver.url(host="hooks.shop.com", scheme="https"), LOOPBACK), [], BODY
+        )
+        await post.close()
+        await plain.close()
+    assert (good.status, receiver.server_names[0]) == (204, "hooks.shop.com")
+    assert [got.headers["host"] for got in receiver.got] == [f"hooks.shop.com:{receiver.port}"]
+    assert other.error is not None
+    assert "certificate refused: Hostname mismatch" in other.error
+    assert unknown.error == "certificate refused: self-signed certificate"
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A receiver that answers as its path says."""
+    async with receiving(strange) as opened:
+        yield opened
+
+
+async def strange(got: Got) -> bytes:
+    """What receivers answer, as the path says."""
+    if got.path == "/slow":
+        await asyncio.sleep(1)
+    return {
+        "/redirect": b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/other\r\nContent-Length: 0\r\n\r\n",
+        "/garbage": b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        "/long": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b"x" * (REPLY_BYTES_MAX + 9),
+        "/drip": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nnever whole",
+        "/head": b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 200_000 + b"\r\n\r\n",
+        "/odd": b"HTTP/1.1 500 Oops\r\nX-A: \xff\x1b[31m\r\nContent-Length: 4\r\n\r\n\x00\xffno",
+        "/many": b"HTTP/1.1 200 OK\r\n" + b"X-A: y\r\n" * 500 + b"Content-Length: 0\r\n\r\n",
+        "/informed": b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    }.get(got.path, OK)
+
+
+async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-54: redirects are failures and are not followed; answers are bounded in time and size, and never raise."""
+    monkeypatch.setattr(post_module, "REST_S_MAX", 0.2)
+    post = Post(LOOPBACK, timeout_s=0.5)
+
+    async def send(path: str) -> Outcome:
+        return await post.send(read_target(receiver.url(path), LOOPBACK), [(b"x-a", b"b")], BODY)
+
+    assert [(await send("/fine")).delivered, receiver.got[-1].body] == [True, BODY]
+    assert receiver.got[-1].headers["x-a"] == "b"
+    redirect = await send("/redirect")
+    assert (redirect.status, redirect.delivered, len(receiver.got)) == (302, False, 2)
+    assert "Location: http://127.0.0.1/other" in redirect.head
+    assert (await send("/slow")).error == "no answer within 0.5 seconds"
+    assert (await send("/garbage")).error == "the connection was closed, or what came back is not HTTP"
+    assert [(await send(path)).status for path in ("/long", "/drip", "/informed")] == [200, 200, 200]
+    assert len((await send("/long")).body) == 500
+    many = await send("/many")
+    assert (many.status, len(many.head)) == (200, 1000)
+    assert (await send("/head")).error is not None
+    odd = await send("/odd")
+    assert (odd.status, odd.body, "\x1b" in odd.head) == (500, "��no", False)
+    closed = read_target("http://127.0.0.1:1/", LOOPBACK)
+    assert (await post.send(closed, [], BODY)).error == "no connection"
+    await post.close()
+
+
+async def test_no_other_way_leads_out() -> None:
+    """OP-54: sockets of this machine are not connected to, and a name without addresses leads nowhere."""
+    network = GuardedNetwork("https", (), always())
+    with pytest.raises(Refused):
+        await network.connect_unix_socket("/var/run/docker.sock")
+    with pytest.raises(Refused, match="has no address"):
+        await network.connect_tcp("hooks.shop.com", 443)
+    with pytest.raises(Refused, match="no address"):
+        checked(Target("https", "a.com", 443, "/"), ["localhost"], ())
+
+    async def unknown(_host: str, _port: int) -> list[str]:
+        raise OSError
+
+    with pytest.raises(Refused, match="looked up"):
+        await GuardedNetwork("https", (), unknown).connect_tcp("hooks.shop.com", 443)
+    with pytest.raises(httpcore.ConnectError):
+        await GuardedNetwork("http", LOOPBACK, always()).connect_tcp("127.0.0.1", 1)
