@@ -101,7 +101,7 @@ def test_a_product_has_texts_for_people_and_loses_them_again(terminal: Terminal)
     )
     changed = terminal.json("product", "set", "gift-50", "--terms", "", "--name", "Gift")
     assert (changed["redeemInstructions"], changed["terms"]) == ("Scratch.\nType.", None)
-    assert "Scratch." in terminal.view("product", "set", "gift-50", "--price", "47 EUR")
+    assert "Scratch. Type." in terminal.view("product", "set", "gift-50", "--price", "47 EUR")
     for option, value, words in (
         ("--image-url", "http://a.b/c", "image-url: must be an address that starts with https://"),
         ("--image-url", "https://", "image-url: must be an address"),

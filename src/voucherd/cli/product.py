@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 from decimal import Decimal
-from typing import Annotated, Any, TypeAlias
+from textwrap import shorten
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -20,6 +21,9 @@ from voucherd.cli.office import Office
 from voucherd.cli.words import decimal
 from voucherd.db import Connection
 from voucherd.money import RATE_DIGITS, Money, plain
+
+TEXT_CHARS_SHOWN: Final = 200
+"""Of a long text the beginning is enough to recognise it; `--json` has all of it."""
 
 app = noun()
 
@@ -229,7 +233,7 @@ def _view(listing: Listing, leaflet: Leaflet) -> Any:
         ("price", _selling_text(version)),
         ("VAT", version.vat_category),
         ("delivery", "may be later" if version.async_delivery else "at once or not at all"),
-        *((name, text) for name, text in texts if text),
+        *((name, shorten(text, TEXT_CHARS_SHOWN, placeholder=" …")) for name, text in texts if text),
         ("active", listing.active),
     ]
     return record(pairs)
