@@ -47,8 +47,9 @@ _LOTS: Final = """
     FROM product_version v WHERE v.id > $1 AND v.id <= $1 + $2 AND v.id % 5 < 3"""
 
 
-async def stock_catalogue(pool: Pool, count: int) -> None:
-    """So many more products; three in five are in stock."""
+async def stock_catalogue(pool: Pool, count: int, news: int) -> None:
+    """So many more products; three in five are in stock, and of the first `news` that is not announced yet."""
+    before = await pool.fetchval("SELECT coalesce(max(id), 0) FROM product")
     for currency, eur_e8 in CURRENCIES.items():
         if currency != "EUR":
             await pool.execute(
@@ -65,6 +66,10 @@ async def stock_catalogue(pool: Pool, count: int) -> None:
     indexes = await _drop_indexes(pool)
     for start in range(0, count, CHUNK):
         await _chunk(pool, min(CHUNK, count - start), first_brand)
+    await pool.execute(
+        "UPDATE product_listing SET stocked = true WHERE version_id % 5 < 3 AND product_id > $1",
+        before + news,
+    )
     for definition in indexes:
         await pool.execute(definition)
     for table, last in (("brand", "id"), ("product", "id"), ("product_version", "id")):

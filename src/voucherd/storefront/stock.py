@@ -15,7 +15,7 @@ from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.events import log
 from voucherd.ids import State
 
-SLICE: Final = 5_000
+SLICE: Final = 2_000
 """Products that one round of the sweep looks at."""
 
 # Whether the row `l` of product_listing could be sold now, from a lot of ours or by a supplier's offer: what Create
