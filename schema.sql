@@ -268,6 +268,39 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION settle_events(OUT settled_id bigint, OUT removed_id bigint) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    mark    record;
+    taken   bigint;
+    writers text[];
+BEGIN
+    SELECT * INTO STRICT mark FROM event_mark;
+    settled_id := mark.settled;
+    removed_id := mark.removed;
+    -- First the id and then the lock: whoever took one of these ids holds it still, or has ended.
+    SELECT CASE WHEN is_called THEN last_value ELSE 0 END INTO STRICT taken FROM event_id_seq;
+    IF taken <= mark.settled THEN
+        RETURN;
+    END IF;
+    SELECT coalesce(array_agg(virtualtransaction), '{}') INTO STRICT writers FROM pg_locks
+    WHERE locktype = 'relation' AND relation = 'event'::regclass AND mode = 'RowExclusiveLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+    IF writers = '{}' THEN
+        settled_id := taken;
+    ELSIF NOT mark.waits_for && writers THEN
+        settled_id := mark.seen;
+    ELSE
+        RETURN;
+    END IF;
+    UPDATE event_mark SET settled = settled_id, seen = taken, waits_for = writers
+    WHERE settled = mark.settled AND seen = mark.seen AND waits_for = mark.waits_for;
+    IF NOT FOUND THEN
+        SELECT settled INTO STRICT settled_id FROM event_mark;
+    END IF;
+END $$;
+
 CREATE TABLE access_epoch (
     only_row boolean DEFAULT true NOT NULL,
     epoch bigint NOT NULL,
@@ -498,6 +531,19 @@ ALTER TABLE event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE event_mark (
+    only_row boolean DEFAULT true NOT NULL,
+    settled bigint DEFAULT 0 NOT NULL,
+    seen bigint DEFAULT 0 NOT NULL,
+    waits_for text[] DEFAULT '{}'::text[] NOT NULL,
+    removed bigint DEFAULT 0 NOT NULL,
+    removed_at timestamp with time zone,
+    CONSTRAINT event_mark_in_order CHECK (((0 <= removed) AND (removed <= settled) AND (settled <= seen))),
+    CONSTRAINT event_mark_only_row_check CHECK (only_row),
+    CONSTRAINT event_mark_removed_fits CHECK (((removed = 0) = (removed_at IS NULL)))
+)
+WITH (fillfactor='50');
 
 CREATE TABLE fx_feed (
     only_row boolean DEFAULT true NOT NULL,
@@ -1105,6 +1151,9 @@ ALTER TABLE ONLY company
 ALTER TABLE ONLY entry
     ADD CONSTRAINT entry_pkey PRIMARY KEY (wallet_id, seq);
 
+ALTER TABLE ONLY event_mark
+    ADD CONSTRAINT event_mark_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY event
     ADD CONSTRAINT event_pkey PRIMARY KEY (id);
 
@@ -1244,6 +1293,8 @@ CREATE UNIQUE INDEX entry_top_up_once ON entry USING btree (wallet_id, reference
 
 CREATE INDEX event_attempt ON event USING btree (((data ->> 'attempt'::text)), id) WHERE (type = ANY (ARRAY['attempt.settled'::text, 'attempt.retried'::text, 'attempt.revealed'::text]));
 
+CREATE INDEX event_company ON event USING btree (company_id, state, id);
+
 CREATE INDEX event_order ON event USING btree (order_id, seq) WHERE (order_id IS NOT NULL);
 
 CREATE INDEX idempotency_age ON idempotency USING btree (began_at);
@@ -1317,6 +1368,8 @@ CREATE TRIGGER entry_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entry FO
 CREATE TRIGGER entry_carry AFTER INSERT ON entry REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION carry_entries();
 
 CREATE TRIGGER event_append_only BEFORE UPDATE OR TRUNCATE ON event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER event_mark_forwards BEFORE UPDATE ON event_mark FOR EACH ROW WHEN (((new.settled < old.settled) OR (new.removed < old.removed))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER fx_margin_epoch_moves AFTER INSERT OR DELETE OR UPDATE ON fx_margin FOR EACH STATEMENT EXECUTE FUNCTION bump_price_epoch();
 

@@ -110,6 +110,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "supplier": "'play'", "reference": "'r'", "outcome": "'finished'", "sku": "'play-10'", "count": "1",
         "price_minor": "900", "price_currency": "'EUR'", "bought_at": "now()", "due_at": "now()",
     },
+    "event_mark": {"settled": "1", "seen": "2", "removed": "1", "removed_at": "now()"},
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
 }  # fmt: skip
 
@@ -373,6 +374,12 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("waiting_in_one_place", {"supplier_id": "1", "ask_at": "now()"}),
     ("waiting_in_one_place", BY_ATTEMPT | {"supplier_id": "1"}),
     ("waiting_in_one_place", BY_ATTEMPT | {"ask_at": "now()"}),
+    ("event_mark_only_row_check", {"only_row": "false"}),
+    ("event_mark_in_order", {"removed": "-1"}),
+    ("event_mark_in_order", {"removed": "2"}),
+    ("event_mark_in_order", {"seen": "0"}),
+    ("event_mark_removed_fits", {"removed": "0"}),
+    ("event_mark_removed_fits", {"removed_at": "NULL"}),
     ("event_state_check", {"state": "2", "order_id": "NULL"}),
     ("event_same_state", {"state": "1"}),
     ("event_same_state", {"state": "NULL"}),
@@ -407,6 +414,7 @@ async def ground(tx: Tx) -> None:
     """Insert every table's valid row: whatever is refused after that is refused for its change alone."""
     await tx.execute("DELETE FROM access_epoch")
     await tx.execute("DELETE FROM offer_epoch")
+    await tx.execute("DELETE FROM event_mark")
     await tx.execute("DELETE FROM price_epoch")
     await tx.execute("DELETE FROM fx_feed")
     for table in VALID:

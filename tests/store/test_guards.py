@@ -522,6 +522,13 @@ async def test_what_only_some_prices_depend_on_moves_the_epoch(tx: Tx, change: s
     assert await tx.fetchval("SELECT epoch FROM price_epoch") == before + 1
 
 
+@pytest.mark.parametrize("column", ["settled", "removed"])
+async def test_the_mark_of_the_feed_never_goes_back(tx: Tx, column: str) -> None:
+    """OP-54: what a reader was told is there stays so, and what is removed does not come back."""
+    await tx.execute("UPDATE event_mark SET settled = 5, seen = 6, removed = 4, removed_at = now()")
+    await refused(tx, f"UPDATE event_mark SET {column} = {column} - 1", "event_mark is append-only")  # noqa: S608
+
+
 async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
     """A guard that was never seen to bite may be asleep; whoever adds one adds its test and its name."""
     rows = await pool.fetch(
@@ -540,6 +547,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "entry_append_only",
         "entry_carry",
         "event_append_only",
+        "event_mark_forwards",
         "fx_margin_epoch_moves",
         "idempotency_answered_once",
         "lot_bought_once",

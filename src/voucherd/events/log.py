@@ -25,6 +25,23 @@ ATTEMPT_SETTLED: Final = "attempt.settled"
 ATTEMPT_RETRIED: Final = "attempt.retried"
 ATTEMPT_REVEALED: Final = "attempt.revealed"
 
+FOR_ALL: Final = frozenset({PRODUCT_UPDATED})
+"""Types that every company is told of; they carry none."""
+
+FOR_COMPANIES: Final = FOR_ALL | {
+    ORDER_CREATED,
+    ORDER_PENDING,
+    ORDER_LINE_FINISHED,
+    ORDER_FINISHED,
+    ORDER_CANCELLED,
+    ORDER_DELETED,
+    ORDER_EXPIRED,
+    WALLET_LOW_BALANCE,
+    WALLET_TOPPED_UP,
+    KEY_ROTATED,
+}
+"""Types that clients see (OP-54); what else is in the log is for the operator alone."""
+
 
 class OrderEvent(Struct, frozen=True):
     """What happened to one order; `seq` is the order's version after it."""
