@@ -24,7 +24,7 @@ _DUE: Final = f"""
     SELECT {COLUMNS} FROM waiting w WHERE ask_at <= now() ORDER BY ask_at LIMIT $1 FOR UPDATE SKIP LOCKED
 """  # noqa: S608 - Constants only.
 _STRANDED: Final = f"""
-    SELECT {COLUMNS} FROM waiting w WHERE supplier_id = $2 ORDER BY urgent DESC, company_id, order_id, line_from
+    SELECT {COLUMNS} FROM waiting w WHERE supplier_id = $2 AND urgent = $3 ORDER BY company_id, order_id, line_from
     LIMIT $1 FOR UPDATE SKIP LOCKED
 """  # noqa: S608 - Constants only.
 
@@ -39,7 +39,12 @@ async def route(pool: Pool, book: OfferBook) -> int:
 async def leave(pool: Pool, book: OfferBook, supplier_id: int) -> int:
     """Send waits away from a supplier that is switched off or fails: to another one, or into a pause."""
     async with pool.acquire() as conn, conn.transaction():
-        rows = await conn.fetch(_STRANDED, ROUTE_MAX, supplier_id)
+        # One look for Resolves and one for others: in one look all that waits there would have to be sorted.
+        rows = [
+            row
+            for urgent in (True, False)
+            for row in await conn.fetch(_STRANDED, ROUTE_MAX, supplier_id, urgent)
+        ]
         # It counts as tried, or a supplier that can't be used but still has offers would get them back at once.
         return await _send(conn, book, [failed_at(wait_of(row), supplier_id) for row in rows])
 

@@ -61,6 +61,8 @@ class Round(Struct):
     purchases: list[Purchase] = field(default_factory=list)
     next_turns: dict[bool, Turn] = field(default_factory=dict)
     shares: int = 0
+    began_with: int = 0
+    """The company that had the first share, Resolves apart."""
 
     def serve(self, wait: Wait, had: dict[int, int]) -> Wait | None:
         """Give a wait its share of this pass; what is left of it, None if nothing is or no more can be had."""
@@ -83,7 +85,9 @@ class Round(Struct):
         self.next_turns[urgent] = Turn(company_id + 1)
         if not urgent:
             had[company_id] = before + given
-            if given < share:
+            self.began_with = self.began_with or company_id
+            # Who began the round and was cut short had all that there was: it does not begin the next one as well.
+            if given < share and company_id != self.began_with:
                 self.next_turns[urgent] = Turn(company_id, before + given)
         return wait if wait.count else None
 
