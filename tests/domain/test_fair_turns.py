@@ -127,7 +127,7 @@ def test_nobody_is_more_than_one_share_ahead_of_who_still_waits(
             assert max(got.values()) <= got[company] + TURN_LINES_MAX
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(1, 2_000), min_size=2, max_size=12),
     st.integers(1, 4),

@@ -61,8 +61,8 @@ class Round(Struct):
     purchases: list[Purchase] = field(default_factory=list)
     next_turns: dict[bool, Turn] = field(default_factory=dict)
     shares: int = 0
-    began_with: int = 0
-    """The company that had the first share, Resolves apart."""
+    companies: set[int] = field(default_factory=set)
+    """Those who had a share, Resolves apart."""
 
     def serve(self, wait: Wait, had: dict[int, int]) -> Wait | None:
         """Give a wait its share of this pass; what is left of it, None if nothing is or no more can be had."""
@@ -85,9 +85,9 @@ class Round(Struct):
         self.next_turns[urgent] = Turn(company_id + 1)
         if not urgent:
             had[company_id] = before + given
-            self.began_with = self.began_with or company_id
-            # Who began the round and was cut short had all that there was: it does not begin the next one as well.
-            if given < share and company_id != self.began_with:
+            self.companies.add(company_id)
+            # Who had all that there was, and was cut short even so, does not begin the next round as well.
+            if given < share and len(self.companies) > 1:
                 self.next_turns[urgent] = Turn(company_id, before + given)
         return wait if wait.count else None
 
