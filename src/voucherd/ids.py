@@ -69,6 +69,7 @@ _ORDER: Final = struct.Struct(">Q8s")
 _LINE: Final = struct.Struct(">QI4s")
 _ORDER_MARK: Final = b"voucherd"
 _LINE_MARK: Final = b"line"
+_EVENT_MARK: Final = b"happened"
 
 
 class Identifiers:
@@ -78,6 +79,7 @@ class Identifiers:
         self._trx = _Sealer(derive(master, "trx"))
         self._tag = _Sealer(derive(master, "tag"))
         self._token = _Sealer(derive(master, "token"))
+        self._event = _Sealer(derive(master, "event"))
         # An order is named at least thrice: in the answer to Create, by Confirm, and in the answer to that.
         self.trx: Callable[[int], str] = lru_cache(KEPT_MAX)(self._trx_of)
         self._recent: dict[str, int] = {}
@@ -106,6 +108,18 @@ class Identifiers:
             return None
         number, mark = _ORDER.unpack(self._trx.open(block))
         return int(number) if mark == _ORDER_MARK and number < 1 << 63 else None
+
+    def event(self, number: int) -> str:
+        """`evt_` and 26 characters: the name of an event, and of a place in the feed; nobody can count by it."""
+        return "evt_" + _to_text(self._event.seal(_ORDER.pack(number, _EVENT_MARK)))
+
+    def event_number(self, name: str) -> int | None:
+        """The number behind a name of ours, or None for anything else."""
+        block = _from_text(name[4:]) if name.startswith("evt_") else None
+        if block is None:
+            return None
+        number, mark = _ORDER.unpack(self._event.open(block))
+        return int(number) if mark == _EVENT_MARK and number < 1 << 63 else None
 
     def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """`TAG-` and a uuid for each of these lines."""

@@ -27,6 +27,20 @@ def test_a_trx_opens_to_its_order_and_no_other_key_opens_it(order_id: int) -> No
     assert OTHER.order_id(trx) is None
 
 
+@given(ORDER_IDS, st.integers(0, 29), st.characters(codec="utf-8"))
+def test_the_name_of_an_event_opens_for_us_only_and_can_not_be_altered(
+    number: int, at: int, character: str
+) -> None:
+    """OP-54: an event's name says nothing of its neighbours; an order's trx is not one."""
+    name = IDS.event(number)
+    altered = name[:at] + character + name[at + 1 :]
+
+    assert re.fullmatch("evt_[0-9A-HJKMNP-TV-Z]{26}", name)
+    assert IDS.event_number(altered) == (number if altered == name else None)
+    assert OTHER.event_number(name) is None
+    assert IDS.event_number("evt_" + IDS.trx(number)[3:]) is None
+
+
 @given(ORDER_IDS, st.integers(0, 28), st.characters(codec="utf-8"))
 def test_a_trx_that_was_altered_anywhere_is_nobodys(order_id: int, at: int, character: str) -> None:
     """OP-09: nothing to enumerate or guess; one spelling each."""

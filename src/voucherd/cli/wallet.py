@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from msgspec import Raw
 
 from voucherd.access import store as access
 from voucherd.cli.answers import Answer, Refused, record, table
@@ -147,8 +148,8 @@ async def book_top_up(
     if booked:
         data = {
             "currency": money.currency,
-            "amount": str(money.decimal()),
-            "balance": str(decimal(balance.balance_minor, money.currency)),
+            "amount": Raw(str(money.decimal()).encode()),
+            "balance": Raw(str(decimal(balance.balance_minor, money.currency)).encode()),
             "reference": reference,
         }
         await log.append(tx, log.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)

@@ -55,7 +55,7 @@ class OrderEvent(Struct, frozen=True):
 async def append(
     tx: Tx, type_: str, *, company_id: int | None = None, state: int | None = None, data: dict[str, Any]
 ) -> None:
-    """Append an event that is not about an order."""
+    """Append an event that is not about an order. Amounts in its data are JSON numbers, written out (OP-07)."""
     await tx.execute(
         "INSERT INTO event (at, company_id, state, type, data) VALUES (now(), $1, $2, $3, $4::jsonb)",
         company_id,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Raw
+
 from voucherd.db import Pool, Tx
 from voucherd.events import log
 from voucherd.ids import State
@@ -73,8 +75,8 @@ async def announce(pool: Pool) -> int:
                 state=row["state"],
                 data={
                     "currency": row["currency"],
-                    "availableAmount": plain(row["available"], places),
-                    "thresholdAmount": plain(row["low_minor"], places),
+                    "availableAmount": Raw(plain(row["available"], places).encode()),
+                    "thresholdAmount": Raw(plain(row["low_minor"], places).encode()),
                 },
             )
     return len(low)
