@@ -9,7 +9,7 @@ import typer
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.cli import supplier_trial
+from voucherd.cli import supplier_reconcile, supplier_trial
 from voucherd.cli.answers import Answer, Refused
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
@@ -236,6 +236,7 @@ async def show(
 
 
 command(app, "test")(supplier_trial.try_out)
+command(app, "reconcile")(supplier_reconcile.reconcile)
 
 
 def _declare_risk(kind: str, config: dict[str, Any], on_unknown: object) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import csv
 from collections.abc import Iterator
-from typing import Final
+from typing import BinaryIO, Final
 
 from voucherd.sheets.model import CELL_CHARACTERS_MAX, COLUMNS_MAX, FILE_BYTES_MAX, Cell, Row, SheetRefused
 
 SEPARATORS: Final = (",", ";", "\t")
+LINE_BYTES_MAX: Final = 65_536
+"""Of a file that is read line by line."""
 _ANNOUNCED: Final = "sep="
 
 ACTIVE: Final = ("=", "+", "-", "@", "\t")
@@ -22,13 +24,44 @@ def rows(content: bytes) -> Iterator[Row]:
     lines = _text(content).split("\n")
     separator, first = _separator(lines)
     for number, line in enumerate(lines[first:], start=first + 1):
-        cells = [Cell(unguarded(text.strip())) for text in _split(number, line, separator)]
-        while cells and not cells[-1].text:
-            cells.pop()
-        if len(cells) > COLUMNS_MAX:
-            raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
-        if cells:
-            yield Row(number, cells)
+        found = _row(number, line, separator)
+        if found is not None:
+            yield found
+
+
+def streamed(stream: BinaryIO, first_line: bytes) -> Iterator[Row]:
+    """The rows of a CSV file of any length, of which one line was read already, in constant memory."""
+    separator: str | None = None
+    number, raw = 1, first_line
+    while raw:
+        if len(raw) > LINE_BYTES_MAX:
+            raise SheetRefused(f"row {number}: is longer than {LINE_BYTES_MAX:,} bytes")
+        line = _line(number, raw)
+        if separator is None and line.strip():
+            separator, announced = _separator([line])
+            line = "" if announced else line
+        found = None if separator is None else _row(number, line, separator)
+        if found is not None:
+            yield found
+        number, raw = number + 1, stream.readline(LINE_BYTES_MAX + 1)
+
+
+def _line(number: int, raw: bytes) -> str:
+    if number == 1:
+        return _text(raw).rstrip("\n")
+    try:
+        return raw.decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise SheetRefused(f"row {number}: is not UTF-8: save the file as CSV UTF-8") from None
+
+
+def _row(number: int, line: str, separator: str) -> Row | None:
+    cells = [Cell(unguarded(text.strip())) for text in _split(number, line, separator)]
+    while cells and not cells[-1].text:
+        cells.pop()
+    if len(cells) > COLUMNS_MAX:
+        raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
+    return Row(number, cells) if cells else None
 
 
 def guarded(text: str) -> str:

@@ -17,3 +17,14 @@ def rows(stream: BinaryIO) -> Iterator[Row]:
     if content.startswith(OLD_START):
         raise SheetRefused("the file is an old XLS, or has a password: save it as XLSX without one")
     yield from workbook.rows(content) if content.startswith(XLSX_START) else commas.rows(content)
+
+
+def streamed(stream: BinaryIO) -> Iterator[Row]:
+    """The same for a CSV file of any length, in constant memory; a workbook has its usual limits."""
+    first = stream.readline(commas.LINE_BYTES_MAX + 1)
+    if first.startswith(OLD_START):
+        raise SheetRefused("the file is an old XLS, or has a password: save it as XLSX without one")
+    if first.startswith(XLSX_START):
+        yield from workbook.rows(first + stream.read(FILE_BYTES_MAX + 1 - len(first)))
+    else:
+        yield from commas.streamed(stream, first)
