@@ -43,7 +43,9 @@ def test_every_promised_command_is_there() -> None:
         "demo|serve|worker|migrate|audit|company add|company set|company list|key add|key list|key rotate"
         "|key revoke|wallet top-up|wallet show|wallet statement|product add|product set|product list"
         "|stock import|stock list|fx import|fx set|fx list|order list|order show|order cancel|user add"
-        "|user reset-password"
+        "|user reset-password|supplier add|supplier set|supplier offer|supplier withdraw|supplier list|supplier show"
+        "|supplier test|supplier reconcile|attempt list|attempt show|attempt retry|attempt settle"
+        "|attempt quarantine"
     )
     assert set(promised.split("|")) <= {name for name, _ in _commands()}
 

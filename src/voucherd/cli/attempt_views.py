@@ -14,7 +14,7 @@ from voucherd.cli.answers import record as pairs_of
 from voucherd.cli.supplier_views import span
 from voucherd.cli.words import decimal
 from voucherd.fulfilment.attempts import Phase
-from voucherd.fulfilment.records import BoughtFor, BoughtLot, Deed, Record
+from voucherd.fulfilment.records import ID_DIGITS_MIN, BoughtFor, BoughtLot, Deed, Record
 from voucherd.ids import Identifiers
 from voucherd.money import Money
 
@@ -40,17 +40,17 @@ def listed(found: Sequence[Record], *, more: bool) -> Answer:
     """Purchases, newest first."""
     view: list[RenderableType] = [
         table(
-            ["id", "supplier", "status", ">codes", "problem", "?placed", "?>cost", "?~reason"],
+            ["id", "supplier", "status", ">codes", "problem", "~reason", "?placed", "?>cost"],
             [
                 (
-                    one.id,
+                    str(one.id)[:ID_DIGITS_MIN],
                     one.supplier,
                     _word(one),
                     f"{one.codes}/{one.count}",
                     ", ".join(one.problems),
-                    one.placed_at,
-                    _late_cost(one) or _cost(one),
                     one.reason,
+                    one.placed_at,
+                    _spare_cost(one, " spare") or _cost(one),
                 )
                 for one in found
             ],
@@ -156,10 +156,10 @@ def _cost(one: Record) -> Money | None:
     return None if one.cost_currency is None else Money(one.cost_minor, one.cost_currency)
 
 
-def _late_cost(one: Record) -> str | None:
+def _spare_cost(one: Record, word: str = "") -> str | None:
     if one.cost_currency is None or not one.spare:
         return None
-    return f"{Money(one.spare_cost_minor, one.cost_currency)} spare"
+    return f"{Money(one.spare_cost_minor, one.cost_currency)}{word}"
 
 
 def _pairs(one: Record, now: datetime) -> list[tuple[str, object]]:
@@ -173,7 +173,7 @@ def _pairs(one: Record, now: datetime) -> list[tuple[str, object]]:
         ("status", _word(one) + (f" ({', '.join(one.problems)})" if one.problems else "")),
         ("codes", f"{one.codes} of {one.count}, {one.spare} spare, {one.quarantined} in quarantine"),
         ("cost", _cost(one)),
-        ("spare cost", _late_cost(one)),
+        ("spare cost", _spare_cost(one)),
         ("lines waiting", one.waiting),
         ("their id", one.external_id),
         ("reason", one.reason),
