@@ -231,3 +231,22 @@ async def test_too_few_and_too_many_codes_are_delivered_kept_and_noted(market: M
     assert await market.attempts() == [(3, 3, 2, 0), (3, 1, 3, 2)]
     assert await shop.left("gift") == 2
     await shop.assert_books_balance()
+
+
+async def test_a_price_in_a_currency_without_a_rate_is_not_booked_and_the_quoted_one_is(
+    market: Market,
+) -> None:
+    """OP-50, OP-58: what a code cost can always be told in EUR."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("one", "gift", price="9.00 EUR")
+    order = await shop.create(company, ("gift", 1))
+    await shop.confirm(company, order["trx"])
+    fake.price = "1500 JPY"
+
+    await market.round()
+
+    (line,) = (await shop.find(company, order["trx"]))["items"][0]["orderLines"]
+    assert (line["purchasePriceAmount"], line["purchasePriceCurrency"]) == (9.0, "eur")
+    await shop.assert_books_balance()

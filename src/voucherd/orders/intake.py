@@ -45,7 +45,7 @@ class Delivery(Struct, frozen=True):
 
 
 async def sort_out(
-    tx: Tx, sealer: Sealer, attempt: Attempt, bought: Bought, now: datetime, fx_e8: int
+    tx: Tx, sealer: Sealer, attempt: Attempt, bought: Bought, now: datetime, cost: tuple[Money, int]
 ) -> Delivery:
     """New codes in lots by their expiry; what can't be sold goes to quarantine, what came before is left out."""
     brand_id = await brand_of(tx, attempt.product_id)
@@ -64,7 +64,7 @@ async def sort_out(
         else:
             fresh.setdefault(code.expires_at, []).append((blind, code))
     quarantined = await purchases.quarantine(tx, sealer, attempt.id, aside)
-    price = bought.price or Money(attempt.price_minor, attempt.currency)
+    price, fx_e8 = cost
     lot_ids = await purchases.draw_lot_ids(tx, len(fresh), attempt.state)
     lots = [
         TakenLot(

@@ -19,6 +19,7 @@ from voucherd.fulfilment import attempts
 from voucherd.fulfilment.attempts import LIVE, Attempt, Change, Phase, Standing
 from voucherd.fulfilment.suppliers.protocol import Bought
 from voucherd.fulfilment.suppliers.rows import note_call
+from voucherd.money import Money
 from voucherd.orders import intake, serve, store
 from voucherd.orders.model import Order
 from voucherd.orders.ruling import Facts, Ruling
@@ -83,8 +84,8 @@ async def _receive(
         )
         standing = await attempts.lock(conn, attempt.id)
         _refuse_hand(standing, call, over=standing.codes >= attempt.count)
-        fx_e8 = await _fx(conn, attempt, bought)
-        delivery = await intake.sort_out(conn, sealer, attempt, bought, facts.now, fx_e8)
+        cost = await _cost(conn, attempt, bought)
+        delivery = await intake.sort_out(conn, sealer, attempt, bought, facts.now, cost)
         if call.by is not None and delivery.count == 0:
             raise NothingNew
         ruling = serve.receive(facts, attempt.id, [taken.lot for taken in delivery.lots])
@@ -128,12 +129,16 @@ def _shortfall(attempt: Attempt, codes: int) -> str | None:
     return f"{codes} codes came, {attempt.count} were asked for"
 
 
-async def _fx(tx: Tx, attempt: Attempt, bought: Bought) -> int:
-    """What the currency of the purchase is worth in EUR today."""
-    currency = attempt.currency if bought.price is None else bought.price.currency
-    if currency == attempt.currency:
-        return attempt.fx_e8
-    return (await catalogue.rates(tx, [currency])).get(currency, attempt.fx_e8)
+async def _cost(tx: Tx, attempt: Attempt, bought: Bought) -> tuple[Money, int]:
+    """What one code cost, and what that currency is worth in EUR: as the supplier says, if we know the rate."""
+    quoted = Money(attempt.price_minor, attempt.currency), attempt.fx_e8
+    if bought.price is None:
+        return quoted
+    if bought.price.currency == attempt.currency:
+        return bought.price, attempt.fx_e8
+    rate = (await catalogue.rates(tx, [bought.price.currency])).get(bought.price.currency)
+    # A price that can't be compared with any other is worth less than the one that was agreed on.
+    return quoted if rate is None else (bought.price, rate)
 
 
 async def fail(
