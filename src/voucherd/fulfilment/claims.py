@@ -32,6 +32,16 @@ WAITS_MAX: Final = 8
 CLOSING_S: Final = 0.2
 """Nothing is bought for lines whose time is up that soon."""
 
+# A loose index scan: one probe for each supplier.
+_WANTED: Final = """
+    WITH RECURSIVE asked AS (
+        (SELECT supplier_id FROM waiting WHERE supplier_id IS NOT NULL ORDER BY supplier_id LIMIT 1)
+        UNION ALL
+        SELECT next.supplier_id FROM asked a CROSS JOIN LATERAL (
+            SELECT supplier_id FROM waiting WHERE supplier_id > a.supplier_id ORDER BY supplier_id LIMIT 1) next
+    )
+    SELECT supplier_id FROM asked
+"""
 # The companies with something to ask this supplier for, from the one whose turn it is on, and then from the first.
 _COMPANIES: Final = """
     WITH RECURSIVE behind AS (
@@ -77,18 +87,7 @@ class Turns:
 
 async def wanted_suppliers(conn: Connection) -> list[int]:
     """The suppliers that somebody waits to ask."""
-    rows = await conn.fetch(
-        """
-        WITH RECURSIVE asked AS (
-            (SELECT supplier_id FROM waiting WHERE supplier_id IS NOT NULL ORDER BY supplier_id LIMIT 1)
-            UNION ALL
-            SELECT next.supplier_id FROM asked a CROSS JOIN LATERAL (
-                SELECT supplier_id FROM waiting WHERE supplier_id > a.supplier_id ORDER BY supplier_id LIMIT 1) next
-        )
-        SELECT supplier_id FROM asked
-        """
-    )
-    return [row[0] for row in rows]
+    return [row[0] for row in await conn.fetch(_WANTED)]
 
 
 async def claim(
