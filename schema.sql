@@ -684,6 +684,27 @@ CREATE SEQUENCE lot_number
     NO MAXVALUE
     CACHE 1;
 
+CREATE TABLE mail (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    recipients text[] NOT NULL,
+    subject text NOT NULL,
+    body text NOT NULL,
+    sent_at timestamp with time zone,
+    CONSTRAINT mail_body_check CHECK ((length(body) <= 20000)),
+    CONSTRAINT mail_recipients_check CHECK (((cardinality(recipients) >= 1) AND (cardinality(recipients) <= 100))),
+    CONSTRAINT mail_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 200)))
+);
+
+ALTER TABLE mail ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME mail_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE offer (
     supplier_id integer NOT NULL,
     state smallint NOT NULL,
@@ -742,6 +763,12 @@ CREATE TABLE order_item (
     CONSTRAINT order_item_price_minor_check CHECK ((price_minor >= 0)),
     CONSTRAINT order_item_turnover_minor_check CHECK ((turnover_minor >= 0)),
     CONSTRAINT order_item_vat_minor_check CHECK ((vat_minor >= 0))
+);
+
+CREATE TABLE order_webhook (
+    order_id bigint NOT NULL,
+    url text NOT NULL,
+    CONSTRAINT order_webhook_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2000)))
 );
 
 CREATE TABLE orders (
@@ -1112,6 +1139,98 @@ CREATE SEQUENCE wallet_number
     NO MAXVALUE
     CACHE 1;
 
+CREATE TABLE webhook (
+    id bigint NOT NULL,
+    company_id integer NOT NULL,
+    state smallint NOT NULL,
+    slot smallint NOT NULL,
+    url text,
+    description text DEFAULT ''::text NOT NULL,
+    types text[] DEFAULT '{}'::text[] NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    disabled_reason text,
+    secret bytea NOT NULL,
+    old_secret bytea,
+    old_until timestamp with time zone,
+    headers bytea,
+    header_names text[] DEFAULT '{}'::text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_description_check CHECK ((length(description) <= 200)),
+    CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+    CONSTRAINT webhook_headers_named CHECK (((headers IS NULL) = (header_names = '{}'::text[]))),
+    CONSTRAINT webhook_old_secret_ends CHECK (((old_secret IS NULL) = (old_until IS NULL))),
+    CONSTRAINT webhook_reason_fits CHECK (((disabled_reason IS NULL) OR (NOT enabled))),
+    CONSTRAINT webhook_slot_check CHECK (((slot >= 1) AND (slot <= 20))),
+    CONSTRAINT webhook_state_check CHECK ((state = ANY (ARRAY[0, 1]))),
+    CONSTRAINT webhook_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2000)))
+);
+
+CREATE TABLE webhook_attempt (
+    webhook_id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    number integer NOT NULL,
+    sent_at timestamp with time zone NOT NULL,
+    ms integer NOT NULL,
+    url text NOT NULL,
+    http smallint,
+    error text,
+    head text DEFAULT ''::text NOT NULL,
+    body text DEFAULT ''::text NOT NULL,
+    CONSTRAINT webhook_attempt_body_check CHECK ((length(body) <= 500)),
+    CONSTRAINT webhook_attempt_ended CHECK (((http IS NULL) <> (error IS NULL))),
+    CONSTRAINT webhook_attempt_error_check CHECK ((length(error) <= 300)),
+    CONSTRAINT webhook_attempt_head_check CHECK ((length(head) <= 1000)),
+    CONSTRAINT webhook_attempt_http_check CHECK (((http >= 100) AND (http <= 999))),
+    CONSTRAINT webhook_attempt_ms_check CHECK ((ms >= 0)),
+    CONSTRAINT webhook_attempt_number_check CHECK ((number > 0))
+);
+
+CREATE TABLE webhook_cursor (
+    only_row boolean DEFAULT true NOT NULL,
+    upto bigint NOT NULL,
+    CONSTRAINT webhook_cursor_only_row_check CHECK (only_row),
+    CONSTRAINT webhook_cursor_upto_check CHECK ((upto >= 0))
+);
+
+CREATE TABLE webhook_delivery (
+    webhook_id bigint NOT NULL,
+    event_id bigint NOT NULL,
+    type text NOT NULL,
+    url text,
+    status smallint DEFAULT 0 NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_delivery_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT webhook_delivery_status_check CHECK (((status >= 0) AND (status <= 2))),
+    CONSTRAINT webhook_delivery_tries_check CHECK ((tries >= 0)),
+    CONSTRAINT webhook_delivery_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2000))),
+    CONSTRAINT webhook_delivery_waits CHECK (((status = 0) = (next_at IS NOT NULL)))
+)
+WITH (fillfactor='70');
+
+CREATE SEQUENCE webhook_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE webhook_queue (
+    webhook_id bigint NOT NULL,
+    next_at timestamp with time zone,
+    leased boolean DEFAULT false NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    slow boolean DEFAULT false NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    CONSTRAINT webhook_queue_failing_fits CHECK (((failures = 0) = (failing_since IS NULL))),
+    CONSTRAINT webhook_queue_failures_check CHECK ((failures >= 0))
+)
+WITH (fillfactor='50');
+
 ALTER TABLE ONLY access_epoch
     ADD CONSTRAINT access_epoch_pkey PRIMARY KEY (only_row);
 
@@ -1172,6 +1291,9 @@ ALTER TABLE ONLY idempotency
 ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY mail
+    ADD CONSTRAINT mail_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY offer_epoch
     ADD CONSTRAINT offer_epoch_pkey PRIMARY KEY (only_row);
 
@@ -1180,6 +1302,9 @@ ALTER TABLE ONLY offer
 
 ALTER TABLE ONLY order_item
     ADD CONSTRAINT order_item_pkey PRIMARY KEY (order_id, item_no);
+
+ALTER TABLE ONLY order_webhook
+    ADD CONSTRAINT order_webhook_pkey PRIMARY KEY (order_id);
 
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_pkey PRIMARY KEY (id);
@@ -1265,6 +1390,24 @@ ALTER TABLE ONLY wallet
 ALTER TABLE ONLY wallet
     ADD CONSTRAINT wallet_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY webhook_attempt
+    ADD CONSTRAINT webhook_attempt_pkey PRIMARY KEY (webhook_id, event_id, number);
+
+ALTER TABLE ONLY webhook
+    ADD CONSTRAINT webhook_company_id_state_slot_key UNIQUE (company_id, state, slot);
+
+ALTER TABLE ONLY webhook_cursor
+    ADD CONSTRAINT webhook_cursor_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY webhook_delivery
+    ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (webhook_id, event_id);
+
+ALTER TABLE ONLY webhook
+    ADD CONSTRAINT webhook_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY webhook_queue
+    ADD CONSTRAINT webhook_queue_pkey PRIMARY KEY (webhook_id);
+
 CREATE INDEX api_key_company ON api_key USING btree (company_id);
 
 CREATE INDEX attempt_asking ON attempt USING btree (ask_at) WHERE (status = 1);
@@ -1304,6 +1447,8 @@ CREATE INDEX lot_attempt ON lot USING btree (attempt_id) WHERE (attempt_id IS NO
 CREATE INDEX lot_on_shelf ON lot USING btree (product_id, face_minor, state) WHERE (NOT exhausted);
 
 CREATE INDEX lot_product ON lot USING btree (product_id);
+
+CREATE INDEX mail_unsent ON mail USING btree (id) WHERE (sent_at IS NULL);
 
 CREATE INDEX offer_product ON offer USING btree (product_id, state);
 
@@ -1349,6 +1494,16 @@ CREATE INDEX waiting_pausing_for ON waiting USING btree (state, product_id, face
 
 CREATE INDEX waiting_to_ask ON waiting USING btree (supplier_id, urgent, company_id, order_id, line_from) WHERE (supplier_id IS NOT NULL);
 
+CREATE INDEX webhook_delivery_age ON webhook_delivery USING btree (created_at);
+
+CREATE INDEX webhook_delivery_due ON webhook_delivery USING btree (webhook_id, next_at, event_id) WHERE (status = 0);
+
+CREATE INDEX webhook_delivery_event ON webhook_delivery USING btree (event_id);
+
+CREATE UNIQUE INDEX webhook_per_order ON webhook USING btree (company_id, state) WHERE (url IS NULL);
+
+CREATE INDEX webhook_queue_due ON webhook_queue USING btree (slow, next_at) WHERE (next_at IS NOT NULL);
+
 CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash, spend_order_eur_minor, spend_day_eur_minor ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 
 CREATE TRIGGER attempt_forwards BEFORE UPDATE ON attempt FOR EACH ROW WHEN (((new.fence < old.fence) OR (new.codes < old.codes) OR ((old.status = 3) AND (new.status <> 3)) OR ((old.status = 4) AND (new.status <> ALL (ARRAY[3, 4]))) OR ((old.status <> 0) AND (new.status = 0)))) EXECUTE FUNCTION refuse_change();
@@ -1383,6 +1538,8 @@ CREATE TRIGGER lot_unchanging BEFORE DELETE OR UPDATE OF id, product_id, face_mi
 
 CREATE TRIGGER offer_epoch_moves AFTER INSERT OR DELETE OR UPDATE OF active ON offer FOR EACH STATEMENT EXECUTE FUNCTION bump_offer_epoch();
 
+CREATE TRIGGER order_webhook_unchanging BEFORE UPDATE OR TRUNCATE ON order_webhook FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER orders_downloaded_stays BEFORE UPDATE OF downloaded ON orders FOR EACH ROW WHEN ((old.downloaded AND (NOT new.downloaded))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER orders_kept BEFORE DELETE ON orders FOR EACH ROW WHEN ((old.status <> 0)) EXECUTE FUNCTION refuse_change();
@@ -1416,6 +1573,10 @@ CREATE TRIGGER waiting_one_attempt BEFORE UPDATE OF attempt_id ON waiting FOR EA
 CREATE TRIGGER wallet_starts_empty BEFORE INSERT ON wallet FOR EACH ROW WHEN (((new.balance_minor <> 0) OR (new.held_minor <> 0) OR (new.seq <> 0))) EXECUTE FUNCTION refuse_direct_balance();
 
 CREATE TRIGGER wallet_through_entries BEFORE UPDATE ON wallet FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION refuse_direct_balance();
+
+CREATE TRIGGER webhook_attempt_append_only BEFORE UPDATE OR TRUNCATE ON webhook_attempt FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER webhook_cursor_forwards BEFORE UPDATE ON webhook_cursor FOR EACH ROW WHEN ((new.upto < old.upto)) EXECUTE FUNCTION refuse_change();
 
 ALTER TABLE ONLY api_key
     ADD CONSTRAINT api_key_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
@@ -1468,6 +1629,9 @@ ALTER TABLE ONLY order_item
 ALTER TABLE ONLY order_item
     ADD CONSTRAINT order_item_version_id_fkey FOREIGN KEY (version_id) REFERENCES product_version(id);
 
+ALTER TABLE ONLY order_webhook
+    ADD CONSTRAINT order_webhook_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
@@ -1518,3 +1682,15 @@ ALTER TABLE ONLY wallet_alert
 
 ALTER TABLE ONLY wallet
     ADD CONSTRAINT wallet_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY webhook_attempt
+    ADD CONSTRAINT webhook_attempt_webhook_id_event_id_fkey FOREIGN KEY (webhook_id, event_id) REFERENCES webhook_delivery(webhook_id, event_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook
+    ADD CONSTRAINT webhook_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY webhook_delivery
+    ADD CONSTRAINT webhook_delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_queue
+    ADD CONSTRAINT webhook_queue_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;

@@ -171,13 +171,17 @@ class Settings:
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
+    webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
+    mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
     processes: Annotated[int, _whole(1, 256)] = 1  # Of `serve`; each uses one core.
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:
-        # Two defaults depend on other settings; a frozen object can only be completed this way.
+        # Three defaults depend on other settings; a frozen object can only be completed this way.
         if self.master_key_file == Path():
             object.__setattr__(self, "master_key_file", self.data / "master.key")
+        if self.mail_folder == Path():
+            object.__setattr__(self, "mail_folder", self.data / "mail")
         if not self.public_url:
             object.__setattr__(self, "public_url", _address(self.host, self.port))
 

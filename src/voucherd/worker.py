@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import structlog
@@ -14,7 +15,10 @@ from voucherd.access import idempotency
 from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
-from voucherd.events import low_balance
+from voucherd.events import low_balance, mail
+from voucherd.events.webhooks import fanout, history, messages
+from voucherd.events.webhooks.sender import Sender
+from voucherd.ids import Identifiers
 from voucherd.orders import expire, restock
 from voucherd.orders.model import Order
 from voucherd.orders.ruling import Windows
@@ -34,6 +38,9 @@ FORGET_EVERY_S: Final = 60.0
 LOW_EVERY_S: Final = 1.0
 STOCK_EVERY_S: Final = 1.0
 FX_EVERY_S: Final = 60.0
+FAN_OUT_EVERY_S: Final = 0.1
+SWEEP_EVERY_S: Final = 60.0
+MAIL_EVERY_S: Final = 5.0
 
 logger = structlog.get_logger(__name__)
 
@@ -42,9 +49,19 @@ class Worker:
     """The periodic work."""
 
     def __init__(
-        self, pool: Pool, sealer: Sealer, settings: Settings, wake: Callable[[int], None] = lambda _: None
+        self,
+        pool: Pool,
+        sealer: Sealer,
+        settings: Settings,
+        wake: Callable[[int], None] = lambda _: None,
+        ids: Identifiers | None = None,
     ) -> None:
         self._pool = pool
+        self._mail_folder = settings.mail_folder
+        # Without identifiers nothing can be told to clients, so nothing is sent to them.
+        self.sender = None
+        if ids is not None:
+            self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
         self._window = timedelta(seconds=settings.confirmation_window_s)
         self._memory = Memory(
             Windows(
@@ -72,6 +89,13 @@ class Worker:
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
         ]
+        if self.sender is not None:
+            self.sender.start()
+            self._tasks += [
+                asyncio.create_task(self._every(FAN_OUT_EVERY_S, "fan_out", self.fan_out)),
+                asyncio.create_task(self._every(SWEEP_EVERY_S, "sweep_deliveries", self.sweep_deliveries)),
+                asyncio.create_task(self._every(MAIL_EVERY_S, "put_out_mail", self.put_out_mail)),
+            ]
         if self._fx_url is not None:
             self._tasks.append(
                 asyncio.create_task(self._every(FX_EVERY_S, "refresh_rates", self.refresh_rates))
@@ -83,6 +107,8 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.dispatcher.stop()
+        if self.sender is not None:
+            await self.sender.stop()
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
@@ -119,6 +145,21 @@ class Worker:
         """Take new exchange rates from their address when they are due."""
         return 0 if self._fx_url is None else await feed.refresh(self._pool, self._fx_url)
 
+    async def fan_out(self) -> int:
+        """Make deliveries of new events."""
+        done = await fanout.fan_out(self._pool)
+        if done and self.sender is not None:
+            self.sender.wake()
+        return done
+
+    async def sweep_deliveries(self) -> int:
+        """Remove deliveries after 30 days."""
+        return await history.sweep(self._pool)
+
+    async def put_out_mail(self) -> int:
+        """Put mail into its folder."""
+        return await mail.put_out(self._pool, self._mail_folder)
+
     def _told(self, orders: list[Order]) -> int:
         for order in orders:
             self._wake(order.id)
@@ -144,7 +185,7 @@ async def run(settings: Settings, database_url: str) -> None:
             unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
             master = load_or_create_master(settings.master_key_file, create=unsealed)
             await check_fingerprint(conn, master)
-        worker = Worker(pool, Sealer(master), settings)
+        worker = Worker(pool, Sealer(master), settings, ids=Identifiers(master))
         worker.start()
         try:
             with contextlib.suppress(asyncio.CancelledError):

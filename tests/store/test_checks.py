@@ -111,6 +111,23 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "price_minor": "900", "price_currency": "'EUR'", "bought_at": "now()", "due_at": "now()",
     },
     "event_mark": {"settled": "1", "seen": "2", "removed": "1", "removed_at": "now()"},
+    "webhook": {
+        "id": "1", "company_id": "1", "state": "0", "slot": "1", "url": "'https://a.com/'", "description": "''",
+        "enabled": "true", "disabled_reason": "NULL", "secret": "'x'", "old_secret": "NULL", "old_until": "NULL",
+        "headers": "NULL", "header_names": "'{}'",
+    },
+    "webhook_queue": {"webhook_id": "1", "failures": "0", "failing_since": "NULL"},
+    "webhook_delivery": {
+        "webhook_id": "1", "event_id": "1", "type": "'ping'", "url": "NULL", "status": "0", "attempts": "0",
+        "tries": "0", "next_at": "now()",
+    },
+    "webhook_attempt": {
+        "webhook_id": "1", "event_id": "1", "number": "1", "sent_at": "now()", "ms": "1", "url": "'u'", "http": "200",
+        "error": "NULL", "head": "''", "body": "''",
+    },
+    "order_webhook": {"order_id": "2", "url": "'https://a.com/'"},
+    "webhook_cursor": {"upto": "0"},
+    "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''"},
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
 }  # fmt: skip
 
@@ -380,6 +397,41 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("event_mark_in_order", {"seen": "0"}),
     ("event_mark_removed_fits", {"removed": "0"}),
     ("event_mark_removed_fits", {"removed_at": "NULL"}),
+    ("webhook_state_check", {"state": "2"}),
+    ("webhook_slot_check", {"slot": "0"}),
+    ("webhook_slot_check", {"slot": "21"}),
+    ("webhook_url_check", {"url": "''"}),
+    ("webhook_url_check", {"url": "repeat('x', 2001)"}),
+    ("webhook_description_check", {"description": LONG}),
+    ("webhook_disabled_reason_check", {"enabled": "false", "disabled_reason": "'tired'"}),
+    ("webhook_reason_fits", {"disabled_reason": "'gone'"}),
+    ("webhook_old_secret_ends", {"old_secret": "'x'"}),
+    ("webhook_old_secret_ends", {"old_until": "now()"}),
+    ("webhook_headers_named", {"headers": "'x'"}),
+    ("webhook_headers_named", {"header_names": "'{x}'"}),
+    ("webhook_queue_failures_check", {"failures": "-1", "failing_since": "now()"}),
+    ("webhook_queue_failing_fits", {"failures": "1"}),
+    ("webhook_queue_failing_fits", {"failing_since": "now()"}),
+    ("webhook_delivery_url_check", {"url": "''"}),
+    ("webhook_delivery_status_check", {"status": "3", "next_at": "NULL"}),
+    ("webhook_delivery_attempts_check", {"attempts": "-1"}),
+    ("webhook_delivery_tries_check", {"tries": "-1"}),
+    ("webhook_delivery_waits", {"next_at": "NULL"}),
+    ("webhook_delivery_waits", {"status": "1"}),
+    ("webhook_attempt_number_check", {"number": "0"}),
+    ("webhook_attempt_ms_check", {"ms": "-1"}),
+    ("webhook_attempt_http_check", {"http": "99"}),
+    ("webhook_attempt_error_check", {"http": "NULL", "error": LONG}),
+    ("webhook_attempt_head_check", {"head": LONG}),
+    ("webhook_attempt_body_check", {"body": LONG}),
+    ("webhook_attempt_ended", {"http": "NULL"}),
+    ("webhook_attempt_ended", {"error": "'lost'"}),
+    ("order_webhook_url_check", {"url": "''"}),
+    ("webhook_cursor_only_row_check", {"only_row": "false"}),
+    ("webhook_cursor_upto_check", {"upto": "-1"}),
+    ("mail_recipients_check", {"recipients": "'{}'"}),
+    ("mail_subject_check", {"subject": "''"}),
+    ("mail_body_check", {"body": "repeat('x', 20001)"}),
     ("event_state_check", {"state": "2", "order_id": "NULL"}),
     ("event_same_state", {"state": "1"}),
     ("event_same_state", {"state": "NULL"}),
@@ -415,6 +467,7 @@ async def ground(tx: Tx) -> None:
     await tx.execute("DELETE FROM access_epoch")
     await tx.execute("DELETE FROM offer_epoch")
     await tx.execute("DELETE FROM event_mark")
+    await tx.execute("DELETE FROM webhook_cursor")
     await tx.execute("DELETE FROM price_epoch")
     await tx.execute("DELETE FROM fx_feed")
     for table in VALID:

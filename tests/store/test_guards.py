@@ -529,6 +529,39 @@ async def test_the_mark_of_the_feed_never_goes_back(tx: Tx, column: str) -> None
     await refused(tx, f"UPDATE event_mark SET {column} = {column} - 1", "event_mark is append-only")  # noqa: S608
 
 
+WEBHOOK = """
+INSERT INTO webhook (id, company_id, state, slot, url, secret) VALUES (1, 1, 0, 1, 'https://a.com/', 'x');
+INSERT INTO webhook_delivery (webhook_id, event_id, type, next_at) VALUES (1, 1, 'ping', now());
+INSERT INTO webhook_attempt (webhook_id, event_id, number, sent_at, ms, url, http) VALUES (1, 1, 1, now(), 5, 'u', 200);
+INSERT INTO order_webhook (order_id, url) VALUES (2, 'https://a.com/');
+UPDATE webhook_cursor SET upto = 7;
+"""
+
+
+async def test_what_was_sent_and_where_orders_send_to_never_changes(tx: Tx) -> None:
+    """OP-54: the log of attempts is true, an order's address is that of its Create, and no event is passed twice."""
+    await tx.execute(WEBHOOK)
+    await refused(tx, "UPDATE webhook_attempt SET http = 204", "webhook_attempt is append-only")
+    await refused(tx, "UPDATE order_webhook SET url = 'https://b.com/'", "order_webhook is append-only")
+    await refused(tx, "UPDATE webhook_cursor SET upto = 6", "webhook_cursor is append-only")
+    await tx.execute("DELETE FROM webhook")
+    assert await tx.fetchval("SELECT count(*) FROM webhook_attempt") == 0, "they go with their endpoint"
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "INSERT INTO webhook_delivery (webhook_id, event_id, type, next_at) VALUES (1, 1, 'ping', now())",
+        "INSERT INTO webhook (id, company_id, state, slot, url, secret) VALUES (2, 1, 0, 1, 'https://b.com/', 'x')",
+        "INSERT INTO webhook (id, company_id, state, slot, secret) VALUES (2, 1, 0, 2, 'x'), (3, 1, 0, 3, 'x')",
+    ],
+)
+async def test_there_is_one_delivery_of_an_event_and_one_endpoint_in_a_slot(tx: Tx, second: str) -> None:
+    """OP-54: one delivery for each event and endpoint, 20 endpoints at most, one of them for orders' own addresses."""
+    await tx.execute(WEBHOOK)
+    await refused(tx, second, "duplicate key")
+
+
 async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
     """A guard that was never seen to bite may be asleep; whoever adds one adds its test and its name."""
     rows = await pool.fetch(
@@ -554,6 +587,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "lot_forwards",
         "lot_unchanging",
         "offer_epoch_moves",
+        "order_webhook_unchanging",
         "orders_downloaded_stays",
         "orders_kept",
         "outcome_append_only",
@@ -571,4 +605,6 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "waiting_one_attempt",
         "wallet_starts_empty",
         "wallet_through_entries",
+        "webhook_attempt_append_only",
+        "webhook_cursor_forwards",
     }

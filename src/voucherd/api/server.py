@@ -88,12 +88,13 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         desk = Desk(pool, sealer, settings)
         gatekeeper = Gatekeeper(pool)
         await gatekeeper.start()
-        worker = Worker(pool, sealer, settings, desk.watch.wake)
+        ids = Identifiers(master)
+        worker = Worker(pool, sealer, settings, desk.watch.wake, ids)
         if with_worker:
             worker.start()
         metrics = Metrics(desk, pool, worker.dispatcher.calls)
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
-        handlers = Service(desk, Identifiers(master), settings, window, Statements(pool))
+        handlers = Service(desk, ids, settings, window, Statements(pool))
         once = Once(pool, sealer, handlers)
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once)
         try:

@@ -178,6 +178,15 @@ async def find(conn: Connection, event_id: int, company_id: int, state: State) -
     return event if event is not None and event.concerns(company_id, state) else None
 
 
+async def these(conn: Connection, event_ids: Collection[int]) -> dict[int, Event]:
+    """The events with these ids, as far as they are kept."""
+    rows = await conn.fetch(
+        f"SELECT {_COLUMNS} FROM event WHERE id = ANY($1::bigint[])",  # noqa: S608 - A constant.
+        list(event_ids),
+    )
+    return {row["id"]: _event(row) for row in rows}
+
+
 async def remove_old(pool: Pool, kept: timedelta = KEPT) -> int:
     """Remove the oldest events, as far as they were kept long enough; how many."""
     async with pool.acquire() as conn:

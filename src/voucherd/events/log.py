@@ -21,6 +21,8 @@ PRODUCT_UPDATED: Final = "product.updated"
 WALLET_LOW_BALANCE: Final = "wallet.low_balance"
 WALLET_TOPPED_UP: Final = "wallet.topped_up"
 KEY_ROTATED: Final = "key.rotated"
+WEBHOOK_DISABLED: Final = "webhook.disabled"
+PING: Final = "ping"
 ATTEMPT_SETTLED: Final = "attempt.settled"
 ATTEMPT_RETRIED: Final = "attempt.retried"
 ATTEMPT_REVEALED: Final = "attempt.revealed"
@@ -39,6 +41,8 @@ FOR_COMPANIES: Final = FOR_ALL | {
     WALLET_LOW_BALANCE,
     WALLET_TOPPED_UP,
     KEY_ROTATED,
+    WEBHOOK_DISABLED,
+    PING,
 }
 """Types that clients see (OP-54); what else is in the log is for the operator alone."""
 
