@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from voucherd.db import Pool
 from voucherd.fulfilment import attempts, claims, quoting, routing
+from voucherd.fulfilment.adapters import Adapters
 from voucherd.fulfilment.attempts import Attempt
 from voucherd.fulfilment.calls import CallCounts
 from voucherd.fulfilment.suppliers.protocol import (
@@ -39,7 +40,7 @@ from voucherd.orders import supply
 from voucherd.orders.model import Order
 from voucherd.orders.store import Memory
 from voucherd.orders.supply import Call
-from voucherd.vault.seal import SealBroken, Sealer
+from voucherd.vault.seal import Sealer
 
 TASKS_MAX: Final = 256
 """Calls that one dispatcher has under way; more wait for the next round."""
@@ -69,12 +70,11 @@ class Dispatcher:
         self._sealer = sealer
         self._memory = memory
         self._moved = moved
-        self._open_with = open_with
         self._worker = f"{socket.gethostname()[:60]}/{os.getpid()}/{secrets.token_hex(3)}"
         self._turns = claims.Turns()
         self._rows: dict[int, SupplierRow] = {}
         self._read_at = -SUPPLIERS_AGE_S_MAX
-        self._adapters: dict[int, tuple[SupplierRow, Supplier | None]] = {}
+        self._adapters = Adapters(pool, sealer, open_with)
         self._tasks: set[asyncio.Task[None]] = set()
         self._over_at: dict[UUID, float] = {}
         self._stopping = False
@@ -93,9 +93,7 @@ class Dispatcher:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for _, adapter in self._adapters.values():
-            if adapter is not None:
-                await adapter.close()
+        await self._adapters.close()
 
     # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -150,10 +148,10 @@ class Dispatcher:
         """Ask suppliers for prices that are growing old; how many were asked."""
         await self._read_suppliers()
         due = [] if self._stopping else await quoting.take_due(self._pool)
+        # One that was added a moment ago is ours to ask by now, and nobody else will for a while.
+        await self._read_suppliers(*due)
         for supplier_id in due:
-            row = self._rows.get(supplier_id)
-            if row is not None:
-                self._begin(self._quote(row))
+            self._begin(self._quote(self._rows[supplier_id]))
         return len(due)
 
     async def settled(self) -> None:
@@ -161,9 +159,9 @@ class Dispatcher:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _read_suppliers(self) -> None:
-        """Know the suppliers as they are now; an adapter is made anew when its supplier has changed."""
-        if time.monotonic() - self._read_at < SUPPLIERS_AGE_S_MAX:
+    async def _read_suppliers(self, *wanted: int) -> None:
+        """Know the suppliers as they are now, these among them; who has changed gets another adapter."""
+        if time.monotonic() - self._read_at < SUPPLIERS_AGE_S_MAX and self._rows.keys() >= set(wanted):
             return
         async with self._pool.acquire() as conn:
             rows = await suppliers(conn)
@@ -171,19 +169,7 @@ class Dispatcher:
         self._read_at = time.monotonic()
 
     def _adapter(self, row: SupplierRow) -> Supplier | None:
-        """The supplier's adapter; None if it can't be made, which is nobody else's trouble."""
-        known = self._adapters.get(row.id)
-        if known is not None and known[0].written == row.written:
-            return known[1]
-        if known is not None and known[1] is not None:
-            self._begin(known[1].close())
-        adapter: Supplier | None = None
-        try:
-            adapter = self._open_with(row.spec(self._sealer), self._pool)
-        except (ValueError, SealBroken) as error:
-            logger.error("supplier_unusable", supplier=row.name, error=str(error))
-        self._adapters[row.id] = (row, adapter)
-        return adapter
+        return self._adapters.of(row, self._tasks)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

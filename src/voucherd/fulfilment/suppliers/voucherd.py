@@ -154,7 +154,8 @@ class VoucherdSupplier:
             ):
                 break
             # A variable product wants its face value, a fixed one must not be sent any (OP-10): try the other way.
-            self._variable ^= {sku.sku}
+            # Each call by what it sent itself: prices at both ends of a range are asked for at once.
+            self._variable = self._variable - {sku.sku} if variable else self._variable | {sku.sku}
         if not isinstance(result, Reply):
             return Refused(Why.UNREACHABLE, f"create: {result.text}")
         if result.status >= 500:
