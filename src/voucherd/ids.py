@@ -69,6 +69,7 @@ _ORDER: Final = struct.Struct(">Q8s")
 _LINE: Final = struct.Struct(">QI4s")
 _ORDER_MARK: Final = b"voucherd"
 _LINE_MARK: Final = b"line"
+_WEBHOOK_MARK: Final = b"endpoint"
 _EVENT_MARK: Final = b"happened"
 
 
@@ -80,6 +81,7 @@ class Identifiers:
         self._tag = _Sealer(derive(master, "tag"))
         self._token = _Sealer(derive(master, "token"))
         self._event = _Sealer(derive(master, "event"))
+        self._webhook = _Sealer(derive(master, "webhook"))
         # An order is named at least thrice: in the answer to Create, by Confirm, and in the answer to that.
         self.trx: Callable[[int], str] = lru_cache(KEPT_MAX)(self._trx_of)
         self._recent: dict[str, int] = {}
@@ -120,6 +122,18 @@ class Identifiers:
             return None
         number, mark = _ORDER.unpack(self._event.open(block))
         return int(number) if mark == _EVENT_MARK and number < 1 << 63 else None
+
+    def webhook(self, number: int) -> str:
+        """`wh_` and 26 characters: the name of an endpoint for webhooks."""
+        return "wh_" + _to_text(self._webhook.seal(_ORDER.pack(number, _WEBHOOK_MARK)))
+
+    def webhook_number(self, name: str) -> int | None:
+        """The number behind a name of ours, or None for anything else."""
+        block = _from_text(name[3:]) if name.startswith("wh_") else None
+        if block is None:
+            return None
+        number, mark = _ORDER.unpack(self._webhook.open(block))
+        return int(number) if mark == _WEBHOOK_MARK and number < 1 << 63 else None
 
     def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """`TAG-` and a uuid for each of these lines."""

@@ -13,6 +13,7 @@ import msgspec
 
 from voucherd.access.callers import Forbidden, Unauthorized
 from voucherd.api.http import PROBLEM, TEXT, Request, Response
+from voucherd.events.webhooks.endpoints import ENDPOINTS_MAX
 from voucherd.orders.refusals import (
     BadInput,
     CompanyNotActive,
@@ -41,6 +42,18 @@ class BrandNotFound(Refusal):
     """No brand of that slug has anything for sale."""
 
 
+class WebhookNotFound(Refusal):
+    """The company has no such endpoint in this state."""
+
+
+class TooManyWebhooks(Refusal):
+    """The company has as many endpoints as it may have."""
+
+
+class EventNotFound(Refusal):
+    """The company was told of no such event, or it is no longer kept."""
+
+
 class Op(Enum):
     """The operations of the contract."""
 
@@ -62,9 +75,21 @@ class Op(Enum):
     BRAND = "brand"
     CATEGORIES = "categories"
     FX_RATES = "fx_rates"
+    WEBHOOKS = "webhooks"
+    ADD_WEBHOOK = "add_webhook"
+    WEBHOOK = "webhook"
+    CHANGE_WEBHOOK = "change_webhook"
+    REMOVE_WEBHOOK = "remove_webhook"
+    ROTATE_WEBHOOK = "rotate_webhook"
+    DELIVERIES = "deliveries"
+    TEST_WEBHOOK = "test_webhook"
+    RECOVER_WEBHOOK = "recover_webhook"
+    REPLAY_EVENT = "replay_event"
 
 
 _EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
+
+_NO_WEBHOOK: Final = "webhook not found"
 
 REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CREATE, CompanyNotActive): (400, "company not active"),  # OP-21
@@ -98,6 +123,15 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.STATEMENT, AccountNotFound): (404, "account not found"),
     (Op.PRODUCT, ProductNotFound): (404, "product not found"),
     (Op.BRAND, BrandNotFound): (404, "brand not found"),
+    (Op.ADD_WEBHOOK, TooManyWebhooks): (409, f"a company has at most {ENDPOINTS_MAX} webhooks"),
+    (Op.WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.CHANGE_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.REMOVE_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.ROTATE_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.DELIVERIES, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.TEST_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.RECOVER_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
+    (Op.REPLAY_EVENT, EventNotFound): (404, "event not found"),
 }
 
 CODES: Final[dict[type[Refusal], str]] = {
@@ -115,6 +149,9 @@ CODES: Final[dict[type[Refusal], str]] = {
     AccountNotFound: "account_not_found",
     ProductNotFound: "product_not_found",
     BrandNotFound: "brand_not_found",
+    WebhookNotFound: "webhook_not_found",
+    TooManyWebhooks: "too_many_webhooks",
+    EventNotFound: "event_not_found",
 }
 
 

@@ -21,10 +21,12 @@ from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
+from voucherd.events.webhooks.service import Owner, Webhooks
 from voucherd.ids import Identifiers, State
 from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.desk import Answer, Desk
 from voucherd.orders.model import Order
+from voucherd.orders.refusals import BadInput
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
@@ -45,6 +47,7 @@ class Service(Struct):
     settings: Settings
     window: Window
     statements: Statements
+    webhooks: Webhooks
     templates: TemplateBook = field(default_factory=TemplateBook)
 
 
@@ -78,8 +81,16 @@ Handler: TypeAlias = Callable[[Service, Call], Awaitable[Response]]
 async def create(service: Service, call: Call) -> Response:
     """Create order."""
     caller = call.caller
-    command = requests.create(call.request, caller.company_id, caller.state)
+    command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
+    if command.webhook_url is not None:
+        await _require_per_order(service, caller)
     return _created(service, call, await service.desk.create(replace(command, ticket=call.ticket)))
+
+
+async def _require_per_order(service: Service, caller: Caller) -> None:
+    """An order may name an address only where the company has a secret that its events are signed with."""
+    if not await service.webhooks.has_per_order(Owner(caller.company_id, caller.state)):
+        raise BadInput("webhookUrl", "needs a webhook with perOrder first")
 
 
 def _created(service: Service, call: Call, answer: Answer) -> Response:
@@ -90,7 +101,7 @@ def _created(service: Service, call: Call, answer: Answer) -> Response:
 async def quote(service: Service, call: Call) -> Response:
     """Quote order."""
     caller = call.caller
-    command = requests.create(call.request, caller.company_id, caller.state)
+    command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
     return Response(200, encode(quoted(await service.desk.quote(command))), JSON)
 
 

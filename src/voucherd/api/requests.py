@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -16,6 +17,8 @@ from voucherd.api import query
 from voucherd.api.errors import HttpError
 from voucherd.api.http import Request
 from voucherd.api.query import Page
+from voucherd.events.webhooks.addresses import Network
+from voucherd.events.webhooks.targets import BadTarget, read_target
 from voucherd.ids import LINES_MAX, Identifiers, State
 from voucherd.orders.decide import Chance
 from voucherd.orders.find import Filters
@@ -44,12 +47,13 @@ class CreateBody(Struct):
     items: list[CreateItem]
     paymentCurrency: str
     reference: str | None = None
+    webhookUrl: str | None = None
 
 
 _decode_create: Final = msgspec.json.Decoder(CreateBody).decode
 
 
-def create(request: Request, company_id: int, state: State) -> Create:
+def create(request: Request, company_id: int, state: State, own: Sequence[Network] = ()) -> Create:
     """The Create command in a request."""
     body: CreateBody = decode(request, _decode_create)
     if not 1 <= len(body.items) <= ITEMS_MAX:
@@ -58,7 +62,25 @@ def create(request: Request, company_id: int, state: State) -> Create:
     if sum(line.amount for line in cart) > LINES_MAX:
         raise BadInput("items", f"must add up to at most {LINES_MAX} codes")
     currency = query.currency("paymentCurrency", body.paymentCurrency)
-    return Create(company_id, state, 0, cart, currency, _reference(body.reference))
+    return Create(
+        company_id,
+        state,
+        0,
+        cart,
+        currency,
+        _reference(body.reference),
+        webhook_url=_webhook_url(body.webhookUrl, own),
+    )
+
+
+def _webhook_url(url: str | None, own: Sequence[Network]) -> str | None:
+    """The address that the order's events go to, if it names one; nothing is looked up for it here."""
+    try:
+        if url is not None:
+            read_target(url, own)
+    except BadTarget as rule:
+        raise BadInput("webhookUrl", str(rule)) from None
+    return url
 
 
 def _cart_line(at: int, item: CreateItem) -> CartLine:
@@ -112,9 +134,11 @@ def decode(request: Request, decoder: Any) -> Any:
 
 _WORDS: Final = {
     "int": "must be a whole number",
+    "bool": "must be true or false",
     "str": "must be a string",
     "str | null": "must be a string",
     "array": "must be an array",
+    "array | null": "must be an array",
     "object": "must be an object",
 }
 

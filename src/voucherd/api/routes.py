@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.access.keys import Scope
-from voucherd.api import accounts, catalogue, handlers, parts
+from voucherd.api import accounts, catalogue, handlers, parts, webhooks
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 
@@ -58,6 +58,18 @@ ROUTES: Final = (
     Route("GET", "brand", _OWN, Op.BRANDS, Scope.CATALOGUE_READ, catalogue.find_brands),
     Route("GET", "brand/{slug}", _OWN, Op.BRAND, Scope.CATALOGUE_READ, catalogue.find_brand),
     Route("GET", "category", _OWN, Op.CATEGORIES, Scope.CATALOGUE_READ, catalogue.find_categories),
+    Route("GET", "webhook", _OWN, Op.WEBHOOKS, Scope.WEBHOOKS_WRITE, webhooks.find_all),
+    Route("POST", "webhook", _OWN, Op.ADD_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.add),
+    Route("GET", "webhook/{id}", _OWN, Op.WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.find),
+    Route("PATCH", "webhook/{id}", _OWN, Op.CHANGE_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.change),
+    Route("DELETE", "webhook/{id}", _OWN, Op.REMOVE_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.remove),
+    Route("POST", "webhook/{id}/rotate", _OWN, Op.ROTATE_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.rotate),
+    Route(
+        "GET", "webhook/{id}/delivery", _OWN, Op.DELIVERIES, Scope.WEBHOOKS_WRITE, webhooks.find_deliveries
+    ),
+    Route("POST", "webhook/{id}/test", _OWN, Op.TEST_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.test),
+    Route("POST", "webhook/{id}/recover", _OWN, Op.RECOVER_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.recover),
+    Route("POST", "event/{id}/replay", _OWN, Op.REPLAY_EVENT, Scope.WEBHOOKS_WRITE, webhooks.replay),
     Route("GET", "fx-rate", _OWN, Op.FX_RATES, Scope.CATALOGUE_READ, catalogue.find_rates),
 )
 

@@ -23,6 +23,7 @@ from voucherd.api.once import Once
 from voucherd.api.pages import Pages
 from voucherd.api.protocol import ApiProtocol
 from voucherd.db import open_pool
+from voucherd.events.webhooks.service import Webhooks
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
 from voucherd.settings import Settings
@@ -94,7 +95,9 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             worker.start()
         metrics = Metrics(desk, pool, worker.dispatcher.calls)
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
-        handlers = Service(desk, ids, settings, window, Statements(pool))
+        handlers = Service(
+            desk, ids, settings, window, Statements(pool), Webhooks(pool, sealer, settings.webhook_networks)
+        )
         once = Once(pool, sealer, handlers)
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once)
         try:

@@ -11,6 +11,7 @@ from voucherd.access.idempotency import Ticket
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
 from voucherd.db import Connection
+from voucherd.events.webhooks import per_order
 from voucherd.fulfilment.book import OfferBook
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money
@@ -61,13 +62,23 @@ async def create(
     answers = place.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
     effects = effects_of(commands, answers)
-    if effects:
+    urls = _urls_of(commands, answers)
+    if effects or urls:
         async with conn.transaction():
             await store.insert(conn, orders)
             await idempotency.name_effects(conn, effects)
+            await per_order.note(conn, urls)
     elif orders:
         await store.insert(conn, orders)
     return answers
+
+
+def _urls_of(commands: Sequence[Create], answers: Sequence[Order | Refusal]) -> list[tuple[int, str]]:
+    return [
+        (answer.id, command.webhook_url)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.webhook_url is not None and isinstance(answer, Order)
+    ]
 
 
 def effects_of(

@@ -48,6 +48,8 @@ class Create(Struct, frozen=True):
     payment_currency: str
     reference: str | None = None
     ticket: Ticket | None = None
+    webhook_url: str | None = None
+    """Where its events go beside the company's endpoints (OP-54)."""
 
 
 class Buyer(Struct, frozen=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.api.openapi import catalogue_fields
+from voucherd.api.openapi import catalogue_fields, webhook_fields
 from voucherd.api.requests import SLUG_CHARS_MAX
 from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, VAT_CATEGORIES
@@ -257,6 +257,7 @@ CREATE_BODY: Final[Fields] = {
         "Your own text, such as an order number. It comes back in every response and can be searched for.",
         {"maxLength": REFERENCE_CHARS_MAX, "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]*$"},
     ),
+    "webhookUrl": webhook_fields.ORDER_URL,
 }
 
 CREATE_ITEM: Final[Fields] = {
@@ -271,6 +272,7 @@ CREATE_ITEM: Final[Fields] = {
 
 FIELDS: Final[dict[str, Fields]] = {
     **catalogue_fields.FIELDS,
+    **webhook_fields.FIELDS,
     "ShortOrder": ORDER,
     "ExtendedOrder": ORDER,
     "ShortItem": ITEM,

@@ -7,13 +7,14 @@ from typing import Final
 
 from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
-from voucherd.api.openapi import accounts, catalogue, examples, problems
+from voucherd.api.openapi import accounts, catalogue, examples, problems, webhooks
 from voucherd.api.openapi.accounts import FINDING, MONEY
 from voucherd.api.openapi.catalogue import CATALOGUE
 from voucherd.api.openapi.parameters import FIND_ALL, IDEMPOTENCY_KEY, SANDBOX_OUTCOME, TRX
 from voucherd.api.openapi.problems import Problem
 from voucherd.api.openapi.schemas import REF
-from voucherd.api.openapi.words import Part, Success, Words
+from voucherd.api.openapi.webhooks import WEBHOOKS
+from voucherd.api.openapi.words import Body, Part, Success, Words
 from voucherd.api.routes import Route
 
 MAIN_VERSION: Final = "1.03"
@@ -25,9 +26,11 @@ TAGS: Final = (
     (ORDERING, "Create an order, then confirm, resolve or cancel it."),
     (FINDING, "Read one order or many, its lines and its codes."),
     (MONEY, "Balances, and every movement of them."),
+    (WEBHOOKS, "Be told what happens: endpoints, and what was sent to them."),
     (CATALOGUE, "What is for sale, at which price, and what changed."),
 )
 
+_CART: Final = Body("CreateBody", "Two codes of one product", examples.create_body)
 _FINISHED: Final = ("Every code is delivered", examples.finished)
 
 WORDS: Final[dict[Op, Words]] = {
@@ -38,6 +41,7 @@ WORDS: Final[dict[Op, Words]] = {
         "Checks price and availability and fixes the price for 24 hours. Nothing is paid and no code is delivered "
         "yet: confirm or resolve the order for that, or leave it to expire at no cost.",
         (Success(201, "The order was created.", {"created": ("A new order", examples.created)}),),
+        body=_CART,
     ),
     Op.QUOTE: Words(
         "quoteOrder",
@@ -54,6 +58,7 @@ WORDS: Final[dict[Op, Words]] = {
                 schema={"$ref": REF + "QuotedOrder"},
             ),
         ),
+        body=_CART,
     ),
     Op.FIND_ALL: Words(
         "findOrders",
@@ -133,6 +138,7 @@ WORDS: Final[dict[Op, Words]] = {
     ),
     **accounts.WORDS,
     **catalogue.WORDS,
+    **webhooks.WORDS,
 }
 
 
@@ -149,8 +155,8 @@ def operation(route: Route, version: str, public_url: str, body_bytes_max: int) 
     parameters = [*words.parameters, *([IDEMPOTENCY_KEY] if route.writes else [])]
     if parameters:
         part["parameters"] = parameters
-    if route.op in (Op.CREATE, Op.QUOTE):
-        part["requestBody"] = _body()
+    if words.body is not None:
+        part["requestBody"] = _body(words.body)
     good = {str(success.status): _success(success, version, public_url) for success in words.successes}
     if route.writes:
         for answer in good.values():
@@ -171,14 +177,10 @@ def _suffix(version: str) -> str:
     return version if version.isalpha() else "V" + version.replace(".", "")
 
 
-def _body() -> Part:
-    example = {"summary": "Two codes of one product", "value": examples.create_body()}
-    return {
-        "required": True,
-        "content": {
-            "application/json": {"schema": {"$ref": REF + "CreateBody"}, "examples": {"order": example}}
-        },
-    }
+def _body(body: Body) -> Part:
+    example = {"summary": body.title, "value": body.example()}
+    content = {"schema": {"$ref": REF + body.schema}, "examples": {"body": example}}
+    return {"required": body.required, "content": {"application/json": content}}
 
 
 def shape_name(version: str, *, is_page: bool = False) -> str:

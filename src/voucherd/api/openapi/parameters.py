@@ -145,7 +145,7 @@ HEADERS: Final[dict[str, Part]] = {
     ),
     "Idempotent-Replayed": _header("There, and `true`, if this is the answer to an earlier request.", "true"),
     "Retry-After": _header("Seconds to wait before the next attempt.", 1, "integer"),
-    "Location": _header("The path of the new order.", f"/api/1.03/order/{examples.trx()}"),
+    "Location": _header("The path of what was made.", f"/api/1.03/order/{examples.trx()}"),
     "Content-Disposition": _header("The name of the file. Only with CSV.", 'attachment; filename="….csv"'),
     "WWW-Authenticate": _header("How to authenticate.", 'Bearer error="invalid_token"'),
 }

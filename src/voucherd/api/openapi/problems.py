@@ -12,15 +12,18 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from voucherd.api import accounts, catalogue_requests, errors, parts, requests
+from voucherd.api import accounts, catalogue_requests, errors, parts, requests, webhook_requests
 from voucherd.api.errors import (
     CODES,
     REFUSALS,
     AccountNotFound,
     BrandNotFound,
+    EventNotFound,
     HttpError,
     Op,
     ProductNotFound,
+    TooManyWebhooks,
+    WebhookNotFound,
 )
 from voucherd.api.http import PROBLEM, Request
 from voucherd.api.openapi import examples
@@ -78,6 +81,9 @@ _WHEN: Final[dict[type[Refusal], str]] = {
     SpendLimitExceeded: "The order costs more than your company, or this key, may spend on one order or in one day.",
     AccountNotFound: "Your company never had money in this currency and state.",
     ProductNotFound: "There is no product with this slug, or it is not for sale.",
+    WebhookNotFound: "There is no endpoint with this id, or it belongs to another company or state.",
+    TooManyWebhooks: "Your company has as many endpoints in this state as it may have.",
+    EventNotFound: "There is no event with this id, it is not yours, or it is no longer kept.",
     BrandNotFound: "There is no brand with this slug, or nothing of it is for sale.",
 }
 
@@ -105,18 +111,30 @@ def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
         if owner is op
     ]
     told += _bad_input(op)
-    if op in (Op.CREATE, Op.QUOTE):
+    if op in _BODIES:
+        _, read = _BODIES[op]
         too_large = f"the body must be at most {body_bytes_max} bytes"
         told += [
-            _caught(lambda: requests.create(_request(b"{"), 1, State.LIVE), "The body is not JSON."),
+            _caught(lambda: read(_request(b"{")), "The body is not JSON."),
             Problem(413, "body_too_large", too_large, "The body is too large."),
             _caught(
-                lambda: requests.create(_request(b"", {b"content-type": b"text/plain"}), 1, State.LIVE),
+                lambda: read(_request(b" ", {b"content-type": b"text/plain"})),
                 "The body's content type is not `application/json`.",
             ),
         ]
     return sorted(told, key=lambda problem: problem.status)
 
+
+_CART: Final = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}' % examples.SLUG.encode()
+_BODIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
+    Op.CREATE: (_CART, lambda request: requests.create(request, 1, State.LIVE)),
+    Op.QUOTE: (_CART, lambda request: requests.create(request, 1, State.LIVE)),
+    Op.ADD_WEBHOOK: (b'{"url":"https://10.0.0.1/"}', lambda request: webhook_requests.add(request, ())),
+    Op.CHANGE_WEBHOOK: (b'{"enabled":"no"}', lambda request: webhook_requests.change(request, ())),
+    Op.ROTATE_WEBHOOK: (b'{"overlapSeconds":-1}', webhook_requests.rotate),
+    Op.REPLAY_EVENT: (b'{"webhookId":7}', webhook_requests.replay),
+}
+"""A body that each operation refuses, and what reads it."""
 
 _IDS: Final = Identifiers(bytes(32))
 _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
@@ -128,17 +146,17 @@ _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.PRODUCT: (b"paymentCurrency=euro", catalogue_requests.find),
     Op.PRODUCT_CHANGES: (b"since=yesterday", catalogue_requests.changes),
     Op.BRANDS: (b"limit=1000", catalogue_requests.brands),
+    Op.DELIVERIES: (b"status=lost", webhook_requests.deliveries),
+    Op.RECOVER_WEBHOOK: (b"since=yesterday", webhook_requests.recover),
 }
 """A query that each list refuses, and what reads it."""
 
 
 def _bad_input(op: Op) -> list[Problem]:
     """A field that breaks a rule: one example for each operation that takes fields."""
-    if op in (Op.CREATE, Op.QUOTE):
-        body = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}' % examples.SLUG.encode()
-        return [
-            _caught(lambda: requests.create(_request(body), 1, State.LIVE), "A field is missing or wrong.")
-        ]
+    if op in _BODIES:
+        body, read_body = _BODIES[op]
+        return [_caught(lambda: read_body(_request(body)), "A field is missing or wrong.")]
     if op in _BAD_QUERIES:
         query, read = _BAD_QUERIES[op]
         return [_caught(lambda: read(_request(query=query)), "A parameter is wrong.")]

@@ -142,7 +142,7 @@ def _distinct(parts: dict[str, Part]) -> dict[str, Part]:
     """One version for each shape, under the names of all versions that have it."""
     by_shape: dict[str, list[str]] = {}
     for version, part in parts.items():
-        content = next(iter(part["responses"].values()))["content"]
+        content = next(iter(part["responses"].values())).get("content", {})
         by_shape.setdefault(str([one["schema"] for one in content.values()]), []).append(version)
     return {" and ".join(versions): parts[versions[0]] for versions in by_shape.values()}
 

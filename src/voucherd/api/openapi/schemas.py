@@ -10,7 +10,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from voucherd.api.openapi.fields import FIELDS
 from voucherd.api.requests import CreateBody, CreateItem
-from voucherd.api.wire import catalogue
+from voucherd.api.webhook_requests import ReplayBody, RotateBody, WebhookBody, WebhookChanges
+from voucherd.api.wire import catalogue, webhooks
 from voucherd.api.wire.numbers import Number
 from voucherd.api.wire.quote import QuotedOrder
 from voucherd.api.wire.shapes import (
@@ -59,6 +60,11 @@ def schemas() -> dict[str, Schema]:
             AccountEntryPage,
             LinePage,
             *catalogue.DOCUMENTED,
+            *webhooks.DOCUMENTED,
+            WebhookBody,
+            WebhookChanges,
+            RotateBody,
+            ReplayBody,
         ],
         ref_template=REF + "{name}",
     )

@@ -25,6 +25,15 @@ class Success(Struct, frozen=True):
     """An example of the same as CSV, for an address of the service, where it can be had."""
 
 
+class Body(Struct, frozen=True):
+    """The body of a request."""
+
+    schema: str
+    title: str
+    example: Callable[[], Raw]
+    required: bool = True
+
+
 class Words(Struct, frozen=True):
     """What is said about an operation, in all its versions."""
 
@@ -34,3 +43,5 @@ class Words(Struct, frozen=True):
     text: str
     successes: tuple[Success, ...]
     parameters: tuple[Part, ...] = ()
+    body: Body | None = None
+    """What it takes, where it takes a body."""

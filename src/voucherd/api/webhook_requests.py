@@ -1,0 +1,178 @@
+"""Reading what clients say about webhooks. Bad input gets one line that names the field and the rule (OP-25)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from voucherd import clock
+from voucherd.api import query
+from voucherd.api.http import Request
+from voucherd.api.requests import decode
+from voucherd.events.webhooks import fanout, history, signing
+from voucherd.events.webhooks.addresses import Network
+from voucherd.events.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
+from voucherd.events.webhooks.headers import read_headers
+from voucherd.events.webhooks.targets import BadTarget, read_target
+from voucherd.orders.refusals import BadInput
+
+TYPES: Final = tuple(sorted(fanout.TYPES))
+"""What an endpoint can ask for."""
+OVERLAP_S_MAX: Final = int(OVERLAP_MAX.total_seconds())
+
+
+class WebhookBody(Struct):
+    """A new endpoint."""
+
+    url: str | None = None
+    perOrder: bool = False
+    eventTypes: list[str] | None = None
+    description: str = ""
+    enabled: bool = True
+    headers: dict[str, str] = {}
+    secret: str | None = None
+
+
+class WebhookChanges(Struct):
+    """What is to change about an endpoint; a field that is not sent stays as it is."""
+
+    url: str | UnsetType = UNSET
+    eventTypes: list[str] | UnsetType | None = UNSET
+    description: str | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+
+
+class RotateBody(Struct):
+    """How an endpoint gets a new secret. The body may be left out."""
+
+    overlapSeconds: int = int(OVERLAP.total_seconds())
+    secret: str | None = None
+
+
+class ReplayBody(Struct):
+    """Where an event is sent once more. The body may be left out: to every endpoint that is enabled."""
+
+    webhookId: str | None = None
+
+
+class Asked(Struct, frozen=True):
+    """Which deliveries are asked for."""
+
+    size: int
+    cursor: str | None
+    status: str | None
+    type: str | None
+
+
+_decode_new: Final = msgspec.json.Decoder(WebhookBody).decode
+_decode_changes: Final = msgspec.json.Decoder(WebhookChanges).decode
+_decode_rotate: Final = msgspec.json.Decoder(RotateBody).decode
+_decode_replay: Final = msgspec.json.Decoder(ReplayBody).decode
+
+
+def add(request: Request, own: Sequence[Network]) -> Draft:
+    """The endpoint that a request asks for."""
+    body: WebhookBody = decode(request, _decode_new)
+    if body.perOrder and body.url is not None:
+        raise BadInput("url", "must be left out where each order names its own")
+    if not body.perOrder and body.url is None:
+        raise BadInput("url", "is required")
+    return Draft(
+        None if body.url is None else _url("url", body.url, own),
+        _types(body.eventTypes),
+        _description(body.description),
+        body.enabled,
+        _headers(body.headers),
+        _secret(body.secret),
+    )
+
+
+def change(request: Request, own: Sequence[Network]) -> Changes:
+    """The changes that a request asks for."""
+    body: WebhookChanges = decode(request, _decode_changes)
+    return Changes(
+        UNSET if body.url is UNSET else _url("url", body.url, own),
+        UNSET if body.eventTypes is UNSET else _types(body.eventTypes),
+        UNSET if body.description is UNSET else _description(body.description),
+        body.enabled,
+        UNSET if body.headers is UNSET else _headers(body.headers),
+    )
+
+
+def rotate(request: Request) -> tuple[timedelta, str | None]:
+    """How long both secrets sign, and the integrator's own secret if he has one."""
+    body: RotateBody = decode(request, _decode_rotate) if request.body else RotateBody()
+    if not 0 <= body.overlapSeconds <= OVERLAP_S_MAX:
+        raise BadInput("overlapSeconds", f"must be between 0 and {OVERLAP_S_MAX}")
+    return timedelta(seconds=body.overlapSeconds), _secret(body.secret)
+
+
+def replay(request: Request) -> str | None:
+    """The one endpoint that an event is sent to once more, if it is one."""
+    body: ReplayBody = decode(request, _decode_replay) if request.body else ReplayBody()
+    return body.webhookId
+
+
+def recover(request: Request) -> datetime:
+    """From when on an endpoint is to get what it missed."""
+    since = query.moment(query.read(request), "since")
+    if since is None:
+        raise BadInput("since", "is required")
+    now = clock.now()
+    if not now - history.KEPT <= since <= now:
+        raise BadInput("since", f"must be within the last {history.KEPT.days} days")
+    return since
+
+
+def deliveries(request: Request) -> Asked:
+    """Which deliveries are asked for."""
+    given = query.read(request)
+    type_ = query.one(given, "eventType")
+    if type_ is not None and type_ not in (*TYPES, "ping"):
+        raise BadInput("eventType", "must be a type of event")
+    return Asked(
+        query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX),
+        query.one(given, "cursor") or None,
+        query.choice(given, "status", history.STATUSES),
+        type_,
+    )
+
+
+def _url(field: str, url: str, own: Sequence[Network]) -> str:
+    try:
+        read_target(url, own)
+    except BadTarget as rule:
+        raise BadInput(field, str(rule)) from None
+    return url
+
+
+def _types(given: list[str] | None) -> tuple[str, ...]:
+    for at, word in enumerate(given or ()):
+        if word not in TYPES:
+            raise BadInput(f"eventTypes[{at}]", f"must be one of {', '.join(TYPES)}")
+    return tuple(sorted(set(given or ())))
+
+
+def _description(text: str) -> str:
+    if len(text) > DESCRIPTION_CHARS_MAX or not all(c.isprintable() for c in text):
+        raise BadInput("description", f"must be at most {DESCRIPTION_CHARS_MAX} printable characters")
+    return text
+
+
+def _headers(given: dict[str, str]) -> dict[str, str]:
+    try:
+        return read_headers(given)
+    except ValueError as rule:
+        raise BadInput("headers", str(rule)) from None
+
+
+def _secret(text: str | None) -> str | None:
+    try:
+        return None if text is None else signing.check_secret(text)
+    except ValueError as rule:
+        raise BadInput("secret", str(rule)) from None

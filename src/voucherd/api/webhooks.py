@@ -1,0 +1,154 @@
+"""What an integrator does with webhooks: endpoints, their secrets, what was sent and what is to be sent again."""
+
+from __future__ import annotations
+
+from voucherd.api import webhook_requests as requests
+from voucherd.api.errors import EventNotFound, TooManyWebhooks, WebhookNotFound
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import JSON, Response
+from voucherd.api.wire import webhooks as wire
+from voucherd.api.wire.shapes import WalkMetadata
+from voucherd.api.wire.templates import encode
+from voucherd.events.webhooks.endpoints import Endpoint, EndpointNotFound, PerOrderTaken, TooManyEndpoints
+from voucherd.events.webhooks.service import Owner
+from voucherd.orders.refusals import BadInput
+
+
+async def find_all(service: Service, call: Call) -> Response:
+    """Find all endpoints."""
+    found = await service.webhooks.list_all(owner(call))
+    data = [wire.webhook(service.ids, endpoint) for endpoint in found]
+    return Response(200, encode(wire.WebhookList(data, wire.WebhookListMetadata(len(data)))), JSON)
+
+
+async def add(service: Service, call: Call) -> Response:
+    """Add an endpoint. The only answer but that of a rotation that holds a secret."""
+    draft = requests.add(call.request, service.webhooks.own)
+    try:
+        endpoint, secret = await service.webhooks.add(owner(call), draft)
+    except TooManyEndpoints:
+        raise TooManyWebhooks from None
+    except PerOrderTaken:
+        raise BadInput("perOrder", "there is an endpoint for orders' own addresses already") from None
+    shown = wire.webhook(service.ids, endpoint, secret)
+    location = f"/api/{call.version}/webhook/{shown.id}".encode()
+    return Response(201, encode(shown), JSON, [(b"location", location)])
+
+
+async def find(service: Service, call: Call) -> Response:
+    """Find one endpoint."""
+    return Response(200, encode(wire.webhook(service.ids, await _endpoint(service, call))), JSON)
+
+
+async def change(service: Service, call: Call) -> Response:
+    """Change an endpoint."""
+    changes = requests.change(call.request, service.webhooks.own)
+    endpoint = await _endpoint(service, call)
+    if endpoint.url is None and isinstance(changes.url, str):
+        raise BadInput("url", "must be left out where each order names its own")
+    try:
+        changed = await service.webhooks.change(owner(call), endpoint.id, changes)
+    except EndpointNotFound:
+        raise WebhookNotFound from None
+    return Response(200, encode(wire.webhook(service.ids, changed)), JSON)
+
+
+async def remove(service: Service, call: Call) -> Response:
+    """Remove an endpoint."""
+    endpoint = await _endpoint(service, call)
+    try:
+        await service.webhooks.remove(owner(call), endpoint.id)
+    except EndpointNotFound:
+        raise WebhookNotFound from None
+    return Response(204)
+
+
+async def rotate(service: Service, call: Call) -> Response:
+    """Give an endpoint a new secret."""
+    overlap, secret = requests.rotate(call.request)
+    endpoint = await _endpoint(service, call)
+    try:
+        changed, fresh = await service.webhooks.rotate(owner(call), endpoint.id, overlap, secret)
+    except EndpointNotFound:
+        raise WebhookNotFound from None
+    return Response(200, encode(wire.webhook(service.ids, changed, fresh)), JSON)
+
+
+async def find_deliveries(service: Service, call: Call) -> Response:
+    """The log of an endpoint's deliveries."""
+    asked = requests.deliveries(call.request)
+    endpoint = await _endpoint(service, call)
+    before = None
+    if asked.cursor is not None:
+        before = service.ids.event_number(asked.cursor)
+        if before is None:
+            raise BadInput("cursor", "is not one of ours")
+    log = await service.webhooks.log(
+        endpoint, size=asked.size, before=before, status=asked.status, type_=asked.type
+    )
+    data = [wire.delivery(service.ids, one, log.events.get(one.event_id)) for one in log.deliveries]
+    cursor = data[-1].eventId if log.more else None
+    page = wire.WebhookDeliveryPage(data, WalkMetadata(asked.size, cursor))
+    return Response(200, encode(page), JSON)
+
+
+async def test(service: Service, call: Call) -> Response:
+    """Send a ping."""
+    endpoint = await _endpoint(service, call)
+    if endpoint.url is None:
+        raise BadInput("id", "must be an endpoint with an address of its own")
+    if not endpoint.enabled:
+        raise BadInput("id", "must be an endpoint that is enabled")
+    try:
+        event_id = await service.webhooks.ping(endpoint)
+    except EndpointNotFound:
+        raise WebhookNotFound from None
+    return Response(202, encode(wire.QueuedEvent(service.ids.event(event_id))), JSON)
+
+
+async def recover(service: Service, call: Call) -> Response:
+    """Send what an endpoint did not get."""
+    since = requests.recover(call.request)
+    endpoint = await _endpoint(service, call)
+    if not endpoint.enabled:
+        raise BadInput("id", "must be an endpoint that is enabled")
+    try:
+        found = await service.webhooks.recover(endpoint, since)
+    except EndpointNotFound:
+        raise WebhookNotFound from None
+    return Response(202, encode(wire.recovered(found)), JSON)
+
+
+async def replay(service: Service, call: Call) -> Response:
+    """Send an event once more: to one endpoint, or to all that are enabled and want its type."""
+    name = requests.replay(call.request)
+    number = service.ids.event_number(call.parameter)
+    event = None if number is None else await service.webhooks.event(owner(call), number)
+    if event is None:
+        raise EventNotFound
+    chosen = await service.webhooks.list_all(owner(call))
+    if name is None:
+        chosen = [one for one in chosen if not one.types or event.type in one.types]
+    else:
+        chosen = [one for one in chosen if one.id == service.ids.webhook_number(name)]
+        if not chosen:
+            raise BadInput("webhookId", "must be an endpoint of yours")
+        if not chosen[0].enabled:
+            raise BadInput("webhookId", "must be an endpoint that is enabled")
+    queued = await service.webhooks.replay(event, chosen)
+    return Response(202, encode(wire.QueuedEvents(queued)), JSON)
+
+
+def owner(call: Call) -> Owner:
+    """Whose endpoints a call is about."""
+    return Owner(call.caller.company_id, call.caller.state)
+
+
+async def _endpoint(service: Service, call: Call) -> Endpoint:
+    number = service.ids.webhook_number(call.parameter)
+    if number is None:
+        raise WebhookNotFound
+    try:
+        return await service.webhooks.find(owner(call), number)
+    except EndpointNotFound:
+        raise WebhookNotFound from None
