@@ -15,6 +15,7 @@ from voucherd.access import idempotency
 from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
+from voucherd.events import feed as events
 from voucherd.events import low_balance, mail
 from voucherd.events.webhooks import fanout, history, messages
 from voucherd.events.webhooks.sender import Sender
@@ -22,6 +23,7 @@ from voucherd.ids import Identifiers
 from voucherd.orders import expire, restock
 from voucherd.orders.model import Order
 from voucherd.orders.ruling import Windows
+from voucherd.orders.states import Status
 from voucherd.orders.store import Memory
 from voucherd.settings import Settings
 from voucherd.storefront import stock
@@ -85,6 +87,7 @@ class Worker:
             asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
             asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
+            asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_events", self.remove_events)),
             asyncio.create_task(self._every(FORGET_EVERY_S, "forget_answers", self.forget_answers)),
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
@@ -127,6 +130,10 @@ class Worker:
         """Remove orders that expired a month ago."""
         return await expire.remove_expired(self._pool)
 
+    async def remove_events(self) -> int:
+        """Remove events that were kept for their time."""
+        return await events.remove_old(self._pool)
+
     async def forget_answers(self) -> int:
         """Forget answers that were kept for repeated requests, after 30 days."""
         return await idempotency.sweep(self._pool)
@@ -162,7 +169,9 @@ class Worker:
 
     def _told(self, orders: list[Order]) -> int:
         for order in orders:
-            self._wake(order.id)
+            # Confirm and Resolve wait for the last line: one that is delivered on the way must not end their wait.
+            if order.status is not Status.PENDING:
+                self._wake(order.id)
         return len(orders)
 
     async def _every(self, pause_s: float, name: str, work: Callable[[], Awaitable[int]]) -> None:

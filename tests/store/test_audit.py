@@ -116,6 +116,21 @@ BREAKS: Final = purchases.BREAKS | {
     "an event is missing": Break(
         "events-tell-every-version", "DELETE FROM event WHERE order_id IS NOT NULL AND seq = 1"
     ),
+    "an event was removed before its time": Break(
+        "events-tell-every-version",
+        "UPDATE event_mark SET seen = 1, settled = 1, removed = 1, removed_at = now() - interval '1 day';"
+        "DELETE FROM event WHERE order_id IS NOT NULL AND seq = 1",
+    ),
+    "all events of an order were removed before their time": Break(
+        "events-tell-every-version",
+        "UPDATE event_mark SET seen = 1, settled = 1, removed = 1, removed_at = now() - interval '1 day';"
+        "DELETE FROM event WHERE order_id IS NOT NULL",
+    ),
+    "an event is missing in between": Break(
+        "events-tell-every-version",
+        "UPDATE event_mark SET seen = 1, settled = 1, removed = 1, removed_at = now();"
+        "DELETE FROM event e USING orders o WHERE e.order_id = o.id AND e.seq = o.version - 1 AND o.version > 2",
+    ),
     "an event was told twice": Break(
         "events-tell-every-version",
         "INSERT INTO event (at, company_id, state, type, order_id, seq)"

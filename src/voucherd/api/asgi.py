@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from voucherd.api.front import Front
-from voucherd.api.http import Request, Response
+from voucherd.api.http import STALL_S_MAX, Request, Response
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -37,7 +38,7 @@ class AsgiApp:
             return
         else:
             response = await self.front.answer(request)
-        await _send(response, send, with_body=scope["method"] != "HEAD")
+        await _send(response, receive, send, with_body=scope["method"] != "HEAD")
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
         """The whole body, refused as soon as it is known to be too large."""
@@ -67,13 +68,42 @@ class _TooLarge(Exception):
     """The body is larger than any may be."""
 
 
-async def _send(response: Response, send: Send, *, with_body: bool) -> None:
+async def _send(response: Response, receive: Receive, send: Send, *, with_body: bool) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     body = response.body
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": body if with_body else b""})
         return
-    if with_body:
-        async for part in body:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+    try:
+        if with_body and response.endless:
+            await _send_while_there(body, receive, send)
+        elif with_body:
+            async for part in body:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+    finally:
+        await response.close()
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_while_there(body: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+    """Send a body that has no end of its own; it ends when the client leaves or stops reading."""
+
+    async def sending() -> None:
+        async for part in body:
+            async with asyncio.timeout(STALL_S_MAX):
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+
+    async def leaving() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(sending()), asyncio.create_task(leaving())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+    if isinstance(done[0], Exception):
+        # The head is out: an answer that is left unfinished is all that the server can still show.
+        raise done[0]

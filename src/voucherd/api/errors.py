@@ -85,6 +85,9 @@ class Op(Enum):
     TEST_WEBHOOK = "test_webhook"
     RECOVER_WEBHOOK = "recover_webhook"
     REPLAY_EVENT = "replay_event"
+    EVENTS = "events"
+    EVENT = "event"
+    EVENT_STREAM = "event_stream"
 
 
 _EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
@@ -132,6 +135,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.TEST_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
     (Op.RECOVER_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
     (Op.REPLAY_EVENT, EventNotFound): (404, "event not found"),
+    (Op.EVENT, EventNotFound): (404, "event not found"),
 }
 
 CODES: Final[dict[type[Refusal], str]] = {

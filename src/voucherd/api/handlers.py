@@ -21,6 +21,7 @@ from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
+from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Owner, Webhooks
 from voucherd.ids import Identifiers, State
 from voucherd.orders.decide import Cancel, Chance, Finalise
@@ -48,6 +49,7 @@ class Service(Struct):
     window: Window
     statements: Statements
     webhooks: Webhooks
+    streams: Streams
     templates: TemplateBook = field(default_factory=TemplateBook)
 
 
@@ -140,8 +142,11 @@ async def done_before(service: Service, call: Call, op: Op, order_id: int) -> Re
 
 async def find(service: Service, call: Call) -> Response:
     """Find order."""
+    wait_s = requests.wait_s(call.request) if call.request.query else 0
     order_id = service.ids.order_id(call.parameter)
-    return shown(service, call, await service.desk.find(order_id, call.caller.company_id, call.caller.state))
+    caller = call.caller
+    answer = await service.desk.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)
+    return shown(service, call, answer)
 
 
 async def find_all(service: Service, call: Call) -> Response:

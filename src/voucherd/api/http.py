@@ -10,6 +10,11 @@ from msgspec import Struct, field
 JSON: Final = b"application/json"
 TEXT: Final = b"text/plain; charset=utf-8"
 PROBLEM: Final = b"application/problem+json"
+EVENT_STREAM: Final = b"text/event-stream"
+
+
+STALL_S_MAX: Final = 30.0
+"""How long an endless body waits for a client that does not read."""
 
 
 class Request(Struct):
@@ -36,3 +41,12 @@ class Response(Struct):
     """Answers hold prices and bearer secrets: no cache keeps any unless the answer says otherwise."""
     shown: object | None = None
     """What the body was written from, for whoever has to write it again."""
+    endless: bool = False
+    """The body goes on until the client leaves, and ends then and there; a client that stops reading is cut off."""
+
+    async def close(self) -> None:
+        """End a body that is not read to its end."""
+        if not isinstance(self.body, bytes):
+            close = getattr(self.body, "aclose", None)
+            if close is not None:
+                await close()

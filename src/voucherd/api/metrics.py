@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from voucherd.api.pulse import CallCollector, PulseCollector, PulseTaker
 from voucherd.db import Pool
+from voucherd.events.streams import Streams
 from voucherd.fulfilment.calls import CallCounts
 from voucherd.orders.desk import Desk
 
@@ -34,11 +35,17 @@ class _Answers:
 class Metrics:
     """Counts requests. Plain numbers, read when Prometheus asks: the library's own counters lock at every step."""
 
-    def __init__(self, desk: Desk, pool: Pool | None = None, calls: CallCounts | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        pool: Pool | None = None,
+        calls: CallCounts | None = None,
+        streams: Streams | None = None,
+    ) -> None:
         self.registry = CollectorRegistry()
         self._taker = None if pool is None else PulseTaker(pool)
         self._answers: dict[tuple[str, int], _Answers] = {}
-        self.registry.register(_GateCollector(desk))
+        self.registry.register(_GateCollector(desk, streams))
         self.registry.register(_AnswerCollector(self._answers))
         self.registry.register(PulseCollector(self._taker))
         self.registry.register(CallCollector(calls or CallCounts()))
@@ -82,8 +89,9 @@ class _AnswerCollector(Collector):
 class _GateCollector(Collector):
     """Reads the gates and the watch when Prometheus asks."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, streams: Streams | None) -> None:
         self._desk = desk
+        self._streams = streams
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """The present state of the desk."""
@@ -99,4 +107,9 @@ class _GateCollector(Collector):
         yield from (waiting, in_flight, batches, calls)
         yield GaugeMetricFamily(
             "voucherd_calls_parked", "Calls that wait for a slow order.", value=self._desk.watch.parked
+        )
+        yield GaugeMetricFamily(
+            "voucherd_streams_open",
+            "Clients that listen to events.",
+            value=0 if self._streams is None else self._streams.open,
         )

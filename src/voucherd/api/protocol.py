@@ -7,13 +7,14 @@ stop are uvicorn's.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from voucherd.api.asgi import AsgiApp
-from voucherd.api.http import Request, Response
+from voucherd.api.http import STALL_S_MAX, Request, Response
 
 logger = structlog.get_logger(__name__)
 
@@ -57,6 +58,7 @@ class ApiProtocol(HttpToolsProtocol):
     """uvicorn's protocol with a short way for the API."""
 
     _call: _Call | None = None
+    _endless: asyncio.Task[None] | None = None
     _idle_since: float | None = None
 
     def on_message_begin(self) -> None:
@@ -126,11 +128,16 @@ class ApiProtocol(HttpToolsProtocol):
         front = self.config.app.front  # type: ignore[union-attr]
         response = front.too_large(call.request) if call.too_large else await front.answer(call.request)
         if call.disconnected or self.transport.is_closing():
-            await _dropped(response)
+            await response.close()
             return
         head = self._head(response, keep_alive=call.keep_alive)
         if isinstance(response.body, bytes):
             self.transport.write(head + response.body)
+        elif response.endless:
+            self._endless = asyncio.current_task()
+            if not await self._stream(call, head, response):
+                return
+            self._endless = None
         elif not await self._stream(call, head, response):
             return
         call.response_complete = True
@@ -159,12 +166,22 @@ class ApiProtocol(HttpToolsProtocol):
                 if part:
                     self.transport.write(head + b"%x\r\n" % len(part) + part + b"\r\n")
                     head = b""
-                    await self.flow.drain()
+                    if response.endless:
+                        async with asyncio.timeout(STALL_S_MAX):
+                            await self.flow.drain()
+                    else:
+                        await self.flow.drain()
+        except TimeoutError:
+            logger.info("stream_stalled", request_id=call.request.id)
+            self.transport.abort()
+            return False
         except Exception:
             # The head is out: all that is left to say is that the body is not whole.
             logger.exception("stream_failed", request_id=call.request.id)
             self.transport.abort()
             return False
+        finally:
+            await response.close()
         self.transport.write(head + b"0\r\n\r\n")
         return True
 
@@ -201,14 +218,9 @@ class ApiProtocol(HttpToolsProtocol):
         """The client is gone; an answer under way is finished for nobody."""
         super().connection_lost(exc)
         self._call = None
+        if self._endless is not None:
+            self._endless.cancel()
+            self._endless = None
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
-
-
-async def _dropped(response: Response) -> None:
-    """Close a stream that nobody will read."""
-    if not isinstance(response.body, bytes):
-        close = getattr(response.body, "aclose", None)
-        if close is not None:
-            await close()

@@ -63,13 +63,13 @@ def one(given: Given, name: str) -> str | None:
     return values[0]
 
 
-def whole(given: Given, name: str, default: int, most: int) -> int:
-    """A whole number from 1 to `most`."""
+def whole(given: Given, name: str, default: int, most: int, *, least: int = 1) -> int:
+    """A whole number from `least` to `most`."""
     text = one(given, name)
     if text is None:
         return default
-    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= most:
-        raise BadInput(name, f"must be between 1 and {most}")
+    if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+        raise BadInput(name, f"must be between {least} and {most}")
     return int(text)
 
 

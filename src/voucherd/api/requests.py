@@ -30,6 +30,7 @@ from voucherd.orders.states import Status
 SLUG_CHARS_MAX: Final = 100
 FACE_VALUE_CHARS_MAX: Final = 30
 SLOW_S_MAX: Final = 3_600
+WAIT_S_MAX: Final = 60
 SANDBOX_HEADER: Final = b"x-sandbox-outcome"
 
 
@@ -171,6 +172,11 @@ def chance(request: Request, state: State) -> tuple[Chance, int] | None:
     raise BadInput(
         name, "must be finished, cancelled, pending, slow:<seconds>, out-of-stock or insufficient-balance"
     )
+
+
+def wait_s(request: Request) -> int:
+    """How long Find may wait for a pending order to move."""
+    return query.whole(query.read(request), "wait", 0, WAIT_S_MAX, least=0)
 
 
 def find_all(request: Request, ids: Identifiers) -> tuple[Filters, Page]:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.access.keys import Scope
-from voucherd.api import accounts, catalogue, handlers, parts, webhooks
+from voucherd.api import accounts, catalogue, events, handlers, parts, webhooks
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 
@@ -71,6 +71,9 @@ ROUTES: Final = (
     Route("POST", "webhook/{id}/recover", _OWN, Op.RECOVER_WEBHOOK, Scope.WEBHOOKS_WRITE, webhooks.recover),
     Route("POST", "event/{id}/replay", _OWN, Op.REPLAY_EVENT, Scope.WEBHOOKS_WRITE, webhooks.replay),
     Route("GET", "fx-rate", _OWN, Op.FX_RATES, Scope.CATALOGUE_READ, catalogue.find_rates),
+    Route("GET", "event", _OWN, Op.EVENTS, Scope.EVENTS_READ, events.find_events),
+    Route("GET", "event/{id}", _OWN, Op.EVENT, Scope.EVENTS_READ, events.find_event),
+    Route("GET", "event/stream", _OWN, Op.EVENT_STREAM, Scope.EVENTS_READ, events.stream),
 )
 
 

@@ -23,6 +23,7 @@ from voucherd.api.once import Once
 from voucherd.api.pages import Pages
 from voucherd.api.protocol import ApiProtocol
 from voucherd.db import open_pool
+from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
@@ -93,17 +94,23 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         worker = Worker(pool, sealer, settings, desk.watch.wake, ids)
         if with_worker:
             worker.start()
-        metrics = Metrics(desk, pool, worker.dispatcher.calls)
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
-        handlers = Service(
-            desk, ids, settings, window, Statements(pool), Webhooks(pool, sealer, settings.webhook_networks)
-        )
+        webhooks = Webhooks(pool, sealer, settings.webhook_networks)
+        streams = Streams(pool, ids, gatekeeper.admit)
+        handlers = Service(desk, ids, settings, window, Statements(pool), webhooks, streams)
         once = Once(pool, sealer, handlers)
+        metrics = Metrics(desk, pool, worker.dispatcher.calls, streams)
+
+        def let_go() -> None:
+            desk.watch.let_go()
+            streams.let_go()
+
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once)
         try:
-            yield AsgiApp(Front(api, settings, metrics, desk.watch.let_go))
+            yield AsgiApp(Front(api, settings, metrics, let_go))
         finally:
             await worker.stop()
+            await streams.stop()
             await desk.stop()
             await once.stop()
             await gatekeeper.stop()

@@ -129,15 +129,18 @@ CHECKS: Final = (
     ),
     Check(
         "events-tell-every-version",
-        "the events of an order are numbered 1 to its version, and are of its company and state",
+        "the events of an order are numbered 1 to its version, less those that were kept for their time, and are of its"
+        " company and state",
         """
         SELECT o.id AS order_id, o.version, coalesce(e.count, 0) AS events, e.first, e.last
-        FROM orders o LEFT JOIN (
+        FROM orders o CROSS JOIN event_mark m LEFT JOIN (
             SELECT order_id, count(*) AS count, count(DISTINCT seq) AS distinct_count, min(seq) AS first,
                    max(seq) AS last, min(company_id) AS company_min, max(company_id) AS company_max
             FROM event WHERE order_id IS NOT NULL GROUP BY order_id) e ON e.order_id = o.id
-        WHERE e.order_id IS NULL OR e.count <> o.version OR e.distinct_count <> o.version OR e.first <> 1
-           OR e.last <> o.version OR e.company_min <> o.company_id OR e.company_max <> o.company_id
+        WHERE CASE WHEN e.order_id IS NULL THEN (o.updated_at <= m.removed_at) IS NOT TRUE
+              ELSE e.count <> e.last - e.first + 1 OR e.distinct_count <> e.count OR e.last <> o.version
+                   OR NOT (e.first = 1 OR e.first > 1 AND (o.created_at <= m.removed_at) IS TRUE)
+                   OR e.company_min <> o.company_id OR e.company_max <> o.company_id END
         """,
     ),
     Check(

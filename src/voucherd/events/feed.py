@@ -188,7 +188,10 @@ async def these(conn: Connection, event_ids: Collection[int]) -> dict[int, Event
 
 
 async def remove_old(pool: Pool, kept: timedelta = KEPT) -> int:
-    """Remove the oldest events, as far as they were kept long enough; how many."""
+    """Remove the oldest events, as far as they were kept long enough; how many it looked at.
+
+    What people did about purchases is in the same log, and stays.
+    """
     async with pool.acquire() as conn:
         await _settle(conn)
     async with pool.acquire() as conn, conn.transaction():
@@ -200,16 +203,17 @@ async def remove_old(pool: Pool, kept: timedelta = KEPT) -> int:
         gone = await conn.fetchrow(
             """
             WITH oldest AS (
-                SELECT e.id, e.at, bool_and(e.at < now() - $1::interval) OVER (ORDER BY e.id) AS old
+                SELECT e.id, e.at, e.type, bool_and(e.at < now() - $1::interval) OVER (ORDER BY e.id) AS old
                 FROM event_mark m CROSS JOIN LATERAL (
-                    SELECT id, at FROM event WHERE id > m.removed AND id <= m.settled ORDER BY id LIMIT $2) e
+                    SELECT id, at, type FROM event WHERE id > m.removed AND id <= m.settled ORDER BY id LIMIT $2) e
             ), gone AS (
-                DELETE FROM event WHERE id = ANY(ARRAY(SELECT id FROM oldest WHERE old)) RETURNING id, at
+                DELETE FROM event WHERE id = ANY(ARRAY(SELECT id FROM oldest WHERE old AND type = ANY($3)))
             )
-            SELECT count(*) AS count, max(id) AS last, max(at) AS at FROM gone
+            SELECT count(*) AS count, max(id) AS last, max(at) AS at FROM oldest WHERE old
             """,
             kept,
             REMOVE_MAX,
+            list(log.FOR_COMPANIES),
         )
         assert gone is not None, "a count is always there"
         if gone["count"]:

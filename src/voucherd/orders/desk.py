@@ -160,6 +160,17 @@ class Desk:
         """The order as it stands."""
         return _granted(await self.finds.submit(company_id, _Find(order_id, company_id, state)))
 
+    async def find_moved(
+        self, order_id: int | None, company_id: int, state: State, *, wait_s: float
+    ) -> Answer:
+        """The order as it stands; one that is pending is given that long to end or to move first."""
+        answer = await self.find(order_id, company_id, state)
+        order = answer.order
+        if wait_s <= 0 or order.status is not Status.PENDING:
+            return answer
+        await self.watch.until_moved(order.id, order.version, wait_s)
+        return await self.find(order_id, company_id, state)
+
     async def find_all(
         self,
         company_id: int,

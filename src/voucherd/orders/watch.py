@@ -15,15 +15,19 @@ from voucherd.db import Pool
 from voucherd.orders.states import Status
 
 POLL_S: Final = 0.1
+_ANY_VERSION: Final = 2**31 - 1
+"""What waits for the end alone is told of no version."""
+
 logger = structlog.get_logger(__name__)
 
 
 class Watch:
-    """Waits for orders to stop being pending."""
+    """Waits for orders to stop being pending, or to move at all."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._parked: dict[int, set[asyncio.Future[None]]] = {}
+        # By order: who waits, and the version that is known already.
+        self._parked: dict[int, dict[asyncio.Future[None], int]] = {}
         self._poller: asyncio.Task[None] | None = None
 
     @property
@@ -33,8 +37,12 @@ class Watch:
 
     async def until_done(self, order_id: int, timeout_s: float) -> bool:
         """True once the order is no longer pending, False when the time is up first."""
+        return await self.until_moved(order_id, _ANY_VERSION, timeout_s)
+
+    async def until_moved(self, order_id: int, version: int, timeout_s: float) -> bool:
+        """True once the order is past this version or no longer pending, False when the time is up first."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._parked.setdefault(order_id, set()).add(future)
+        self._parked.setdefault(order_id, {})[future] = version
         if self._poller is None or self._poller.done():
             self._poller = asyncio.get_running_loop().create_task(self._poll())
         try:
@@ -46,14 +54,14 @@ class Watch:
         finally:
             futures = self._parked.get(order_id)
             if futures is not None:
-                futures.discard(future)
+                futures.pop(future, None)
                 if not futures:
                     del self._parked[order_id]
 
-    def wake(self, order_id: int) -> None:
-        """Tell everyone who waits for this order to look again."""
-        for future in self._parked.get(order_id, ()):
-            if not future.done():
+    def wake(self, order_id: int, version: int | None = None) -> None:
+        """Tell who waits for this order to look again: all of them, or those only who don't know the version yet."""
+        for future, known in self._parked.get(order_id, {}).items():
+            if not future.done() and (version is None or version > known):
                 future.set_result(None)
 
     def let_go(self) -> None:
@@ -66,15 +74,20 @@ class Watch:
             await asyncio.sleep(POLL_S)
             try:
                 rows = await self._pool.fetch(
-                    "SELECT id FROM orders WHERE id = ANY($1::bigint[]) AND status <> $2",
+                    """
+                    SELECT o.id, o.status, o.version
+                    FROM unnest($1::bigint[], $2::int[]) AS w (id, version) JOIN orders o ON o.id = w.id
+                    WHERE o.status <> $3 OR o.version > w.version
+                    """,
                     list(self._parked),
+                    [min(waiting.values()) for waiting in self._parked.values()],
                     int(Status.PENDING),
                 )
             except Exception as error:  # noqa: BLE001 - A database that is away must not end the watch.
                 logger.warning("watch_poll_failed", error=str(error))
                 continue
             for row in rows:
-                self.wake(row["id"])
+                self.wake(row["id"], row["version"] if row["status"] == Status.PENDING else None)
 
     async def stop(self) -> None:
         """End the poll; calls that still wait run into their own time limits."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.api.openapi import catalogue_fields, webhook_fields
+from voucherd.api.openapi import catalogue_fields, event_fields, webhook_fields
 from voucherd.api.requests import SLUG_CHARS_MAX
 from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, VAT_CATEGORIES
@@ -273,6 +273,7 @@ CREATE_ITEM: Final[Fields] = {
 FIELDS: Final[dict[str, Fields]] = {
     **catalogue_fields.FIELDS,
     **webhook_fields.FIELDS,
+    **event_fields.FIELDS,
     "ShortOrder": ORDER,
     "ExtendedOrder": ORDER,
     "ShortItem": ITEM,

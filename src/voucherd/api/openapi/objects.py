@@ -51,6 +51,9 @@ OBJECTS: Final = (
     ("fx-rate", "Exchange rate", ("FxRate",)),
     ("fx-rate-list", "List of exchange rates", ("FxRateList",)),
     ("list-metadata", "List metadata", ("ListMetadata",)),
+    ("event", "Event", ("Event",)),
+    ("event-page", "Page of events", ("EventPage",)),
+    ("event-metadata", "Event metadata", ("EventMetadata",)),
     ("problem", "Problem", ("Problem",)),
 )
 """The schemas, in the order in which they are best read; two that differ only in what they nest are one object."""

@@ -7,10 +7,11 @@ from typing import Final
 
 from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
-from voucherd.api.openapi import accounts, catalogue, examples, problems, webhooks
+from voucherd.api.openapi import accounts, catalogue, events, examples, problems, webhooks
 from voucherd.api.openapi.accounts import FINDING, MONEY
 from voucherd.api.openapi.catalogue import CATALOGUE
-from voucherd.api.openapi.parameters import FIND_ALL, IDEMPOTENCY_KEY, SANDBOX_OUTCOME, TRX
+from voucherd.api.openapi.events import EVENTS
+from voucherd.api.openapi.parameters import FIND_ALL, IDEMPOTENCY_KEY, SANDBOX_OUTCOME, TRX, WAIT
 from voucherd.api.openapi.problems import Problem
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.webhooks import WEBHOOKS
@@ -26,6 +27,7 @@ TAGS: Final = (
     (ORDERING, "Create an order, then confirm, resolve or cancel it."),
     (FINDING, "Read one order or many, its lines and its codes."),
     (MONEY, "Balances, and every movement of them."),
+    (EVENTS, "What happened, in pages and as it happens."),
     (WEBHOOKS, "Be told what happens: endpoints, and what was sent to them."),
     (CATALOGUE, "What is for sale, at which price, and what changed."),
 )
@@ -78,9 +80,10 @@ WORDS: Final[dict[Op, Words]] = {
         "findOrder",
         "Find order",
         FINDING,
-        "The order as it stands. Ask again for an order that is `pending` until it is `finished` or `cancelled`.",
+        "The order as it stands. Ask again for an order that is `pending` until it is `finished` or `cancelled`, or "
+        "let the call wait for that.",
         (Success(200, "The order.", {"finished": ("A finished order", examples.found)}),),
-        (TRX,),
+        (TRX, WAIT),
     ),
     Op.CONFIRM: Words(
         "confirmOrder",
@@ -139,6 +142,7 @@ WORDS: Final[dict[Op, Words]] = {
     **accounts.WORDS,
     **catalogue.WORDS,
     **webhooks.WORDS,
+    **events.WORDS,
 }
 
 
@@ -208,6 +212,9 @@ def _success(success: Success, version: str, public_url: str) -> Part:
         example = {"summary": "As CSV", "value": success.csv(public_url)}
         part["headers"] |= _headers("Content-Disposition")
         content["text/csv"] = {"schema": {"type": "string"}, "examples": {"csv": example}}
+    if success.stream is not None:
+        example = {"summary": "An event, and later a sign of life", "value": success.stream(public_url)}
+        content["text/event-stream"] = {"schema": {"type": "string"}, "examples": {"stream": example}}
     if content:
         part["content"] = content
     return part

@@ -11,7 +11,7 @@ from voucherd.api.openapi import examples
 from voucherd.api.openapi.fields import ORDER_STATUSES
 from voucherd.api.openapi.problems import REQUEST_ID
 from voucherd.api.query import PAGE_MAX, PAGE_SIZE, PAGE_SIZE_MAX
-from voucherd.api.requests import SLOW_S_MAX
+from voucherd.api.requests import SLOW_S_MAX, WAIT_S_MAX
 from voucherd.orders.decide import SANDBOX_PENDING_S, Chance
 from voucherd.orders.model import TYPES
 
@@ -31,6 +31,14 @@ TRX: Final[Part] = {
     "schema": {"type": "string"},
     "example": examples.trx(),
 }
+
+WAIT: Final = query_parameter(
+    "wait",
+    "So many seconds the call may wait if the order is `pending`: it answers as soon as the order ends or another "
+    "line of it is delivered.",
+    {"type": "integer", "minimum": 0, "maximum": WAIT_S_MAX, "default": 0},
+    example=25,
+)
 
 OUTCOMES: Final[dict[Chance, tuple[str, str]]] = {
     Chance.FINISHED: ("finished", "Every code is delivered at once."),

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from voucherd.api import accounts, catalogue_requests, errors, parts, requests, webhook_requests
+from voucherd.api import accounts, catalogue_requests, errors, events, parts, requests, webhook_requests
 from voucherd.api.errors import (
     CODES,
     REFUSALS,
@@ -111,6 +111,10 @@ def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
         if owner is op
     ]
     told += _bad_input(op)
+    if op in (Op.EVENTS, Op.EVENT_STREAM):
+        told.append(
+            Problem(410, events.TOO_OLD_CODE, events.TOO_OLD, "What followed the cursor is no longer kept.")
+        )
     if op in _BODIES:
         _, read = _BODIES[op]
         too_large = f"the body must be at most {body_bytes_max} bytes"
@@ -138,6 +142,7 @@ _BODIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
 
 _IDS: Final = Identifiers(bytes(32))
 _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
+    Op.FIND: (b"wait=90", requests.wait_s),
     Op.FIND_ALL: (b"limit=1000", lambda request: requests.find_all(request, _IDS)),
     Op.LINES: (b"limit=5000", parts.read_lines),
     Op.ACCOUNTS: (b"currency=euro", accounts.read_currency),
@@ -148,6 +153,8 @@ _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.BRANDS: (b"limit=1000", catalogue_requests.brands),
     Op.DELIVERIES: (b"status=lost", webhook_requests.deliveries),
     Op.RECOVER_WEBHOOK: (b"since=yesterday", webhook_requests.recover),
+    Op.EVENTS: (b"limit=1000", lambda request: events.read_page(request, _IDS)),
+    Op.EVENT_STREAM: (b"cursor=1", lambda request: events.read_stream(request, _IDS)),
 }
 """A query that each list refuses, and what reads it."""
 

@@ -19,6 +19,7 @@ from voucherd.api.routes import ROUTES, Route
 
 Part = dict[str, Any]
 
+_FILES: Final = {"text/csv": "CSV", "text/event-stream": "server-sent events"}
 _PLACES: Final = {
     schema: (anchor, title) for anchor, title, names in (*REQUEST_OBJECTS, *OBJECTS) for schema in names
 }
@@ -153,7 +154,7 @@ def _answers(parts: dict[str, Part]) -> list[Answer]:
         if int(status) >= 300:
             continue
         kinds = [
-            Markup("CSV") if media == "text/csv" else _kind(content["schema"])
+            escape(_FILES[media]) if media in _FILES else _kind(content["schema"])
             for media, content in answer.get("content", {}).items()
         ]
         kind = Markup(" or ").join(kinds) if kinds else Markup("no body")
@@ -175,7 +176,7 @@ def _samples(version: str, contents: Part) -> list[Sample]:
     """The examples of the good answers; those of errors are in their table."""
     return [
         Sample(f"{version}: {one['summary']}", show(one["value"]))
-        for media, show in (("application/json", pretty), ("text/csv", escape))
+        for media, show in (("application/json", pretty), *((media, escape) for media in _FILES))
         for one in contents.get(media, {}).get("examples", {}).values()
     ]
 

@@ -12,6 +12,7 @@ from voucherd.api.openapi.fields import FIELDS
 from voucherd.api.requests import CreateBody, CreateItem
 from voucherd.api.webhook_requests import ReplayBody, RotateBody, WebhookBody, WebhookChanges
 from voucherd.api.wire import catalogue, webhooks
+from voucherd.api.wire.events import EventPage
 from voucherd.api.wire.numbers import Number
 from voucherd.api.wire.quote import QuotedOrder
 from voucherd.api.wire.shapes import (
@@ -65,6 +66,7 @@ def schemas() -> dict[str, Schema]:
             WebhookChanges,
             RotateBody,
             ReplayBody,
+            EventPage,
         ],
         ref_template=REF + "{name}",
     )

@@ -23,6 +23,8 @@ class Success(Struct, frozen=True):
     """What the JSON is, where it is not an order or a page of them."""
     csv: Callable[[str], str] | None = None
     """An example of the same as CSV, for an address of the service, where it can be had."""
+    stream: Callable[[str], str] | None = None
+    """The beginning of a stream of server-sent events, where the answer is one."""
 
 
 class Body(Struct, frozen=True):

@@ -1,0 +1,137 @@
+"""What an integrator asks about what happened: events in pages, one by its id, and all of them as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.api import query
+from voucherd.api.errors import EventNotFound, HttpError
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import EVENT_STREAM, JSON, Request, Response
+from voucherd.api.wire.events import EventMetadata
+from voucherd.api.wire.templates import encode
+from voucherd.events import feed, log
+from voucherd.events.feed import Cursor, Filters
+from voucherd.events.listeners import Pass
+from voucherd.events.streams import StreamsFull, TooManyStreams
+from voucherd.events.wire import written
+from voucherd.ids import Identifiers
+from voucherd.orders.gate import Busy
+from voucherd.orders.refusals import BadInput
+
+TYPES: Final = tuple(sorted(log.FOR_COMPANIES))
+LAST_EVENT_ID: Final = b"last-event-id"
+_UNBUFFERED: Final = (b"x-accel-buffering", b"no")
+"""Tells a proxy to pass each event on at once."""
+
+TOO_OLD_CODE: Final = "cursor_too_old"
+TOO_OLD: Final = "cursor: is from before the oldest event that is kept, begin without it"
+
+
+class Asked(Struct, frozen=True):
+    """Which events are asked for, and from which place on."""
+
+    cursor: Cursor | None
+    filters: Filters
+    size: int
+
+
+class StreamAsked(Struct, frozen=True):
+    """Where a stream begins, and what it is about."""
+
+    cursor: Cursor | None
+    types: frozenset[str] | None
+    from_now: bool
+
+
+async def find_events(service: Service, call: Call) -> Response:
+    """A page of events, oldest first."""
+    asked = read_page(call.request, service.ids)
+    try:
+        page = await service.streams.page(call.caller, asked.cursor, limit=asked.size, filters=asked.filters)
+    except feed.Removed:
+        raise _too_old() from None
+    data = b",".join([written(event, service.ids) for event in page.events])
+    metadata = EventMetadata(asked.size, service.ids.event(page.cursor.place), page.more)
+    return Response(200, b'{"data":[%b],"metadata":%b}' % (data, encode(metadata)), JSON)
+
+
+async def find_event(service: Service, call: Call) -> Response:
+    """One event."""
+    number = service.ids.event_number(call.parameter)
+    found = None if number is None else await service.streams.find(call.caller, number)
+    if found is None:
+        raise EventNotFound
+    return Response(200, written(found, service.ids), JSON)
+
+
+async def stream(service: Service, call: Call) -> Response:
+    """Events as they happen."""
+    asked = read_stream(call.request, service.ids)
+    # The key is in the request, or nobody would have let it in.
+    pass_ = Pass(call.request.headers[b"authorization"], call.request.client_ip)
+    try:
+        body = await service.streams.listen(
+            call.caller, pass_, cursor=asked.cursor, types=asked.types, from_now=asked.from_now
+        )
+    except feed.Removed:
+        raise _too_old() from None
+    except TooManyStreams:
+        raise HttpError(429, "too_many_streams", "too many streams of this key are open") from None
+    except StreamsFull:
+        raise Busy from None
+    return Response(200, body, EVENT_STREAM, [_UNBUFFERED], endless=True)
+
+
+def read_page(request: Request, ids: Identifiers) -> Asked:
+    """What a page of events is asked for."""
+    given = query.read(request)
+    if "page" in given:
+        raise BadInput("page", "is not offered here, use cursor")
+    trx = query.one(given, "trx")
+    cursor = query.one(given, "cursor")
+    filters = Filters(
+        types=_types(given),
+        order_id=None if trx is None else ids.order_id(trx) or 0,
+        date_from=query.moment(given, "dateFrom"),
+        date_to=query.moment(given, "dateTo"),
+    )
+    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
+    return Asked(_cursor("cursor", cursor, ids) if cursor else None, filters, size)
+
+
+def read_stream(request: Request, ids: Identifiers) -> StreamAsked:
+    """What a stream is asked for. A client that comes back names the last event that it saw: that counts most."""
+    given = query.read(request)
+    types = _types(given)
+    cursor = query.one(given, "cursor")
+    last = request.headers.get(LAST_EVENT_ID, b"").decode("latin-1")
+    if last:
+        return StreamAsked(_cursor("Last-Event-ID", last, ids), types, from_now=False)
+    return StreamAsked(_cursor("cursor", cursor, ids) if cursor else None, types, from_now=cursor is None)
+
+
+def _cursor(name: str, text: str, ids: Identifiers) -> Cursor:
+    """A place in the feed: the id of an event, or the cursor of a page."""
+    number = ids.event_number(text)
+    if number is None:
+        raise BadInput(name, "is not one of ours")
+    return Cursor(number)
+
+
+def _types(given: Mapping[str, list[str]]) -> frozenset[str] | None:
+    """The types that are asked for; None for all."""
+    words = given.get("type")
+    if words is None:
+        return None
+    for word in words:
+        if word not in log.FOR_COMPANIES:
+            raise BadInput("type", f"must be one of {', '.join(TYPES)}")
+    return frozenset(words)
+
+
+def _too_old() -> HttpError:
+    return HttpError(410, TOO_OLD_CODE, TOO_OLD)
