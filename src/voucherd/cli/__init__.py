@@ -32,6 +32,7 @@ NOUNS: Final = {
     "attempt": "Purchases at suppliers, and what to do when one went wrong.",
     "fx": "Exchange rates.",
     "order": "Every company's orders, for the operator.",
+    "webhook": "Where events are sent, and what was sent.",
     "report": "Sales, margin, VAT and stock.",
 }
 """Commands with commands below them; one file per noun."""

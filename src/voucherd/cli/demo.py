@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from ipaddress import ip_network
+from typing import Annotated, Final
 
 import typer
 
@@ -23,6 +24,9 @@ from voucherd.vault.seal import Sealer
 app = noun()
 
 
+LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
 @command(app, "demo")
 async def demo(
     office: Office,
@@ -35,6 +39,9 @@ async def demo(
     if settings.log_level == "info":
         # The server's own greetings would bury what the demo has to say.
         settings = replace(settings, log_level="warning")
+    if not settings.webhook_networks:
+        # So that `voucherd webhook listen` works beside it.
+        settings = replace(settings, webhook_networks=LOOPBACK)
     _refuse_taken_port(settings)
     async with bootstrap.database(settings, exclusive=True) as url:
         await migrate(url)

@@ -57,21 +57,23 @@ class Recovered(Struct, frozen=True):
 
 async def deliveries(
     conn: Connection,
-    webhook_id: int,
+    webhook_id: int | None,
     *,
     size: int,
     before: int | None = None,
     status: str | None = None,
     type_: str | None = None,
 ) -> tuple[list[Logged], bool]:
-    """Deliveries of an endpoint, newest events first, and whether there are more."""
+    """Deliveries of an endpoint, or of all, newest events first, and whether there are more."""
+    # Two statements, because one for both would be planned for neither.
+    whose = "$1::bigint IS NULL" if webhook_id is None else "webhook_id = $1"
     rows = await conn.fetch(
-        """
+        f"""
         SELECT webhook_id, event_id, type, status, next_at, created_at FROM webhook_delivery
-        WHERE webhook_id = $1 AND ($2::bigint IS NULL OR event_id < $2) AND ($3::smallint IS NULL OR status = $3)
+        WHERE {whose} AND ($2::bigint IS NULL OR event_id < $2) AND ($3::smallint IS NULL OR status = $3)
           AND ($4::text IS NULL OR type = $4)
-        ORDER BY event_id DESC LIMIT $5
-        """,
+        ORDER BY event_id DESC, webhook_id LIMIT $5
+        """,  # noqa: S608 - Constants only.
         webhook_id,
         before,
         None if status is None else STATUSES.index(status),
@@ -81,15 +83,17 @@ async def deliveries(
     page = rows[:size]
     tried = await conn.fetch(
         """
-        SELECT event_id, number, sent_at, ms, url, http, error, head, body FROM webhook_attempt
-        WHERE webhook_id = $1 AND event_id = ANY($2::bigint[]) ORDER BY event_id, number
+        SELECT a.webhook_id, a.event_id, a.number, a.sent_at, a.ms, a.url, a.http, a.error, a.head, a.body
+        FROM unnest($1::bigint[], $2::bigint[]) AS d (webhook_id, event_id)
+        JOIN webhook_attempt a ON a.webhook_id = d.webhook_id AND a.event_id = d.event_id
+        ORDER BY a.webhook_id, a.event_id, a.number
         """,
-        webhook_id,
+        [row["webhook_id"] for row in page],
         [row["event_id"] for row in page],
     )
-    attempts: dict[int, list[Attempt]] = {}
+    attempts: dict[tuple[int, int], list[Attempt]] = {}
     for row in tried:
-        attempts.setdefault(row["event_id"], []).append(Attempt(*tuple(row)[1:]))
+        attempts.setdefault((row["webhook_id"], row["event_id"]), []).append(Attempt(*tuple(row)[2:]))
     logged = [
         Logged(
             row["webhook_id"],
@@ -98,7 +102,7 @@ async def deliveries(
             STATUSES[row["status"]],
             row["next_at"],
             row["created_at"],
-            tuple(attempts.get(row["event_id"], ())),
+            tuple(attempts.get((row["webhook_id"], row["event_id"]), ())),
         )
         for row in page
     ]

@@ -1,0 +1,289 @@
+"""`voucherd webhook`: where companies have their events sent, what was sent, and sending it again (OP-54)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Final
+
+import typer
+from msgspec import UNSET
+
+from voucherd.access import store as access
+from voucherd.cli import listening
+from voucherd.cli import webhook_views as views
+from voucherd.cli.answers import Answer, Refused
+from voucherd.cli.frame import command, noun, usage
+from voucherd.cli.office import Office
+from voucherd.cli.words import CompanyArgument, StateOption, StateWord, read_duration, read_moment
+from voucherd.db import Connection
+from voucherd.events import feed
+from voucherd.events.webhooks import endpoints, fanout, history, signing
+from voucherd.events.webhooks.endpoints import Changes, Draft, Endpoint
+from voucherd.events.webhooks.headers import read_headers
+from voucherd.events.webhooks.targets import read_target
+from voucherd.ids import Identifiers
+
+DELIVERIES_SHOWN: Final = 20
+DELIVERIES_SHOWN_MAX: Final = 1_000
+
+app = noun()
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The endpoint's id: wh_…")]
+Events = Annotated[
+    list[str] | None,
+    typer.Option("--event", metavar="TYPE", help="Which events; repeatable. All unless given."),
+]
+Headers = Annotated[
+    list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent along; repeatable.")
+]
+
+
+@command(app, "add")
+async def add(
+    office: Office,
+    company: CompanyArgument,
+    url: Annotated[str | None, typer.Argument(help="Where to send; left out with --per-order.")] = None,
+    state: StateOption = StateWord.LIVE,
+    event: Events = None,
+    header: Headers = None,
+    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    per_order: Annotated[
+        bool, typer.Option("--per-order", help="For addresses that single orders name.")
+    ] = False,
+    secret: Annotated[
+        str | None, typer.Option(metavar="whsec_…", help="A secret that exists; else one is made.")
+    ] = None,
+) -> Answer:
+    """Make an endpoint and print its secret, this once."""
+    with usage():
+        if per_order == (url is not None):
+            raise ValueError("an endpoint has an address, or --per-order")
+        if len(description) > endpoints.DESCRIPTION_CHARS_MAX:
+            raise ValueError(f"a description has at most {endpoints.DESCRIPTION_CHARS_MAX} characters")
+        draft = Draft(
+            _url(office, url),
+            _types(event),
+            description,
+            headers=_headers(header),
+            secret=None if secret is None else signing.check_secret(secret),
+        )
+    async with office.transaction() as tx:
+        owner = await access.find_company(tx, company)
+        made, shown = await endpoints.add(tx, await office.sealer(tx), owner.id, state.state, draft)
+        ids = await office.identifiers(tx)
+    return views.once(ids, made, shown)
+
+
+@command(app, "list")
+async def list_(
+    office: Office, company: Annotated[str | None, typer.Argument(metavar="COMPANY")] = None
+) -> Answer:
+    """List the endpoints of a company, or of all."""
+    async with office.connection() as conn:
+        owner = None if company is None else await access.find_company(conn, company)
+        found = await endpoints.list_all(conn, None if owner is None else owner.id)
+        names = await _company_names(conn)
+        ids = await office.identifiers(conn)
+    return views.listed(ids, found, names)
+
+
+@command(app, "show")
+async def show(office: Office, number: Id) -> Answer:
+    """Show one endpoint, without its secret."""
+    async with office.connection() as conn:
+        ids = await office.identifiers(conn)
+        found = await _endpoint(conn, ids, number)
+        names = await _company_names(conn)
+    return views.shown(ids, found, names)
+
+
+@command(app, "set")
+async def set_(
+    office: Office,
+    number: Id,
+    url: Annotated[str | None, typer.Option(help="Where to send from now on.")] = None,
+    event: Events = None,
+    all_events: Annotated[bool, typer.Option("--all-events", help="Send every type of event.")] = False,
+    header: Headers = None,
+    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    enabled: Annotated[bool | None, typer.Option("--enabled/--disabled")] = None,
+) -> Answer:
+    """Change an endpoint; what is not given stays. One that is enabled goes on with what waits."""
+    with usage():
+        changes = Changes(
+            UNSET if url is None else (_url(office, url) or UNSET),
+            _types(event) if event or all_events else UNSET,
+            UNSET if description is None else description[: endpoints.DESCRIPTION_CHARS_MAX],
+            UNSET if enabled is None else enabled,
+            UNSET if header is None else _headers(header),
+        )
+    async with office.transaction() as tx:
+        ids = await office.identifiers(tx)
+        found = await _endpoint(tx, ids, number)
+        if found.url is None and changes.url is not UNSET:
+            raise Refused("each order names its own address here")
+        changed = await endpoints.change(tx, await office.sealer(tx), found, changes)
+        names = await _company_names(tx)
+    return views.shown(ids, changed, names)
+
+
+@command(app, "remove")
+async def remove(office: Office, number: Id) -> Answer:
+    """Remove an endpoint, what waits for it, and its log."""
+    async with office.transaction() as tx:
+        ids = await office.identifiers(tx)
+        found = await _endpoint(tx, ids, number)
+        await endpoints.remove(tx, found.id)
+    return Answer({"id": number, "removed": True}, f"Endpoint {number} is removed.")
+
+
+@command(app, "rotate")
+async def rotate(
+    office: Office,
+    number: Id,
+    overlap: Annotated[
+        timedelta, typer.Option(parser=read_duration, metavar="24h", help="How long both secrets sign.")
+    ],
+) -> Answer:
+    """Give an endpoint a new secret and print it, this once."""
+    if overlap > endpoints.OVERLAP_MAX:
+        raise typer.BadParameter(f"an overlap is at most {endpoints.OVERLAP_MAX.days} days")
+    async with office.transaction() as tx:
+        ids = await office.identifiers(tx)
+        found = await _endpoint(tx, ids, number)
+        secret = await endpoints.rotate(tx, await office.sealer(tx), found, overlap, None)
+        found = await endpoints.find_any(tx, found.id)
+    return views.once(ids, found, secret)
+
+
+@command(app, "deliveries")
+async def deliveries(
+    office: Office,
+    number: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    status: Annotated[str | None, typer.Option(help="waiting, delivered or failed.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=DELIVERIES_SHOWN_MAX)] = DELIVERIES_SHOWN,
+) -> Answer:
+    """Show what was sent, newest events first: to one endpoint, or to all."""
+    if status is not None and status not in history.STATUSES:
+        raise typer.BadParameter("--status is waiting, delivered or failed")
+    async with office.connection() as conn:
+        ids = await office.identifiers(conn)
+        chosen = None if number is None else (await _endpoint(conn, ids, number)).id
+        found, _ = await history.deliveries(conn, chosen, size=limit, status=status)
+        about = await feed.these(conn, [one.event_id for one in found])
+    return views.deliveries(ids, found, about)
+
+
+@command(app, "test")
+async def test(office: Office, number: Id) -> Answer:
+    """Send a ping to an endpoint; `deliveries` tells what came of it."""
+    async with office.transaction() as tx:
+        ids = await office.identifiers(tx)
+        found = await _endpoint(tx, ids, number)
+        if found.url is None or not found.enabled:
+            raise Refused("only an endpoint with an address that is enabled can be tested")
+        event_id = await history.ping(tx, found)
+    return views.queued(ids.event(event_id))
+
+
+@command(app, "replay")
+async def replay(
+    office: Office,
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's id: evt_…")],
+    webhook: Annotated[
+        str | None, typer.Option(metavar="ID", help="The one endpoint to send to; else all that want it.")
+    ] = None,
+) -> Answer:
+    """Send an event once more, with the same id."""
+    async with office.transaction() as tx:
+        ids = await office.identifiers(tx)
+        number = ids.event_number(event)
+        found = {} if number is None else await feed.these(tx, [number])
+        if number not in found:
+            raise Refused(f"there is no event {event}")
+        told = found[number]
+        chosen = [
+            one
+            for one in await endpoints.list_all(tx, told.company_id)
+            if told.concerns(one.company_id, one.state) and (not one.types or told.type in one.types)
+        ]
+        if webhook is not None:
+            only = await _endpoint(tx, ids, webhook)
+            if not told.concerns(only.company_id, only.state) or not only.enabled:
+                raise Refused("the event is not for this endpoint, or the endpoint is disabled")
+            chosen = [only]
+        count = await history.replay(tx, told, chosen)
+    return views.counted(count)
+
+
+@command(app, "recover")
+async def recover(
+    office: Office,
+    number: Id,
+    since: Annotated[
+        datetime, typer.Option(parser=read_moment, metavar="DATE", help="From when on; 30 days at most.")
+    ],
+) -> Answer:
+    """Send what an endpoint did not get since then: what failed, and what happened while it was disabled."""
+    async with office.pool() as pool:
+        async with pool.acquire() as conn:
+            ids = await office.identifiers(conn)
+            found = await _endpoint(conn, ids, number)
+        if not found.enabled:
+            raise Refused("the endpoint is disabled")
+        return views.recovered(await history.recover(pool, found, since))
+
+
+@command(app, "listen")
+async def listen(
+    office: Office,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 picks a free one.")] = 4242,
+    secret: Annotated[
+        list[str] | None, typer.Option(metavar="whsec_…", help="Verifies with this; repeatable.")
+    ] = None,
+    company: Annotated[
+        str | None, typer.Option(metavar="COMPANY", help="Makes an endpoint for the time it listens.")
+    ] = None,
+    state: StateOption = StateWord.SANDBOX,
+) -> None:
+    """Receive webhooks on this machine, for development: prints each one and whether its signature is right."""
+    with usage():
+        secrets = [signing.check_secret(one) for one in secret or ()]
+    async with listening.endpoint(office, company, state.state, port) as (listener, made):
+        await listening.listen(office, listener, [*secrets, *made])
+
+
+def _url(office: Office, url: str | None) -> str | None:
+    if url is not None:
+        try:
+            read_target(url, office.settings.webhook_networks)
+        except ValueError as rule:
+            raise ValueError(f"the address {rule}") from None
+    return url
+
+
+def _types(words: list[str] | None) -> tuple[str, ...]:
+    for word in words or ():
+        if word not in fanout.TYPES:
+            raise ValueError(f"{word!r} is no type of event; the types are {', '.join(sorted(fanout.TYPES))}")
+    return tuple(sorted(set(words or ())))
+
+
+def _headers(lines: list[str] | None) -> dict[str, str]:
+    pairs = [line.partition(":") for line in lines or ()]
+    try:
+        return read_headers({name.strip(): value.strip() for name, _, value in pairs})
+    except ValueError as rule:
+        raise ValueError(f"the headers {rule}") from None
+
+
+async def _endpoint(conn: Connection, ids: Identifiers, name: str) -> Endpoint:
+    number = ids.webhook_number(name)
+    if number is None:
+        raise Refused(f"there is no endpoint {name}")
+    return await endpoints.find_any(conn, number)
+
+
+async def _company_names(conn: Connection) -> dict[int, str]:
+    rows = await conn.fetch("SELECT id, name FROM company WHERE id IN (SELECT company_id FROM webhook)")
+    return {row["id"]: row["name"] for row in rows}
