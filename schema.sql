@@ -836,10 +836,70 @@ CREATE TABLE outcome (
     CONSTRAINT outcome_seq_from_check CHECK ((seq_from >= 0))
 );
 
+CREATE TABLE price_entry (
+    id bigint NOT NULL,
+    list_id integer NOT NULL,
+    product_id integer,
+    brand_id integer,
+    discount_bp integer,
+    price_minor bigint,
+    price_currency text,
+    fee_variable_e8 bigint,
+    fee_fixed_minor bigint,
+    face_currency text,
+    face_minor bigint,
+    valid_from date,
+    valid_until date,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT price_entry_agreed_for CHECK ((((face_currency IS NULL) = (discount_bp IS NOT NULL)) AND ((face_minor IS NULL) = (price_minor IS NULL)))),
+    CONSTRAINT price_entry_discount_bp_check CHECK (((discount_bp >= 1) AND (discount_bp <= 9999))),
+    CONSTRAINT price_entry_face_currency_check CHECK ((face_currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT price_entry_face_minor_check CHECK ((face_minor > 0)),
+    CONSTRAINT price_entry_fee_fixed_minor_check CHECK ((fee_fixed_minor >= 0)),
+    CONSTRAINT price_entry_fee_variable_e8_check CHECK ((fee_variable_e8 > 0)),
+    CONSTRAINT price_entry_of_a_product CHECK (((discount_bp IS NOT NULL) OR (product_id IS NOT NULL))),
+    CONSTRAINT price_entry_one_kind CHECK (((num_nonnulls(discount_bp, price_minor, fee_variable_e8) = 1) AND ((price_minor IS NULL) = (price_currency IS NULL)) AND ((fee_variable_e8 IS NULL) = (fee_fixed_minor IS NULL)))),
+    CONSTRAINT price_entry_one_target CHECK ((num_nonnulls(product_id, brand_id) <= 1)),
+    CONSTRAINT price_entry_period CHECK ((valid_until >= valid_from)),
+    CONSTRAINT price_entry_price_currency_check CHECK ((price_currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT price_entry_price_minor_check CHECK ((price_minor > 0))
+);
+
+ALTER TABLE price_entry ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME price_entry_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE price_epoch (
     only_row boolean DEFAULT true NOT NULL,
     epoch bigint NOT NULL,
     CONSTRAINT price_epoch_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE price_list (
+    id integer NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT price_list_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
+CREATE TABLE price_list_company (
+    company_id integer NOT NULL,
+    list_id integer NOT NULL,
+    assigned_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE price_list ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME price_list_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE product (
@@ -848,6 +908,7 @@ CREATE TABLE product (
     active boolean DEFAULT true NOT NULL,
     version_id integer NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    allow_loss boolean DEFAULT false NOT NULL,
     CONSTRAINT product_slug_check CHECK (((slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND (length(slug) <= 100)))
 );
 
@@ -1312,8 +1373,23 @@ ALTER TABLE ONLY orders
 ALTER TABLE ONLY outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (order_id, line_from);
 
+ALTER TABLE ONLY price_entry
+    ADD CONSTRAINT price_entry_once UNIQUE NULLS NOT DISTINCT (list_id, product_id, brand_id, valid_from);
+
+ALTER TABLE ONLY price_entry
+    ADD CONSTRAINT price_entry_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY price_epoch
     ADD CONSTRAINT price_epoch_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY price_list_company
+    ADD CONSTRAINT price_list_company_pkey PRIMARY KEY (company_id);
+
+ALTER TABLE ONLY price_list
+    ADD CONSTRAINT price_list_name_key UNIQUE (name);
+
+ALTER TABLE ONLY price_list
+    ADD CONSTRAINT price_list_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY product_change
     ADD CONSTRAINT product_change_pkey PRIMARY KEY (id);
@@ -1460,6 +1536,8 @@ CREATE INDEX orders_reference ON orders USING btree (company_id, hashtextextende
 
 CREATE UNIQUE INDEX outcome_lot ON outcome USING btree (lot_id, seq_from) WHERE (lot_id IS NOT NULL);
 
+CREATE INDEX price_list_company_list ON price_list_company USING btree (list_id);
+
 CREATE INDEX product_change_but_stock ON product_change USING btree (id) WHERE (kind <> 'stock'::text);
 
 CREATE INDEX product_listing_brand ON product_listing USING btree (brand_slug, name_key, product_id);
@@ -1548,6 +1626,8 @@ CREATE TRIGGER outcome_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON outcom
 
 CREATE TRIGGER outcome_guard AFTER INSERT ON outcome REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_outcomes();
 
+CREATE TRIGGER price_list_company_epoch_moves AFTER INSERT OR DELETE OR UPDATE ON price_list_company FOR EACH STATEMENT EXECUTE FUNCTION bump_price_epoch();
+
 CREATE TRIGGER product_added AFTER INSERT ON product REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION relist_products();
 
 CREATE TRIGGER product_change_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON product_change FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -1634,6 +1714,21 @@ ALTER TABLE ONLY order_webhook
 
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY price_entry
+    ADD CONSTRAINT price_entry_brand_id_fkey FOREIGN KEY (brand_id) REFERENCES brand(id);
+
+ALTER TABLE ONLY price_entry
+    ADD CONSTRAINT price_entry_list_id_fkey FOREIGN KEY (list_id) REFERENCES price_list(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY price_entry
+    ADD CONSTRAINT price_entry_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY price_list_company
+    ADD CONSTRAINT price_list_company_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY price_list_company
+    ADD CONSTRAINT price_list_company_list_id_fkey FOREIGN KEY (list_id) REFERENCES price_list(id);
 
 ALTER TABLE ONLY product_change
     ADD CONSTRAINT product_change_product_id_version_id_fkey FOREIGN KEY (product_id, version_id) REFERENCES product_version(product_id, id);

@@ -98,6 +98,11 @@ def worth(minor: int, currency: str, fx_e8: int) -> int:
     return minor * fx_e8 * _EUR_STEPS[digits(currency)]
 
 
+def in_eur(worth: int) -> str:
+    """Such a number for people, to the cent."""
+    return str(Money(divide_half_up(worth, RATE_ONE * 10), "EUR"))
+
+
 _AMOUNT: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 

@@ -161,6 +161,7 @@ class Settings:
     operator_country: Annotated[str, _country] = "NL"
     fx_url: Annotated[str | None, feed_url] = None  # None: rates are imported by hand.
     fx_age_s_max: Annotated[float, _seconds(0, 366 * DAY_S)] = 7.0 * DAY_S  # 0: of any age.
+    margin_min_bp: Annotated[int, _whole(-10_000, 10_000)] = 0  # Of the cost; -10000: sell at any loss.
     confirm_wait_s: Annotated[float, _seconds(0, 3600)] = 25.0
     resolve_limit_s: Annotated[float, _seconds(0.001, 3600)] = 30.0
     confirmation_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 86_400.0

@@ -61,7 +61,9 @@ def test_every_command_that_is_shown_exists_with_its_options(line: str) -> None:
 
 def test_the_metrics_are_those_that_are_exported() -> None:
     """Every metric has a row, and every row is a metric."""
-    desk = cast(Desk, SimpleNamespace(gates={}, watch=SimpleNamespace(parked=0)))
+    desk = cast(
+        Desk, SimpleNamespace(gates={}, losses=SimpleNamespace(refused=0), watch=SimpleNamespace(parked=0))
+    )
     families = Metrics(desk).registry.collect()
     names = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     assert {row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "metric")} == names

@@ -38,6 +38,12 @@ VALID: Final[dict[str, dict[str, str]]] = {
     },
     "fx_rate": {"currency": "'XTS'", "day": "'2026-01-01'", "eur_e8": "1", "source": "'test'"},
     "fx_margin": {"from_currency": "'EUR'", "to_currency": "'XTS'", "margin_bp": "150"},
+    "price_list": {"id": "1", "name": "'gold'"},
+    "price_entry": {
+        "list_id": "1", "product_id": "1", "brand_id": "NULL", "discount_bp": "NULL", "price_minor": "900",
+        "price_currency": "'EUR'", "fee_variable_e8": "NULL", "fee_fixed_minor": "NULL", "face_currency": "'EUR'",
+        "face_minor": "1000", "valid_from": "'2026-01-01'", "valid_until": "'2026-01-31'",
+    },
     "fx_feed": {"problem": "NULL"},
     "price_epoch": {"epoch": "1"},
     "vat_rate": {"country": "'XX'", "valid_from": "'2026-01-01'", "rate_bp": "2100"},
@@ -136,6 +142,14 @@ RANGE: Final = {
     "face_minor": "NULL", "face_min_minor": "500", "face_max_minor": "5000", "price_minor": "NULL",
     "price_currency": "NULL", "fee_variable_e8": "102000000", "fee_fixed_minor": "10",
 }  # fmt: skip
+# A discount, or a fee, instead of a fixed price.
+OFF: Final = {
+    "discount_bp": "100", "price_minor": "NULL", "price_currency": "NULL", "face_currency": "NULL",
+    "face_minor": "NULL",
+}  # fmt: skip
+FEE: Final = OFF | {
+    "discount_bp": "NULL", "fee_variable_e8": "1", "fee_fixed_minor": "0", "face_currency": "'EUR'",
+}  # fmt: skip
 CHARGED: Final = {"charged_minor": "121"}
 # What a purchase must say in each of its statuses: calling, asking, unknown, bought, failed.
 ASKED: Final = {"ask_at": "now()"}
@@ -221,6 +235,28 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("fx_margin_margin_bp_check", {"margin_bp": "0"}),
     ("fx_margin_margin_bp_check", {"margin_bp": "5001"}),
     ("fx_margin_of_a_pair", {"to_currency": "'EUR'"}),
+    ("price_list_name_check", {"name": "''"}),
+    ("price_list_name_check", {"name": LONG}),
+    ("price_entry_discount_bp_check", OFF | {"discount_bp": "0"}),
+    ("price_entry_discount_bp_check", OFF | {"discount_bp": "10000"}),
+    ("price_entry_price_minor_check", {"price_minor": "0"}),
+    ("price_entry_price_currency_check", {"price_currency": "'eur'"}),
+    ("price_entry_fee_variable_e8_check", FEE | {"fee_variable_e8": "0"}),
+    ("price_entry_fee_fixed_minor_check", FEE | {"fee_fixed_minor": "-1"}),
+    ("price_entry_face_currency_check", {"face_currency": "'eur'"}),
+    ("price_entry_face_minor_check", {"face_minor": "0"}),
+    ("price_entry_one_target", {"brand_id": "1"}),
+    ("price_entry_one_kind", {"price_minor": "NULL", "price_currency": "NULL", "face_minor": "NULL"}),
+    ("price_entry_one_kind", FEE | {"price_minor": "900", "price_currency": "'EUR'", "face_minor": "1000"}),
+    ("price_entry_one_kind", {"price_currency": "NULL"}),
+    ("price_entry_one_kind", FEE | {"fee_fixed_minor": "NULL"}),
+    ("price_entry_agreed_for", {"face_minor": "NULL"}),
+    ("price_entry_agreed_for", {"face_currency": "NULL"}),
+    ("price_entry_agreed_for", OFF | {"face_currency": "'EUR'"}),
+    ("price_entry_agreed_for", FEE | {"face_minor": "1000"}),
+    ("price_entry_of_a_product", {"product_id": "NULL"}),
+    ("price_entry_of_a_product", FEE | {"product_id": "NULL", "brand_id": "1"}),
+    ("price_entry_period", {"valid_until": "'2025-12-31'"}),
     ("fx_feed_only_row_check", {"only_row": "false"}),
     ("fx_feed_problem_check", {"problem": LONG}),
     ("price_epoch_only_row_check", {"only_row": "false"}),

@@ -510,11 +510,17 @@ async def test_what_was_spent_in_a_day_never_grows_less(tx: Tx) -> None:
         "INSERT INTO fx_margin (from_currency, to_currency, margin_bp) VALUES ('EUR', 'JPY', 1)",
         "UPDATE fx_margin SET margin_bp = 2",
         "DELETE FROM fx_margin",
+        "INSERT INTO price_list_company (company_id, list_id) VALUES (1, 1)",
+        "UPDATE price_list_company SET list_id = list_id",
+        "DELETE FROM price_list_company",
     ],
 )
 async def test_what_only_some_prices_depend_on_moves_the_epoch(tx: Tx, change: str) -> None:
-    """Every process polls one number; whatever changes a margin moves it."""
+    """Every process polls one number; whatever changes a margin, or who has a price list, moves it."""
     await tx.execute("INSERT INTO fx_margin (from_currency, to_currency, margin_bp) VALUES ('EUR', 'USD', 1)")
+    await tx.execute("INSERT INTO price_list (name) VALUES ('gold')")
+    if not change.startswith("INSERT"):
+        await tx.execute("INSERT INTO price_list_company (company_id, list_id) VALUES (1, 1)")
     before = await tx.fetchval("SELECT epoch FROM price_epoch")
 
     await tx.execute(change)
@@ -592,6 +598,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "orders_kept",
         "outcome_append_only",
         "outcome_guard",
+        "price_list_company_epoch_moves",
         "product_added",  # These three: tests/store/test_listings.py.
         "product_change_append_only",
         "product_changed",

@@ -105,6 +105,11 @@ class _GateCollector(Collector):
             batches.add_metric([name], gate.batches)
             calls.add_metric([name], gate.calls)
         yield from (waiting, in_flight, batches, calls)
+        yield CounterMetricFamily(
+            "voucherd_losses_refused",
+            "Orders refused because they would sell below cost.",
+            value=self._desk.losses.refused,
+        )
         yield GaugeMetricFamily(
             "voucherd_calls_parked", "Calls that wait for a slow order.", value=self._desk.watch.parked
         )

@@ -9,10 +9,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.catalogue.products import ProductVersion, price_with_fee
+from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
+from voucherd.catalogue.terms import Tariff, Terms, tariff
 from voucherd.catalogue.vat import EU_COUNTRIES
-from voucherd.money import DIGITS, divide_half_up
+from voucherd.money import DIGITS, RATE_ONE, divide_half_up
 
 BP_ONE: Final = 10_000
 """A share of 100%, in basis points."""
@@ -105,10 +106,12 @@ def price_unit(
     rates: Mapping[str, int],
     vat_bp: int,
     exchange: Exchange = PLAIN,
+    terms: Terms | None = None,
 ) -> UnitPrice:
     """The price of one code, by the exchange rates and the VAT rate of the moment (OP-50, OP-51, OP-52)."""
-    price_minor = _price(product, face_minor)
-    price_currency = product.price_currency or product.face_currency
+    selling = tariff(product, terms)
+    price_minor = _price(selling, face_minor)
+    price_currency = selling.price_currency or product.face_currency
     try:
         face_fx_e8 = rates[product.face_currency]
         price_fx_e8 = rates[price_currency]
@@ -116,7 +119,7 @@ def price_unit(
     except KeyError as missing:
         raise NoRate(missing.args[0]) from None
 
-    turnover_minor = _turnover(product, price_minor, face_minor)
+    turnover_minor = _turnover(product, selling, price_minor, face_minor)
     vat_minor = divide_half_up(turnover_minor * vat_bp, BP_ONE)
     if payment_currency == price_currency:
         pay_price_minor, pay_vat_minor, pay_turnover_minor = price_minor, vat_minor, turnover_minor
@@ -202,18 +205,21 @@ def oldest_day(now: datetime, age_max: timedelta) -> date | None:
     return (now - age_max).date() if age_max else None
 
 
-def _price(product: ProductVersion, face_minor: int) -> int:
-    if product.price_minor is not None:
-        return product.price_minor
-    assert product.fee_variable_e8 is not None, "The schema allows no version without a price or a fee."
-    assert product.fee_fixed_minor is not None, "The schema keeps both parts of a fee together."
-    return price_with_fee(face_minor, product.fee_variable_e8, product.fee_fixed_minor)
+def _price(selling: Tariff, face_minor: int) -> int:
+    """The price in its own currency. A discount is part of the one division, so it adds no rounding of its own."""
+    share = BP_ONE - selling.discount_bp
+    if selling.price_minor is not None:
+        return divide_half_up(selling.price_minor * share, BP_ONE)
+    assert selling.fee_variable_e8 is not None, "The schema allows nothing without a price or a fee."
+    assert selling.fee_fixed_minor is not None, "The schema keeps both parts of a fee together."
+    exact_e8 = face_minor * selling.fee_variable_e8 + selling.fee_fixed_minor * RATE_ONE
+    return divide_half_up(exact_e8 * share, RATE_ONE * BP_ONE)
 
 
-def _turnover(product: ProductVersion, price_minor: int, face_minor: int) -> int:
+def _turnover(product: ProductVersion, selling: Tariff, price_minor: int, face_minor: int) -> int:
     """The amount that VAT is due on (OP-52)."""
     if product.vat_category == "single_purpose":
         return price_minor
-    if product.vat_category == "multi_purpose" and product.price_minor is None:
+    if product.vat_category == "multi_purpose" and selling.price_minor is None:
         return max(price_minor - face_minor, 0)  # A discount is no negative fee.
     return 0

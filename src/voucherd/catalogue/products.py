@@ -176,11 +176,16 @@ class ProductChanges:
     terms: str | None = None
     image_url: str | None = None
     active: bool | None = None
+    allow_loss: bool | None = None
 
 
 def amend(version: ProductVersion, changes: ProductChanges, leaflet: Leaflet = NO_LEAFLET) -> ProductDraft:
     """The version with the changes made, refused like any other draft."""
-    wanted = {field.name: getattr(changes, field.name) for field in fields(changes) if field.name != "active"}
+    wanted = {
+        field.name: getattr(changes, field.name)
+        for field in fields(changes)
+        if field.name not in ("active", "allow_loss")
+    }
     given = {name: value for name, value in wanted.items() if value is not None}
     return replace(draft_of(version, leaflet), **given)
 

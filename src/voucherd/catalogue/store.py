@@ -33,7 +33,7 @@ _VERSION: Final = """
     SELECT v.id AS version_id, v.product_id, p.slug, v.name, b.slug AS brand_slug, b.name AS brand_name,
            v.product_type, v.category, v.redeem_type, v.region, v.vat_category, v.async_delivery, v.incentive,
            v.face_currency, v.face_minor, v.face_min_minor, v.face_max_minor, v.price_minor, v.price_currency,
-           v.fee_variable_e8, v.fee_fixed_minor, p.created_at, p.active
+           v.fee_variable_e8, v.fee_fixed_minor, p.created_at, p.active, p.allow_loss
     FROM product_version v JOIN product p ON p.id = v.product_id JOIN brand b ON b.id = v.brand_id"""
 
 _DESCRIPTION: Final = (
@@ -69,6 +69,8 @@ class Listing:
 
     version: ProductVersion
     active: bool
+    allow_loss: bool = False
+    """Whether it may be sold for less than it costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,16 @@ class Rate:
 async def current(conn: Connection, slugs: Sequence[str], cache: VersionCache = _CACHE) -> dict[str, Listing]:
     """The products that have these slugs, as they stand now; unknown slugs are left out."""
     rows = await conn.fetch(
-        "SELECT slug, active, version_id, created_at FROM product WHERE slug = ANY($1::text[])", slugs
+        "SELECT slug, active, version_id, created_at, allow_loss FROM product WHERE slug = ANY($1::text[])",
+        slugs,
     )
     found = {row["version_id"]: cache.get(row["version_id"], row["created_at"]) for row in rows}
     missing = [version_id for version_id, version in found.items() if version is None]
     read = await _read(conn, missing, cache) if missing else {}
     return {
-        row["slug"]: Listing(found[row["version_id"]] or read[row["version_id"]], row["active"])
+        row["slug"]: Listing(
+            found[row["version_id"]] or read[row["version_id"]], row["active"], row["allow_loss"]
+        )
         for row in rows
     }
 
@@ -150,7 +155,7 @@ async def list_products(
         brand_slug,
         min(limit, PAGE_MAX),
     )
-    return [Listing(_version(row), row["active"]) for row in rows]
+    return [Listing(_version(row), row["active"], row["allow_loss"]) for row in rows]
 
 
 async def add_product(tx: Tx, draft: ProductDraft, *, active: bool = True) -> ProductVersion:
@@ -181,7 +186,7 @@ async def add_product(tx: Tx, draft: ProductDraft, *, active: bool = True) -> Pr
 async def set_product(tx: Tx, slug: str, changes: ProductChanges) -> ProductVersion:
     """The product's newest version after the changes; the caller tells the world of it.
 
-    Where nothing but `active` changes there is no new version.
+    Where nothing but `active` or `allow_loss` changes there is no new version.
     """
     # The locks make two operators' changes follow one another: the later amends what the earlier left.
     await tx.execute(_TAKE_TURNS)
@@ -202,10 +207,12 @@ async def set_product(tx: Tx, slug: str, changes: ProductChanges) -> ProductVers
             before.product_id,
         )
     await tx.execute(
-        "UPDATE product SET version_id = $2, active = coalesce($3, active) WHERE id = $1",
+        """UPDATE product SET version_id = $2, active = coalesce($3, active), allow_loss = coalesce($4, allow_loss)
+           WHERE id = $1""",
         before.product_id,
         version_id,
         changes.active,
+        changes.allow_loss,
     )
     return await _read_new(tx, version_id)
 
@@ -238,6 +245,12 @@ async def brand_of(conn: Connection, product_id: int) -> int:
         product_id,
     )
     return int(brand_id)
+
+
+async def find_brand(conn: Connection, slug: str) -> int | None:
+    """The brand of this slug."""
+    brand_id: int | None = await conn.fetchval("SELECT id FROM brand WHERE slug = $1", slug)
+    return brand_id
 
 
 async def list_brands(conn: Connection) -> list[Brand]:
@@ -349,7 +362,7 @@ async def _read_new(tx: Tx, version_id: int) -> ProductVersion:
 
 def _version(row: Any) -> ProductVersion:
     values = dict(row)
-    del values["created_at"], values["active"]
+    del values["created_at"], values["active"], values["allow_loss"]
     return ProductVersion(**values)
 
 

@@ -27,6 +27,7 @@ NOUNS: Final = {
     "user": "The people who sign in to the portal.",
     "wallet": "Balances, top-ups and statements.",
     "product": "What is for sale, and at what price.",
+    "price": "Prices of a company's own.",
     "stock": "The codes on the shelf.",
     "supplier": "Where codes come from that are not on the shelf.",
     "attempt": "Purchases at suppliers, and what to do when one went wrong.",

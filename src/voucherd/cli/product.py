@@ -116,6 +116,9 @@ async def set_(
     terms: Annotated[str | None, Terms] = None,
     image_url: Annotated[str | None, ImageUrl] = None,
     active: Annotated[bool | None, typer.Option("--active/--inactive", help="For sale.")] = None,
+    allow_loss: Annotated[
+        bool | None, typer.Option("--allow-loss/--no-allow-loss", help="May sell below its cost.")
+    ] = None,
 ) -> Answer:
     """Change a product; orders made before keep their prices. An empty text removes it."""
     with usage():
@@ -135,14 +138,15 @@ async def set_(
             terms=terms,
             image_url=image_url,
             active=active,
+            allow_loss=allow_loss,
         )
     if all(getattr(changes, field.name) is None for field in fields(changes)):
         raise typer.BadParameter("nothing to change: give at least one option")
     async with office.transaction() as tx:
         before = await _listing(tx, slug)
         version = await store.set_product(tx, slug, changes)
-        after = Listing(version, before.active if active is None else active)
-        if after != before:
+        after = (await store.current(tx, [slug]))[slug]
+        if (version, after.active) != (before.version, before.active):
             await tell_updated(tx, after)
         leaflets = await store.leaflets(tx, [version.version_id])
     return _whole(after, leaflets[version.version_id])
@@ -235,6 +239,7 @@ def _view(listing: Listing, leaflet: Leaflet) -> Any:
         ("delivery", "may be later" if version.async_delivery else "at once or not at all"),
         *((name, shorten(text, TEXT_CHARS_SHOWN, placeholder=" …")) for name, text in texts if text),
         ("active", listing.active),
+        *([("sells", "below its cost, too")] if listing.allow_loss else []),
     ]
     return record(pairs)
 
@@ -265,4 +270,5 @@ def _document(listing: Listing) -> dict[str, Any]:
         "asyncDelivery": version.async_delivery,
         "incentive": version.incentive,
         "active": listing.active,
+        "allowLoss": listing.allow_loss,
     }

@@ -68,9 +68,9 @@ async def _apply(tx: Tx, plan: Plan, listings: dict[str, Listing]) -> None:
                 version = await store.add_product(tx, change.draft, active=change.active)
             else:
                 version = await store.set_product(tx, slug, change.changes())
-            after = Listing(version, change.active)
-            if after != listings.get(slug):
-                await tell_updated(tx, after)
+            before = listings.get(slug)
+            if before is None or (before.version, before.active) != (version, change.active):
+                await tell_updated(tx, Listing(version, change.active))
             step()
 
 

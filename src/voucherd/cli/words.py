@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
@@ -16,6 +17,7 @@ from voucherd.money import DIGITS, Money, digits, plain
 from voucherd.vault.lines import read_expiry
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([smhd])")
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -95,3 +97,11 @@ def decimal(minor: int, currency: str) -> Decimal:
 def percent(share_bp: int) -> str:
     """A share as people write it: 1.5%."""
     return f"{plain(share_bp, 2).rstrip('0').rstrip('.')}%"
+
+
+def read_day(text: str) -> date:
+    """The day in an ISO date."""
+    if _DAY.fullmatch(text):
+        with suppress(ValueError):
+            return date.fromisoformat(text)
+    raise typer.BadParameter(f"{text[:40]!r} is not a day such as 2027-12-31")

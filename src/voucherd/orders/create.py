@@ -100,10 +100,20 @@ async def load(
     listings = await catalogue.current(
         conn, list({line.slug for command in commands for line in command.cart}), memory.versions
     )
+    terms = await memory.prices.terms(
+        conn,
+        (
+            (command.company_id, listings[line.slug].version)
+            for command in commands
+            for line in command.cart
+            if line.slug in listings
+        ),
+    )
     currencies = {command.payment_currency for command in commands}
     for listing in listings.values():
         currencies.add(listing.version.face_currency)
         currencies.add(listing.version.price_currency or listing.version.face_currency)
+    currencies.update(one.price_currency for one in terms.values() if one.price_currency is not None)
     now: datetime = await conn.fetchval("SELECT now()")
     rates, days = await catalogue.dated_rates(conn, currencies)
     exchange = PLAIN
@@ -119,6 +129,8 @@ async def load(
         rates=rates,
         vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
         exchange=exchange,
+        terms=terms,
+        margin_min_bp=house.margin_min_bp,
     )
     await _load_shelves(conn, shop, commands, memory.offers, stocking=stocking)
     return shop

@@ -26,6 +26,7 @@ from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.export import mark_downloaded
 from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
+from voucherd.orders.losses import LossLog
 from voucherd.orders.model import Order
 from voucherd.orders.place import Create, House
 from voucherd.orders.quote import Quote, quote
@@ -105,11 +106,13 @@ class Desk:
         self._sealer = sealer
         self._settings = settings
         self._numbers = OrderNumbers()
+        self.losses = LossLog()
         self._lots = vault.LotBook()
         self._house = House(
             timedelta(seconds=settings.confirmation_window_s),
             settings.operator_country,
             timedelta(seconds=settings.fx_age_s_max),
+            settings.margin_min_bp,
         )
         self._memory = Memory(
             Windows(
@@ -261,11 +264,14 @@ class Desk:
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
             answers = await create(conn, commands, self._numbers, self._memory, self._house)
+            self.losses.note(commands, answers)
             return await self._shown(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
         async with self._pool.acquire() as conn:
-            return await quote(conn, commands, self._memory, self._house)
+            answers = await quote(conn, commands, self._memory, self._house)
+            self.losses.note(commands, answers)
+            return answers
 
     async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._rule(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from voucherd.access.idempotency import Ticket
 from voucherd.catalogue.pricing import (
+    BP_ONE,
     PLAIN,
     Exchange,
     NoRate,
@@ -21,11 +23,12 @@ from voucherd.catalogue.pricing import (
 )
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import Listing
+from voucherd.catalogue.terms import Terms
 from voucherd.fulfilment.offers import Offer
 from voucherd.ids import State
-from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor
+from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor, worth
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Item, Order
-from voucherd.orders.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
+from voucherd.orders.refusals import BadInput, CompanyNotActive, Loss, OffersNotAvailable, Refusal
 from voucherd.orders.states import Payment, Status
 from voucherd.vault.shelf import Lot, Shelf
 
@@ -68,6 +71,8 @@ class House(Struct, frozen=True):
     country: str
     fx_age_max: timedelta = timedelta(0)
     """Zero lets exchange rates be of any age."""
+    margin_min_bp: int = -BP_ONE
+    """What a price must be above its cost, as a share of the cost; -100% lets it be anything."""
 
 
 class Shop(Struct):
@@ -81,15 +86,12 @@ class Shop(Struct):
     rates: dict[str, int]
     vat_rates: dict[str, int]
     exchange: Exchange = PLAIN
+    terms: dict[tuple[int, int], Terms] = field(default_factory=dict)
+    """What companies pay for products instead of the catalogue's price."""
+    margin_min_bp: int = -BP_ONE
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
     offers: dict[Shelf, list[Offer]] = field(default_factory=dict)
     """What suppliers can serve of the shelves."""
-
-
-def left_on(shop: Shop, shelf: Shelf) -> int:
-    """How many codes can be had of a shelf: our own, and what suppliers say they have."""
-    lots, offers = shop.shelves[shelf], shop.offers.get(shelf, ())
-    return sum(lot.left for lot in lots) + sum(offer.stock for offer in offers)
 
 
 def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
@@ -126,11 +128,16 @@ def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int
     return answers
 
 
+_Priced: TypeAlias = tuple[ProductVersion, UnitPrice]
+
+
 class _Stall(Struct, frozen=True):
     """What can be had of a shelf: how much, and the best offers as an order keeps them."""
 
     left: int
     offers: tuple[int, ...]
+    cost: int | None
+    """What one code of the best offer costs us, in EUR, to compare; None where there is no offer."""
 
 
 class _Memo:
@@ -139,19 +146,24 @@ class _Memo:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self._stalls: dict[Shelf, _Stall] = {}
-        self._units: dict[tuple[int, int, str, int], UnitPrice] = {}
+        self._units: dict[tuple[int, int, str, int, Terms | None], UnitPrice] = {}
 
     def stall(self, shelf: Shelf) -> _Stall:
         """What this shelf offers."""
         found = self._stalls.get(shelf)
         if found is None:
             lots, offers = self.shop.shelves[shelf], self.shop.offers.get(shelf, ())
-            found = self._stalls[shelf] = _Stall(left_on(self.shop, shelf), _best_offers(lots, offers))
+            ranked = _ranked(lots, offers)
+            best = tuple(number for _, _, *pair in ranked[:OFFERS_SHOWN_MAX] for number in pair)
+            left, cost = sum(offer[-1] for offer in ranked), ranked[0][0] if ranked else None
+            found = self._stalls[shelf] = _Stall(left, best, cost)
         return found
 
-    def unit(self, product: ProductVersion, face_minor: int, currency: str, rate_bp: int) -> UnitPrice:
+    def unit(
+        self, product: ProductVersion, face_minor: int, currency: str, rate_bp: int, terms: Terms | None
+    ) -> UnitPrice:
         """The price of one code."""
-        key = (product.version_id, face_minor, currency, rate_bp)
+        key = (product.version_id, face_minor, currency, rate_bp, terms)
         found = self._units.get(key)
         if found is None:
             found = self._units[key] = price_unit(
@@ -161,17 +173,17 @@ class _Memo:
                 rates=self.shop.rates,
                 vat_bp=rate_bp,
                 exchange=self.shop.exchange,
+                terms=terms,
             )
         return found
 
 
-def _best_offers(lots: Sequence[Lot], offers: Sequence[Offer]) -> tuple[int, ...]:
-    """The cheapest offers in EUR, each with its stock; of equal ones our own shelf comes first."""
-    ranked = sorted(
+def _ranked(lots: Sequence[Lot], offers: Sequence[Offer]) -> list[tuple[int, int, int, int]]:
+    """What each offer costs in EUR, its number and its stock, cheapest first; of equal ones our own shelf is first."""
+    return sorted(
         [(lot.cost, 0, lot.id, lot.left) for lot in lots]
         + [(offer.cost, 1, -offer.quote_id, offer.stock) for offer in offers]
     )
-    return tuple(number for _, _, *pair in ranked[:OFFERS_SHOWN_MAX] for number in pair)
 
 
 def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Order:
@@ -182,6 +194,7 @@ def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Ord
     faces = _faces(shop, command)
     _refuse_unavailable(memo, command, faces)
     units = _price_cart(memo, command, faces, buyer)
+    _refuse_losses(memo, command, units)
     items: list[Item] = []
     first_line = price_minor = vat_minor = 0
     for (product, unit), line in zip(units, command.cart, strict=True):
@@ -251,9 +264,7 @@ def _refuse_unavailable(memo: _Memo, command: Create, faces: Sequence[int]) -> N
         raise OffersNotAvailable(tuple(dict.fromkeys(names)))
 
 
-def _price_cart(
-    memo: _Memo, command: Create, faces: Sequence[int], buyer: Buyer
-) -> list[tuple[ProductVersion, UnitPrice]]:
+def _price_cart(memo: _Memo, command: Create, faces: Sequence[int], buyer: Buyer) -> list[_Priced]:
     """The price of one unit of each line."""
     shop = memo.shop
     rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
@@ -261,7 +272,9 @@ def _price_cart(
     for line, face_minor in zip(command.cart, faces, strict=True):
         product = shop.listings[line.slug].version
         try:
-            units.append((product, memo.unit(product, face_minor, command.payment_currency, rate_bp)))
+            terms = shop.terms.get((command.company_id, product.product_id)) if shop.terms else None
+            unit = memo.unit(product, face_minor, command.payment_currency, rate_bp, terms)
+            units.append((product, unit))
         except NoRate as missing:
             raise BadInput("paymentCurrency", f"there is no exchange rate for {missing.currency}") from None
         except RateTooOld as old:
@@ -269,3 +282,21 @@ def _price_cart(
         except PriceTooLarge as large:
             raise BadInput("items", str(large)) from None
     return units
+
+
+def _refuse_losses(memo: _Memo, command: Create, units: Sequence[_Priced]) -> None:
+    """Refuse what would sell for less than its best offer costs, before VAT and in EUR (OP-73)."""
+    shop = memo.shop
+    if command.state is not State.LIVE:
+        return  # Sandbox costs are play.
+    losses: dict[str, Loss] = {}
+    for product, unit in units:
+        cost = memo.stall((product.product_id, unit.face_minor, command.state)).cost
+        price = worth(unit.price_minor, unit.price_currency, unit.price_fx_e8)
+        if cost is None or price * BP_ONE >= cost * (BP_ONE + shop.margin_min_bp):
+            continue
+        if not shop.listings[product.slug].allow_loss:
+            losses[product.slug] = Loss(product.slug, product.name, price, cost)
+    if losses:
+        found = tuple(losses.values())
+        raise OffersNotAvailable(tuple(dict.fromkeys(loss.name for loss in found)), found)

@@ -43,5 +43,11 @@ def _at_hand(shop: Shop, order: Order) -> tuple[bool, ...]:
     for item in order.items:
         shelf = (*item.shelf, int(order.state))
         wanted[shelf] += item.amount
-        found.append(wanted[shelf] <= place.left_on(shop, shelf))
+        found.append(wanted[shelf] <= _left_on(shop, shelf))
     return tuple(found)
+
+
+def _left_on(shop: Shop, shelf: Shelf) -> int:
+    """How many codes can be had of a shelf: our own, and what suppliers say they have."""
+    lots, offers = shop.shelves[shelf], shop.offers.get(shelf, ())
+    return sum(lot.left for lot in lots) + sum(offer.stock for offer in offers)

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
+
+class Loss(Struct, frozen=True):
+    """A product that would sell for less than it must: its price and cost, each a number of 10⁻¹¹ EUR."""
+
+    slug: str
+    name: str
+    price: int
+    cost: int
+
 
 class Refusal(Exception):
     """The call was refused and changed nothing."""
@@ -34,9 +45,11 @@ class SeveralItems(Refusal):
 class OffersNotAvailable(Refusal):
     """These products (names, or slugs where there is none) can't be sold now."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], losses: tuple[Loss, ...] = ()) -> None:
         super().__init__(names)
         self.names = names
+        self.losses = losses
+        """Why, where it is their price: for the operator alone."""
 
 
 class OutOfStock(Refusal):

@@ -15,6 +15,7 @@ from voucherd.catalogue.pricing import (
     price_unit,
 )
 from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.terms import Terms, tariff
 from voucherd.money import RATE_ONE, BadAmount, to_minor
 
 
@@ -37,11 +38,12 @@ def tag(
     rates: Mapping[str, int],
     vat_bp: int,
     exchange: Exchange = PLAIN,
+    terms: Terms | None = None,
 ) -> UnitPrice | None:
     """The price of one code; None where none can be said: no face value, no fresh rate, or too large a price."""
     if face_minor is None:
         return None
-    own = product.price_currency or product.face_currency
+    own = tariff(product, terms).price_currency or product.face_currency
     if payment_currency is None:
         # In its own currency no price depends on a rate, so a missing one does not matter.
         rates = dict.fromkeys((own, product.face_currency), RATE_ONE)
@@ -53,6 +55,7 @@ def tag(
             rates=rates,
             vat_bp=vat_bp,
             exchange=exchange,
+            terms=terms,
         )
     except (NoRate, RateTooOld, PriceTooLarge):
         return None

@@ -17,6 +17,7 @@ from voucherd.catalogue.pricebook import PriceBook
 from voucherd.catalogue.pricing import PLAIN, Exchange, NoRate, UnitPrice, oldest_day, vat_bp
 from voucherd.catalogue.products import Leaflet, ProductVersion
 from voucherd.catalogue.store import Rate
+from voucherd.catalogue.terms import Terms
 from voucherd.db import Connection, Pool
 from voucherd.ids import State
 from voucherd.storefront import changes, groups, listing, stock, tags
@@ -50,6 +51,8 @@ class Shown(Struct, frozen=True):
     """The price in the product's own currency; None where the face value is the client's to pick."""
     paid: UnitPrice | None
     """The same in the visitor's currency; None also where there is no exchange rate, or only one that is too old."""
+    terms: Terms | None = None
+    """What the visitor's own price list says of it."""
 
 
 class Page(Struct, frozen=True):
@@ -189,15 +192,19 @@ class Window:
         ids = list({stand.version_id for stand in stands})
         versions = await catalogue.versions(conn, ids, self._versions)
         leaflets = await catalogue.leaflets(conn, ids)
-        rates, exchange = await self._rates(conn, visitor, versions.values())
         company = visitor.company
+        agreed = await self._prices.terms(conn, ((company.id, version) for version in versions.values()))
+        rates, exchange = await self._rates(conn, visitor, versions.values(), agreed.values())
         vat_rates = await catalogue.vat_rates(conn, [company.country])
         rate_bp = vat_bp(company.country, company.vat_number, self._operator_country, vat_rates)
         shown = []
         for stand in stands:
             version = versions[stand.version_id]
             face_minor = tags.face_of(version, visitor.face_value)
-            own = tags.tag(version, face_minor, payment_currency=None, rates=rates, vat_bp=rate_bp)
+            terms = agreed.get((company.id, version.product_id))
+            own = tags.tag(
+                version, face_minor, payment_currency=None, rates=rates, vat_bp=rate_bp, terms=terms
+            )
             paid = None
             if visitor.payment_currency is not None:
                 paid = tags.tag(
@@ -207,13 +214,18 @@ class Window:
                     rates=rates,
                     vat_bp=rate_bp,
                     exchange=exchange,
+                    terms=terms,
                 )
             leaflet = leaflets[stand.version_id]
-            shown.append(Shown(version, leaflet, stand.active, stand.stocked, stand.at, own, paid))
+            shown.append(Shown(version, leaflet, stand.active, stand.stocked, stand.at, own, paid, terms))
         return shown
 
     async def _rates(
-        self, conn: Connection, visitor: Visitor, versions: Iterable[ProductVersion]
+        self,
+        conn: Connection,
+        visitor: Visitor,
+        versions: Iterable[ProductVersion],
+        agreed: Iterable[Terms],
     ) -> tuple[dict[str, int], Exchange]:
         """The exchange rates that the prices depend on: none, where each is shown in its own currency."""
         if visitor.payment_currency is None:
@@ -221,6 +233,7 @@ class Window:
         wanted = {visitor.payment_currency}
         for version in versions:
             wanted |= {version.face_currency, version.price_currency or version.face_currency}
+        wanted.update(terms.price_currency for terms in agreed if terms.price_currency is not None)
         rates, days = await catalogue.dated_rates(conn, wanted)
         if visitor.payment_currency not in rates:
             raise NoRate(visitor.payment_currency)

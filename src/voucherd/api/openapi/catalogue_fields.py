@@ -51,6 +51,11 @@ PRODUCT: Final[_Fields] = {
     "priceInclVat": (f"Price of one code including VAT. {_PICKED}.", {}),
     "feeVariable": ("What the face value is multiplied with. Null for a fixed price.", {}),
     "feeFixed": ("What is added to that. Null for a fixed price.", {}),
+    "discount": (
+        "Your company's discount, as a share: it is taken from the price, or from face value and fee together, before "
+        "rounding. Only where there is one.",
+        {},
+    ),
     "feeCurrency": ("Currency of `feeFixed`. Lower case. Null for a fixed price.", _LOWER),
     "paymentCurrency": ("The currency that was asked for. Lower case.", _LOWER),
     "priceAmountInPaymentCurrency": (f"Price of one code before VAT, in `paymentCurrency`. {_PAID}", {}),

@@ -8,9 +8,11 @@ from msgspec import UNSET, Struct, UnsetType
 
 from voucherd.api.wire.numbers import Number, money, rate
 from voucherd.api.wire.shapes import PageMetadata
-from voucherd.catalogue.pricing import UnitPrice
+from voucherd.catalogue.pricing import BP_ONE, UnitPrice
 from voucherd.catalogue.store import Rate
+from voucherd.catalogue.terms import tariff
 from voucherd.clock import iso
+from voucherd.money import RATE_ONE
 from voucherd.storefront.groups import Group
 from voucherd.storefront.window import Shown, Told
 
@@ -43,6 +45,7 @@ class CatalogueProduct(Struct, kw_only=True):
     feeVariable: Number | None
     feeFixed: Number | None
     feeCurrency: str | None
+    discount: Number | UnsetType = UNSET
     paymentCurrency: str | UnsetType = UNSET
     priceAmountInPaymentCurrency: Number | UnsetType | None = UNSET
     priceVatInPaymentCurrency: Number | UnsetType | None = UNSET
@@ -143,7 +146,8 @@ def product(shown: Shown, payment_currency: str | None) -> CatalogueProduct:
     low, high = version.face_min_minor or version.face_minor, version.face_max_minor or version.face_minor
     assert low is not None, "The schema allows no version without a face value."
     assert high is not None, "The schema keeps both ends of a range together."
-    fee_e8, own = version.fee_variable_e8, version.price_currency or face
+    selling = tariff(version, shown.terms)
+    fee_e8, own = selling.fee_variable_e8, selling.price_currency or face
     amounts = _amounts(shown.own, own)
     made = CatalogueProduct(
         slug=version.slug,
@@ -169,13 +173,15 @@ def product(shown: Shown, payment_currency: str | None) -> CatalogueProduct:
         priceVat=amounts[1],
         priceInclVat=amounts[2],
         feeVariable=None if fee_e8 is None else rate(fee_e8),
-        feeFixed=None if version.fee_fixed_minor is None else money(version.fee_fixed_minor, face),
+        feeFixed=None if selling.fee_fixed_minor is None else money(selling.fee_fixed_minor, face),
         feeCurrency=None if fee_e8 is None else face.lower(),
         redeemInstructions=leaflet.redeem_instructions or None,
         terms=leaflet.terms or None,
         imageUrl=leaflet.image_url or None,
         dateUpdated=iso(shown.updated_at),
     )
+    if selling.discount_bp:
+        made.discount = rate(selling.discount_bp * (RATE_ONE // BP_ONE))
     if payment_currency is not None:
         paid = _amounts(shown.paid, payment_currency, paid=True)
         made.paymentCurrency = payment_currency.lower()
