@@ -386,7 +386,7 @@ class Shop:
 def _fair_cost(product: ProductVersion) -> str:
     """What codes cost unless a test says so: nothing is sold at a loss (OP-73)."""
     dear = (product.price_minor or product.face_minor or 0) >= 900
-    return "9.00 EUR" if dear and (product.price_currency or product.face_currency) == "EUR" else "0.01 EUR"
+    return "9.00 EUR" if dear and (product.price_currency or product.face_currency) == "EUR" else "0.00 EUR"
 
 
 @asynccontextmanager

@@ -45,10 +45,10 @@ class World:
         self.pool = pool
         self.fragile = fragile
         self.sealer = Sealer(master)
-        self.settings = Settings.load(
-            {"data": Path("unused"), "confirm_wait_s": 0, "resolve_limit_s": 3600}, {}
-        )
-        self.hasty = Settings.load({"data": Path("unused"), "confirm_wait_s": 0, "resolve_limit_s": 1.0}, {})
+        # Its operators change prices without a thought for costs, so every loss is allowed.
+        flags = {"data": Path("unused"), "confirm_wait_s": 0, "margin_min_bp": -10_000}
+        self.settings = Settings.load(flags | {"resolve_limit_s": 3600}, {})
+        self.hasty = Settings.load(flags | {"resolve_limit_s": 1.0}, {})
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work gives; no step takes for ever."""
