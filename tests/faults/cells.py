@@ -72,6 +72,7 @@ class Death(Enum):
     AFTER_CALL = "dies after the call"
     BEFORE_RECORD = "dies before the record"
     NEVER = "lives"
+    ANYWHERE = "is killed somewhere"
 
 
 OPERATIONS: Final = ("resolve", "confirm", "cancel")
@@ -98,10 +99,21 @@ class Cell:
         """The product, the supplier and its name for the product are all called so."""
         return f"cell-{self.number}"
 
+    @property
+    def bought_first(self) -> set[int]:
+        """How many codes the first purchase may have brought."""
+        # A worker that died before it called has bought nothing: the supplier misbehaves at what is bought instead.
+        if self.death is Death.BEFORE_CALL:
+            return {0}
+        return {0, self.fault.sells} if self.death is Death.ANYWHERE else {self.fault.sells}
 
-def cells() -> list[Cell]:
-    """Every death with every operation and every fault."""
-    whole = itertools.product(Death, OPERATIONS, FAULTS)
+
+IN_THE_SUITE: Final = (Death.BEFORE_CALL, Death.AFTER_CALL, Death.BEFORE_RECORD, Death.NEVER)
+
+
+def cells(deaths: Sequence[Death] = IN_THE_SUITE) -> list[Cell]:
+    """Each of these deaths with every operation and every fault."""
+    whole = itertools.product(deaths, OPERATIONS, FAULTS)
     return [Cell(number, fault, operation, death) for number, (death, operation, fault) in enumerate(whole)]
 
 

@@ -26,6 +26,8 @@ WALLET_IS_ENDLESS = "10000000.00 EUR"
 
 SERVICE = ("-m", "tests.faults.service")
 WORKER = ("-m", "tests.faults.laborer")
+REAL_SERVER = ("-m", "voucherd.cli", "serve", "--no-worker", "--json")
+REAL_WORKER = ("-m", "voucherd.cli", "worker", "--json")
 
 
 class Process:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,140 +15,27 @@ from tests.faults.cells import (
     MARGIN_S,
     OVERTIME_S,
     RESOLVE_LIMIT_S,
-    SETTLE_S,
     SURPLUS,
-    TIMEOUT_S,
     Cell,
     Death,
-    Mortal,
     cells,
 )
+from tests.faults.matrix import Matrix
+from tests.faults.processes import REAL_WORKER, Process, environment
 from tests.faults.stumbling import open_stumbling_pool
 from tests.shop import Shop, open_shop
-from tests.suppliers.warehouse import Warehouse, warehouse
+from tests.suppliers.warehouse import warehouse
 from voucherd import dispatcher as dispatching
 from voucherd.catalogue.store import brand_of
-from voucherd.db import Pool, transaction
-from voucherd.dispatcher import Dispatcher
+from voucherd.db import Pool
 from voucherd.fulfilment import attempts
-from voucherd.fulfilment.suppliers.registry import Spec, open_supplier
-from voucherd.fulfilment.suppliers.rows import SupplierDraft, add_offer, add_supplier
-from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.orders.store import Memory
-from voucherd.worker import Worker
 
-PLACED_S_MAX = 30.0
-ENDS_S_MAX = 60.0
 LAG_S_MAX = 1.0
 """Clients, servers and workers share one loop here, which may be busy when an answer is there."""
 PRICE_MINOR = 950
 COST_MINOR = 900
 BALANCE_MINOR = 10_000
-
-
-class Matrix:
-    """Every cell in one shop: their suppliers are one wholesaler, who is told what to do with each product."""
-
-    def __init__(self, shop: Shop, wholesaler: Warehouse, doomed_pool: Pool) -> None:
-        self.shop = shop
-        self.wholesaler = wholesaler
-        self.cells = cells()
-        self._by_name = {cell.slug: cell for cell in self.cells}
-        memory = Memory(shop.desk._memory.windows)
-        self.doomed = Dispatcher(doomed_pool, shop.sealer, memory, lambda _: None, self._mortal)
-        self.heir = Worker(shop.pool, shop.sealer, shop.settings)
-
-    def _mortal(self, spec: Spec, pool: Pool) -> Mortal:
-        return Mortal(open_supplier(spec, pool), self._by_name[spec.name], self.shop.pool)
-
-    async def set_up(self) -> None:
-        """Products, companies, suppliers, prices, orders."""
-        shop = self.shop
-        config = self.wholesaler.description()
-        for cell in self.cells:
-            product = await shop.product(cell.slug, price="9.50 EUR")
-            await self.wholesaler.stock(cell.slug, price="9.00")
-            await self.wholesaler.behave(cell.slug, cell.fault.mode, seconds=cell.fault.seconds, times=1)
-            cell.company = await shop.company(balance="100.00 EUR")
-            draft = SupplierDraft(
-                *(cell.slug, "http", State.LIVE, config),
-                secret=self.wholesaler.key,
-                timeout_s=TIMEOUT_S,
-                settle_s=SETTLE_S,
-            )
-            async with transaction(shop.pool) as tx:
-                row = await add_supplier(tx, draft, shop.sealer)
-                await add_offer(tx, row, product.product_id, sku=cell.slug, face_minor=1_000)
-        await self.doomed.refresh_quotes()
-        await self.doomed.settled()
-        shop.desk._memory.offers._checked_at = -10.0
-        for cell in self.cells:
-            cell.trx = (await shop.create(cell.company, (cell.slug, AMOUNT)))["trx"]
-
-    async def run(self) -> None:
-        """The clients, those of one death at once; the doomed worker begins every purchase, its heir does the rest."""
-        async with asyncio.TaskGroup() as clients:
-            for death in Death:
-                wave = [cell for cell in self.cells if cell.death is death]
-                for cell in wave:
-                    clients.create_task(self._client(cell))
-                await self._begin_purchases(wave)
-            self.heir.start()
-
-    async def _begin_purchases(self, wave: list[Cell]) -> None:
-        order_ids = [self.shop.ids.order_id(cell.trx) for cell in wave]
-        ends_at = time.monotonic() + PLACED_S_MAX
-        while await self.shop.pool.fetchval(
-            "SELECT EXISTS (SELECT FROM orders WHERE id = ANY($1) AND status < 2 AND id NOT IN"
-            " (SELECT order_id FROM attempt_line))",
-            order_ids,
-        ):
-            assert time.monotonic() < ends_at, "purchases were not begun"
-            await self.doomed.dispatch()
-            await self.heir.dispatcher.follow_up()
-            await asyncio.sleep(0.01)
-
-    async def _client(self, cell: Cell) -> None:
-        began = time.monotonic()
-        if cell.operation == "cancel":
-            confirming = asyncio.create_task(self.shop.confirm(cell.company, cell.trx))
-            await self._in_flight(cell)
-            cancelled = await self.shop.cancel(cell.company, cell.trx)
-            # A purchase that was quick has finished the order before the Cancel came.
-            assert cancelled.status_code in {200, 400}, cancelled.text
-            await confirming
-        else:
-            response = await self.shop.finalise(cell.operation, cell.company, cell.trx)
-            cell.took_s = time.monotonic() - began
-            # A machine that is too busy even to cancel says so in time, and the worker ends the order (OP-46).
-            assert response.status_code == 200 or cell.operation == "resolve", response.text
-
-    async def _in_flight(self, cell: Cell) -> None:
-        order_id = self.shop.ids.order_id(cell.trx)
-        ends_at = time.monotonic() + PLACED_S_MAX
-        while not await self.shop.pool.fetchval(
-            "SELECT EXISTS (SELECT FROM attempt_line WHERE order_id = $1)", order_id
-        ):
-            assert time.monotonic() < ends_at
-            await asyncio.sleep(0.02)
-
-    async def until_quiet(self) -> None:
-        """Wait until every order has ended and no purchase is under way."""
-        ends_at = time.monotonic() + ENDS_S_MAX
-        while await self.shop.pool.fetchval(
-            "SELECT EXISTS (SELECT FROM attempt WHERE status < 2) OR EXISTS (SELECT FROM orders WHERE status = 1)"
-        ):
-            assert time.monotonic() < ends_at, await self._still_open()
-            await asyncio.sleep(0.1)
-
-    async def _still_open(self) -> list[tuple[Any, ...]]:
-        rows = await self.shop.pool.fetch(
-            "SELECT s.name, a.status, a.look_ups, a.reason, o.status FROM attempt a"
-            " JOIN supplier s ON s.id = a.supplier_id JOIN attempt_line l ON l.attempt_id = a.id"
-            " JOIN orders o ON o.id = l.order_id WHERE a.status < 2 OR o.status = 1"
-        )
-        return [(str(self._by_name[row[0]]), *row[1:]) for row in rows]
 
 
 @pytest.fixture
@@ -177,11 +62,34 @@ async def test_whatever_a_supplier_does_and_wherever_the_worker_dies_every_code_
     matrix: Matrix,
 ) -> None:
     """OP-44 to OP-46, invariants 2 to 4: faults x operations x deaths, each cell checked code by code."""
-    shop = matrix.shop
     await matrix.set_up()
     await matrix.run()
     await matrix.until_quiet()
 
+    await _assert_nothing_is_bought_twice_or_lost(matrix)
+
+
+@pytest.mark.soak
+async def test_the_same_holds_for_real_workers_of_which_one_is_killed_while_it_buys(
+    matrix: Matrix, database_url: str, tmp_path: Path
+) -> None:
+    """OP-44 to OP-46: `voucherd worker`, killed with every purchase begun, and another one with its real leases."""
+    matrix.cells = cells([Death.ANYWHERE])
+    surroundings = environment(database_url, tmp_path, resolve_limit_s=RESOLVE_LIMIT_S)
+    doomed, heir = [Process(REAL_WORKER, surroundings, tmp_path / f"worker-{at}.log") for at in range(2)]
+    await matrix.set_up()
+    try:
+        await matrix.run_with(doomed, heir)
+        await matrix.until_quiet()
+    finally:
+        await doomed.kill()
+        await heir.kill()
+
+    await _assert_nothing_is_bought_twice_or_lost(matrix)
+
+
+async def _assert_nothing_is_bought_twice_or_lost(matrix: Matrix) -> None:
+    shop = matrix.shop
     assert await matrix.wholesaler.repeats() == []
     sales = await _sales_by_product(matrix)
     purchases = await _purchases_by_product(matrix)
@@ -249,20 +157,19 @@ async def _assert_the_client_got_what_was_paid(shop: Shop, cell: Cell, bought: l
     assert set(got) <= set(bought), cell
     assert await shop.left(cell.slug) == spare, cell
     surplus = SURPLUS if cell.fault.mode == "too-many" and len(bought) > AMOUNT else 0
-    # A worker that died before it called has bought nothing: the supplier misbehaves at whatever is bought instead.
-    first = 0 if cell.death is Death.BEFORE_CALL else cell.fault.sells
     match cell.operation:
         case "confirm":
             # All that was ordered, bought once: nothing is over but what nobody asked for.
             assert (order["orderStatus"], len(got), spare) == ("finished", AMOUNT, surplus), cell
         case "cancel":
             # What was bought in spite of the Cancel is delivered; nothing is bought after it.
-            ended = "finished" if first >= AMOUNT else "cancelled"
-            assert (order["orderStatus"], len(bought), len(got)) == (ended, first, min(first, AMOUNT)), cell
+            ended = "finished" if len(got) == AMOUNT else "cancelled"
+            assert (order["orderStatus"], len(got)) == (ended, min(len(bought), AMOUNT)), cell
+            assert len(bought) in cell.bought_first, cell
         case "resolve":
             # All or nothing, and one purchase at most: what came too late is on the shelf.
             assert (order["orderStatus"], len(got)) in {("finished", AMOUNT), ("cancelled", 0)}, cell
-            assert len(bought) in {0, first}, cell
+            assert len(bought) in cell.bought_first | {0}, cell
     assert {line["status"] for line in lines} <= {"finished", "cancelled"}, cell
     assert await shop.balance(cell.company) == Money(BALANCE_MINOR - PRICE_MINOR * len(got), "EUR"), cell
     assert await shop.held(cell.company) == 0, cell

@@ -17,6 +17,8 @@ from uuid import UUID
 import pytest
 
 from tests.faults.processes import (
+    REAL_SERVER,
+    REAL_WORKER,
     SERVICE,
     START_S_MAX,
     WALLET_IS_ENDLESS,
@@ -48,8 +50,6 @@ PURCHASES_MIN = 20
 MISCHIEF_EVERY_S = 0.2
 SLUGS = ("soon", "later")
 SUPPLIERS = {"north": "9.00", "south": "9.10"}
-REAL_SERVER = ("-m", "voucherd.cli", "serve", "--no-worker", "--json")
-REAL_WORKER = ("-m", "voucherd.cli", "worker", "--json")
 MISCHIEF = (
     *("hang-before", "hang-after", "reset-before", "reset-after", "error-before", "error-after", "malformed"),
     *("cut-off", "slow", "late-sale", "duplicate", "partial", "too-many", "accepted", "accepted-then-fails"),
