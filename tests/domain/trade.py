@@ -96,7 +96,7 @@ class Trade(World):
         )
         trial.codes += count
         told: Any = SimpleNamespace(count=trial.count, settled=settled)
-        self._become(trial, supply._phase(told, trial.phase, trial.codes, trial.codes, by_hand=False))
+        self._become(trial, supply._phase(told, trial.phase, trial.codes, trial.codes, over=False))
         if trial.phase not in LIVE:
             if trial.codes >= trial.count:
                 self.store(serve.park(facts, trial.id))

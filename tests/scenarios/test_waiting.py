@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
-from tests.shop import Company, Shop
+from tests.shop import Company, Shop, open_shop
+from voucherd.db import Pool
 from voucherd.ids import State
 
 
@@ -37,6 +39,28 @@ async def test_a_stock_import_wakes_a_waiting_order_at_once(shop: Shop) -> None:
 
     assert time.monotonic() - started < 3
     await shop.assert_books_balance()
+
+
+async def test_confirm_waits_for_all_of_an_order_and_not_for_the_first_part_of_it(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """Spec 4: Confirm waits for completion; a part that comes while it waits is no answer."""
+    async with open_shop(pool, database_url, tmp_path, confirm_wait_s=30.0) as shop:
+        company = await shop.company()
+        await shop.product("later", async_delivery=True)
+        trx = (await shop.create(company, ("later", 2)))["trx"]
+        confirming = asyncio.create_task(shop.confirm(company, trx))
+        await shop.until_status(company, trx, "pending")
+
+        await shop.stock("later", 1)
+        await shop.until(company, trx, lambda order: order["items"][0]["linesCompleted"] == 1)
+        await asyncio.sleep(0.3)
+        answered = confirming.done()
+        await shop.stock("later", 1)
+
+        assert not answered
+        assert (await confirming)["orderStatus"] == "finished"
+        await shop.assert_books_balance()
 
 
 async def test_within_a_company_the_oldest_order_is_served_first(quick_shop: Shop) -> None:

@@ -90,6 +90,17 @@ class Chain:
             assert time.monotonic() < ends_at, made
             await asyncio.sleep(0.05)
 
+    async def until_cancelling(self) -> None:
+        """Wait until a Cancel has met a purchase."""
+        ends_at = time.monotonic() + QUOTED_S_MAX
+        while not await self.second.pool.fetchval("SELECT EXISTS (SELECT FROM orders WHERE cancelling)"):
+            assert time.monotonic() < ends_at
+            await asyncio.sleep(0.02)
+
+    async def ask_now(self) -> None:
+        """Have the worker look up now what is not known, instead of at the end of its pause."""
+        await self.second.pool.execute("UPDATE attempt SET ask_at = now() WHERE status = 1")
+
     async def assert_both_books_agree(self, state: State = State.LIVE) -> None:
         """Each shop's books balance, and what the first sold to us is what the second bought, to the cent."""
         await self.first.assert_books_balance()

@@ -25,7 +25,9 @@ async def chain(
     other_shop: Shop, other_port: int, pool: Pool, database_url: str, tmp_path: Path
 ) -> AsyncIterator[Chain]:
     """The other voucherd, and a shop of this test's own that is its client."""
-    async with open_shop(pool, database_url, tmp_path, confirm_wait_s=4.0, resolve_limit_s=6.0) as second:
+    async with open_shop(
+        pool, database_url, tmp_path, confirm_wait_s=UNTIL_S, resolve_limit_s=UNTIL_S
+    ) as second:
         us = await other_shop.company(balance=str(Money(FUNDS_MINOR, "EUR")))
         yield Chain(other_shop, second, f"http://127.0.0.1:{other_port}", us)
 
@@ -40,9 +42,7 @@ async def test_confirm_and_resolve_sell_what_another_voucherd_stocks(chain: Chai
     by_resolve = await chain.supplier(quick, resolve_upto=10)
     company = await second.company(balance="500.00 EUR")
 
-    order = await second.create(company, (bulk, 12))
-    await second.confirm(company, order["trx"])
-    done = await second.until_status(company, order["trx"], "finished", seconds=UNTIL_S)
+    done = await second.confirm(company, (await second.create(company, (bulk, 12)))["trx"])
     resolved = await second.resolve(company, (await second.create(company, (quick, 3)))["trx"])
 
     lines = done["items"][0]["orderLines"]
@@ -79,6 +79,8 @@ async def test_what_the_first_sold_to_others_comes_later_and_a_cancel_takes_the_
     confirming = asyncio.create_task(second.confirm(company, waits))
     await chain.until_purchase(name, ASKING)
     await first.stock(later, 1)
+    await asyncio.sleep(0.5)  # The first delivers in the background.
+    await chain.ask_now()
     await second.until_status(company, waits, "finished", seconds=UNTIL_S)
     await confirming
 
@@ -88,11 +90,15 @@ async def test_what_the_first_sold_to_others_comes_later_and_a_cancel_takes_the_
     cancelled = (await second.create(company, (later, 4)))["trx"]
     confirming = asyncio.create_task(second.confirm(company, cancelled))
     await chain.until_purchase(name, ASKING)
-    answer = await second.cancel(company, cancelled)
-    ended = await second.until_status(company, cancelled, "cancelled", seconds=UNTIL_S)
+    cancelling = asyncio.create_task(second.cancel(company, cancelled))
+    await chain.until_cancelling()
+    await chain.ask_now()
+    answer = await cancelling
     await confirming
+    ended = await second.find(company, cancelled)
 
-    assert answer.status_code == 200
+    # The first says that no more will come: nobody waits for the settling time.
+    assert (answer.status_code, answer.json()["orderStatus"]) == (200, "cancelled")
     assert [line["status"] for line in ended["items"][0]["orderLines"]] == ["finished"] + ["cancelled"] * 3
     assert ended["paymentStatus"] == "partially_refunded"
     assert await second.balance(company) == Money.read("462.00 EUR")

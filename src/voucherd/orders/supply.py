@@ -93,7 +93,8 @@ async def _receive(
         await store.save(conn, ruling)
         codes = standing.codes + delivery.count
         came = codes + standing.quarantined + delivery.quarantined
-        phase = _phase(attempt, standing.phase, codes, came, by_hand=call.by is not None)
+        over = call.by is not None or bought.final
+        phase = _phase(attempt, standing.phase, codes, came, over=over)
         change = Change(
             phase,
             reason=_shortfall(attempt, codes),
@@ -111,14 +112,14 @@ async def _receive(
     return _moved(ruling, released)
 
 
-def _phase(attempt: Attempt, before: Phase, codes: int, came: int, *, by_hand: bool) -> Phase:
+def _phase(attempt: Attempt, before: Phase, codes: int, came: int, *, over: bool) -> Phase:
     """Bought for good, or worth another look: a supplier that sent too few codes may send the others yet.
 
     Codes that can't be sold have come too: their lines need not wait for any others.
     """
     if codes == 0 and before in {Phase.BOUGHT, Phase.FAILED}:
         return before  # It was over, and still nothing of it can be sold.
-    if came >= attempt.count or by_hand or before not in LIVE or attempt.settled:
+    if came >= attempt.count or over or before not in LIVE or attempt.settled:
         return Phase.BOUGHT if came else Phase.UNKNOWN
     return Phase.ASKING
 

@@ -118,10 +118,10 @@ def finding(seen: OrderSeen, wanted: Wanted, cancelled: Why = Why.REJECTED) -> F
     delivered = codes(seen, wanted.count)
     if delivered:
         try:
-            return Bought(delivered, seen.trx, price(seen))
+            return Bought(delivered, seen.trx, price(seen), final=True)
         except Garbled:
             # A price that can't be read is no reason to lose codes that were paid for.
-            return Bought(delivered, seen.trx)
+            return Bought(delivered, seen.trx, final=True)
     return (
         Unclear("the order is finished, without codes") if seen.status == "finished" else Refused(cancelled)
     )

@@ -71,6 +71,8 @@ class Bought(Struct, frozen=True):
     """The supplier's own name for the purchase."""
     price: Money | None = None
     """What one code cost, where the supplier says so; else the quote stands."""
+    final: bool = False
+    """Whether no more will come, however few these are; else the others may come yet."""
 
 
 class UnderWay(Struct, frozen=True):
