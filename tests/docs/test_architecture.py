@@ -112,6 +112,9 @@ def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
         "forget_answers": "FORGET_EVERY_S",
         "announce_low": "LOW_EVERY_S",
         "announce_stock": "STOCK_EVERY_S",
+        "fan_out": "FAN_OUT_EVERY_S",
+        "sweep_deliveries": "SWEEP_EVERY_S",
+        "put_out_mail": "MAIL_EVERY_S",
         "refresh_rates": "FX_EVERY_S",
     }
     told = {row[0].strip("`").rpartition(".")[2]: row[1] for row in pages.rows(ARCHITECTURE, "round")}

@@ -1,0 +1,121 @@
+"""docs/webhooks.md: its examples verify what we sign, in every language that this machine has, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.docs import pages
+from tests.docs.pages import DOCS
+from voucherd.api.webhook_requests import TYPES
+from voucherd.events.webhooks import signing
+from voucherd.events.webhooks.targets import PORTS
+
+PAGE = DOCS / "webhooks.md"
+SECRET, OTHER = signing.new_secret(), signing.new_secret()
+BODY = '{"id":"evt_1","type":"order.finished","data":{"name":"Café \\" $HOME"}}'
+RUN_S_MAX = 30
+
+
+def example(language: str, word: str) -> str:
+    """The example in this language that holds this word."""
+    (found,) = [block for block in pages.blocks(PAGE, language) if word in block]
+    return found
+
+
+def headers(secret: str = SECRET, *, age_s: int = 0, body: str = BODY) -> dict[str, str]:
+    """The headers of a message that was signed so long ago, while both secrets are valid."""
+    now_s = int(time.time()) - age_s
+    return {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(now_s),
+        "webhook-signature": signing.sign([OTHER, secret], "evt_1", now_s, body.encode()),
+    }
+
+
+CASES: list[tuple[str, dict[str, str], str, bool]] = [
+    (SECRET, headers(), BODY, True),
+    (OTHER, headers(), BODY, True),
+    (signing.new_secret(), headers(), BODY, False),
+    (SECRET, headers(), BODY + " ", False),
+    (SECRET, headers(age_s=400), BODY, False),
+    (SECRET, headers() | {"webhook-id": "evt_2"}, BODY, False),
+    (SECRET, headers() | {"webhook-signature": "v1,"}, BODY, False),
+]
+
+
+def run(program: str, *arguments: str, source: str, **env: str) -> str:
+    """What the program prints."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not on this machine: its example in docs/webhooks.md was NOT run")
+    done = subprocess.run(
+        [found, *arguments],
+        input=source.encode(),
+        capture_output=True,
+        timeout=RUN_S_MAX,
+        env={**os.environ, **env},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_the_example_in_python_verifies() -> None:
+    """OP-54: no library is needed."""
+    space: dict[str, Callable[[str, dict[str, str], bytes], bool]] = {}
+    exec(example("python", "def verify"), space)  # noqa: S102 - Our own page.
+    assert [space["verify"](secret, given, body.encode()) for secret, given, body, _ in CASES] == [
+        good for *_, good in CASES
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "language", "ending"),
+    [
+        (
+            "node",
+            "javascript",
+            "console.log(JSON.stringify(JSON.parse(process.env.CASES).map((c) => verify(...c))))",
+        ),
+        (
+            "php",
+            "php",
+            "echo json_encode(array_map(fn($c) => verify(...$c), json_decode(getenv('CASES'), true)));",
+        ),
+    ],
+)
+def test_the_examples_in_other_languages_verify(program: str, language: str, ending: str) -> None:
+    """OP-54: what is printed in the guide is what was run here."""
+    source = ("<?php\n" if language == "php" else "") + example(language, "function verify") + "\n" + ending
+    cases = json.dumps([[secret, given, body] for secret, given, body, _ in CASES])
+    assert json.loads(run(program, source=source, CASES=cases)) == [good for *_, good in CASES]
+
+
+def test_the_example_in_a_shell_computes_the_signature() -> None:
+    """OP-54: with openssl, by hand."""
+    given = headers()
+    printed = run(
+        "sh",
+        source=example("sh", "openssl"),
+        SECRET=SECRET,
+        ID=given["webhook-id"],
+        TIMESTAMP=given["webhook-timestamp"],
+        BODY=BODY,
+    )
+    assert f"v1,{printed.strip()}" in given["webhook-signature"].split(" ")
+
+
+def test_the_page_names_every_event_and_port() -> None:
+    """OP-54: the types that an endpoint can ask for, and ping; the ports that are reached."""
+    told = [row[0].strip("`") for row in pages.rows(PAGE, "type")]
+    assert sorted(told) == sorted([*TYPES, "ping"])
+    ports = ", ".join(map(str, PORTS[:-1])) + f" or {PORTS[-1]}"
+    assert re.search(ports, PAGE.read_text(encoding="utf-8"))
