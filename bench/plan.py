@@ -20,6 +20,7 @@ PARTS: Final = (
     "queue",
     "statement",
     "catalogue",
+    "streams",
 )
 
 
@@ -48,6 +49,8 @@ class Plan:
     movements: int = 10_000_000
     movements_in_file: int = 500_000
     products: int = 1_000_000
+    streams: int = 5_000
+    streams_idle_s: float = 30.0
 
 
 QUICK: Final = Plan(
@@ -67,6 +70,8 @@ QUICK: Final = Plan(
     movements=20_000,
     movements_in_file=5_000,
     products=20_000,
+    streams=500,
+    streams_idle_s=2.0,
 )
 
 

@@ -3,7 +3,18 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bench.parts import catalogue, fairness, find, intake, large, lifecycle, queue, statement, waiting
+from bench.parts import (
+    catalogue,
+    fairness,
+    find,
+    intake,
+    large,
+    lifecycle,
+    queue,
+    statement,
+    streams,
+    waiting,
+)
 from bench.session import Session
 
 MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
@@ -17,4 +28,5 @@ MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
     "queue": queue.measure,
     "statement": statement.measure,
     "catalogue": catalogue.measure,
+    "streams": streams.measure,
 }

@@ -19,7 +19,7 @@ ORDER_TYPES = sorted(type_ for type_ in log.FOR_COMPANIES if type_.startswith("o
 
 
 def test_an_event_of_an_order_names_it_and_says_where_it_stands() -> None:
-    """OP-54: frozen to the byte, because a receiver may keep it, hash it or compare it."""
+    """OP-80: frozen to the byte, because a receiver may keep it, hash it or compare it."""
     event = Event(1, AT, 7, State.LIVE, log.ORDER_FINISHED, 2048, 2, None)
 
     assert written(event, IDS) == (
@@ -49,6 +49,6 @@ def test_amounts_keep_their_digits() -> None:
 
 
 def test_what_is_for_all_carries_no_state() -> None:
-    """OP-54: a change of the catalogue is nobody's own."""
+    """OP-80: a change of the catalogue is nobody's own."""
     event = Event(4, AT, None, None, log.PRODUCT_UPDATED, None, None, '{"slug": "gift-10", "active": true}')
     assert written(event, IDS).endswith(b'"data":{"slug":"gift-10","active":true}}')

@@ -31,7 +31,7 @@ def test_a_trx_opens_to_its_order_and_no_other_key_opens_it(order_id: int) -> No
 def test_the_name_of_an_event_opens_for_us_only_and_can_not_be_altered(
     number: int, at: int, character: str
 ) -> None:
-    """OP-54: an event's name says nothing of its neighbours; an order's trx is not one."""
+    """OP-80: an event's name says nothing of its neighbours; an order's trx is not one."""
     name = IDS.event(number)
     altered = name[:at] + character + name[at + 1 :]
 

@@ -37,7 +37,7 @@ async def refusal(shop: Shop, company: Company, path: str, state: State = State.
 
 
 async def test_events_are_read_oldest_first_and_followed_by_cursor(quiet_shop: Shop) -> None:
-    """OP-54: a follower goes on from the cursor of the last page, at the end of the feed, too."""
+    """OP-80: a follower goes on from the cursor of the last page, at the end of the feed, too."""
     shop = quiet_shop
     await shop.product("gift", stock=10)
     company = await shop.company()
@@ -93,7 +93,7 @@ async def test_events_are_read_oldest_first_and_followed_by_cursor(quiet_shop: S
 
 
 async def test_nobody_reads_what_does_not_concern_him(quiet_shop: Shop) -> None:
-    """OP-54, OP-24: another company, the other state, a key without the scope, and no key at all."""
+    """OP-80, OP-24: another company, the other state, a key without the scope, and no key at all."""
     shop = quiet_shop
     await shop.product("gift", stock=10)
     company, other = await shop.company(), await shop.company()
@@ -131,7 +131,7 @@ async def test_a_bad_parameter_is_named(quiet_shop: Shop) -> None:
 
 
 async def test_what_is_no_longer_kept_is_not_missed_quietly(quiet_shop: Shop) -> None:
-    """OP-54: after their time events are removed; a cursor from before is refused, and the books still balance."""
+    """OP-80: after their time events are removed; a cursor from before is refused, and the books still balance."""
     shop = quiet_shop
     await shop.product("gift", stock=10)
     company = await shop.company()
@@ -161,7 +161,7 @@ async def _timed(call: asyncio.Task[httpx.Response]) -> tuple[dict[str, Any], fl
 
 
 async def test_find_waits_for_a_pending_order_to_move_or_to_end(quick_shop: Shop) -> None:
-    """OP-54: a client that can't be called back asks once instead of again and again; no connection is held."""
+    """OP-80: a client that can't be called back asks once instead of again and again; no connection is held."""
     shop = quick_shop
     await shop.product("slow", async_delivery=True)
     company = await shop.company()

@@ -114,7 +114,7 @@ async def follow(pool: Pool, over: asyncio.Event) -> list[Event]:
 
 
 async def test_followers_see_each_event_once_and_those_of_an_order_in_sequence(pool: Pool) -> None:
-    """OP-54: ids commit in any order, and no follower misses one or sees one twice."""
+    """OP-54, OP-80: ids commit in any order, and no follower misses one or sees one twice."""
     ledger = Ledger(pool)
     over = asyncio.Event()
     followers = [asyncio.create_task(follow(pool, over)) for _ in range(2)]
@@ -185,7 +185,7 @@ async def test_a_reader_gets_what_settled_while_others_go_on_writing(pool: Pool)
 
 
 async def test_a_company_reads_what_concerns_it(pool: Pool) -> None:
-    """OP-54: its own events of the key's state and the catalogue's; never another's, nor the operator's."""
+    """OP-80: its own events of the key's state and the catalogue's; never another's, nor the operator's."""
     own = await put(pool)
     play = await put(pool, state=1)
     other = await put(pool, company_id=2)
@@ -213,7 +213,7 @@ async def test_a_company_reads_what_concerns_it(pool: Pool) -> None:
 async def test_filters_pass_over_most_events_in_bounded_steps(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OP-54: a rare type, an hour of long ago: a read looks at so many events and no more, and says where to go on."""
+    """OP-80: a rare type, an hour of long ago: a read looks at so many events and no more, and says where to go on."""
     monkeypatch.setattr(feed, "SCAN_MAX", 10)
     hour = timedelta(hours=1)
     made = [
@@ -233,7 +233,7 @@ async def test_filters_pass_over_most_events_in_bounded_steps(
 
 
 async def test_events_are_kept_for_their_time(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OP-54: the oldest are removed in bounded rounds; a cursor from before is told so, and none is lost quietly."""
+    """OP-80: the oldest are removed in bounded rounds; a cursor from before is told so, and none is lost quietly."""
     monkeypatch.setattr(feed, "REMOVE_MAX", 3)
     day = timedelta(days=1)
     # An old one that is numbered after a young one waits for it, so that what is kept has no holes.

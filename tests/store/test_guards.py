@@ -530,7 +530,7 @@ async def test_what_only_some_prices_depend_on_moves_the_epoch(tx: Tx, change: s
 
 @pytest.mark.parametrize("column", ["settled", "removed"])
 async def test_the_mark_of_the_feed_never_goes_back(tx: Tx, column: str) -> None:
-    """OP-54: what a reader was told is there stays so, and what is removed does not come back."""
+    """OP-80: what a reader was told is there stays so, and what is removed does not come back."""
     await tx.execute("UPDATE event_mark SET settled = 5, seen = 6, removed = 4, removed_at = now()")
     await refused(tx, f"UPDATE event_mark SET {column} = {column} - 1", "event_mark is append-only")  # noqa: S608
 

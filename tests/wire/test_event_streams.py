@@ -97,7 +97,7 @@ async def shop(quiet_shop: Shop) -> Shop:
 async def test_a_listener_hears_of_its_own_events_and_goes_on_where_it_was_cut_off(
     shop: Shop, street: Street, path: str
 ) -> None:
-    """OP-54: from now on, or after an event; never another company's or the other state's."""
+    """OP-80: from now on, or after an event; never another company's or the other state's."""
     company, other = await shop.company(), await shop.company()
     before = await shop.create(company, ("gift", 1))
     async with (
@@ -139,7 +139,7 @@ async def test_a_listener_hears_of_its_own_events_and_goes_on_where_it_was_cut_o
 async def test_a_client_that_is_cut_off_again_and_again_hears_everything_once(
     shop: Shop, street: Street
 ) -> None:
-    """OP-54: resumable without loss, while sales go on and another listener keeps the poll running."""
+    """OP-80: resumable without loss, while sales go on and another listener keeps the poll running."""
     company = await shop.company()
     count = 40
     async with listening(street, company, SHORT) as steady:
@@ -201,7 +201,7 @@ async def test_a_stream_ends_with_its_key_and_with_the_server(
 async def test_a_client_that_does_not_read_is_cut_off(
     shop: Shop, street: Street, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OP-54: what waits for a slow client is bounded, and it does not hold up the others."""
+    """OP-80: what waits for a slow client is bounded, and it does not hold up the others."""
     for module in (asgi, protocol):
         monkeypatch.setattr(module, "STALL_S_MAX", 0.3)
     company = await shop.company()
@@ -259,7 +259,7 @@ async def test_streams_are_refused_like_any_other_call_and_counted_once(
 
 
 async def test_a_listener_that_is_too_far_behind_is_ended_and_keeps_nothing() -> None:
-    """OP-54: a bounded buffer for each stream."""
+    """OP-80: a bounded buffer for each stream."""
     listener = Listener(None, None, None)  # type: ignore[arg-type]
     listener.put(b"x" * BUFFER_BYTES_MAX, Cursor(1))
     assert await listener.next() == b"x" * BUFFER_BYTES_MAX

@@ -101,8 +101,7 @@ class Streams:
             raise StreamsFull
         listener = Listener(caller, pass_, types)
         if from_now:
-            async with self._pool.acquire() as conn:
-                return self._told(listener, Page([], await feed.head(conn), more=False))
+            return self._told(listener, Page([], await self._now(), more=False))
         return self._told(listener, await self._past(listener, cursor))
 
     def let_go(self) -> None:
@@ -132,6 +131,13 @@ class Streams:
                 yield part or b": still here\n" + self._place(max(listener.place, self._cursor))
         finally:
             self._leave(listener)
+
+    async def _now(self) -> Cursor:
+        """The place of the common reading, or the end of the feed where nobody reads yet."""
+        if self._poller is not None and not self._poller.done():
+            return self._cursor
+        async with self._catch_ups, self._pool.acquire() as conn:
+            return await feed.head(conn)
 
     async def _past(self, listener: Listener, cursor: Cursor | None) -> Page:
         async with self._catch_ups:
