@@ -70,10 +70,10 @@ class Town:
 
     async def storm(self, kills: int, seed: int) -> None:
         """Clients at work and a supplier in a bad mood while processes are killed, one after another."""
-        stop, chance = asyncio.Event(), random.Random(seed)
+        stop, calm, chance = asyncio.Event(), asyncio.Event(), random.Random(seed)
         companies = [await self.shop.company(balance=WALLET_IS_ENDLESS) for _ in range(COMPANIES)]
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._mischief(stop, random.Random(seed + 1)))
+            group.create_task(self._mischief(calm, random.Random(seed + 1)))
             for at in range(CLIENTS):
                 whose = companies[at % COMPANIES]
                 client = Client(self.servers, whose, self.ledger, seed + at, SLUGS, operations=(4, 4, 2))
@@ -81,15 +81,21 @@ class Town:
             for _ in range(kills):
                 await asyncio.sleep(chance.uniform(0.5, 1.5))
                 await self._kill_one(chance, group)
+            calm.set()
             await self._until_bought(PURCHASES_MIN)
             stop.set()
-        await self.wholesaler.be_honest()
 
     async def _until_bought(self, purchases: int) -> None:
         ends_at = time.monotonic() + START_S_MAX
         while await self.shop.pool.fetchval("SELECT count(*) FROM attempt WHERE status = 3") < purchases:
             assert time.monotonic() < ends_at, "nothing is bought any more"
+            await self._recover()
             await asyncio.sleep(0.1)
+
+    async def _recover(self) -> None:
+        """Suppliers are well again: nobody need wait for what they did before."""
+        await self.shop.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
+        await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
 
     async def _kill_one(self, chance: random.Random, group: asyncio.TaskGroup) -> None:
         """Kill one of two that are up, and start it again while the storm goes on."""
@@ -105,9 +111,9 @@ class Town:
         self.kills["server" if process in self.servers else "worker"] += 1
         group.create_task(process.start())
 
-    async def _mischief(self, stop: asyncio.Event, chance: random.Random) -> None:
+    async def _mischief(self, calm: asyncio.Event, chance: random.Random) -> None:
         skus = [f"{supplier}-{slug}" for supplier in SUPPLIERS for slug in SLUGS]
-        while not stop.is_set():
+        while not calm.is_set():
             # Later than the time limit of a call, but within the settling time.
             seconds = chance.uniform(0.1, TIMEOUT_S + SETTLE_S / 2)
             await self.wholesaler.behave(
@@ -118,6 +124,7 @@ class Town:
                 times=chance.randint(1, 4),
             )
             await asyncio.sleep(MISCHIEF_EVERY_S)
+        await self.wholesaler.be_honest()
 
     async def settle_down(self) -> None:
         """Wait until every order has ended and nothing is being bought any more."""
@@ -127,9 +134,7 @@ class Town:
         ):
             assert time.monotonic() < ends_at, await self._still_open()
             await asyncio.sleep(0.2)
-            # Suppliers are well again: nobody need wait for what they did before.
-            await self.shop.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
-            await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
+            await self._recover()
         assert await self.shop.pool.fetchval("SELECT count(*) FROM waiting") == 0
         assert await self.shop.pool.fetchval("SELECT sum(held_minor) FROM wallet") == 0
         assert await self.shop.pool.fetchval("SELECT count(*) FROM attempt WHERE status = 2") == 0
