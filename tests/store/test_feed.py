@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.shop import open_shop
 from voucherd.catalogue import feed, fx_store, store
 from voucherd.catalogue.feed import FeedFailed, fetch, is_due, published_by, refresh
 from voucherd.catalogue.fx_store import Feed
@@ -66,6 +68,22 @@ async def test_the_bank_is_asked_once_and_its_rates_are_taken(pool: Pool) -> Non
     ]
     assert (standing.newest_day, standing.problem) == (date(2026, 11, 13), None)
     assert standing.taken_at is not None
+
+
+async def test_the_worker_takes_the_rates_when_it_starts(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """OP-71: where an address is set, and only there."""
+    async with bank(answer(CSV)) as url, open_shop(pool, database_url, tmp_path, fx_url=url) as shop:
+        for _ in range(500):
+            if await pool.fetchval("SELECT taken_at IS NOT NULL FROM fx_feed"):
+                break
+            await asyncio.sleep(0.02)
+        assert await pool.fetchval("SELECT count(*) FROM fx_rate") == 2
+        # It was just done, so it is not due again.
+        assert await shop.worker.refresh_rates() == 0
+    async with open_shop(pool, database_url, tmp_path, with_worker=False) as shop:
+        assert await shop.worker.refresh_rates() == 0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -128,9 +127,6 @@ def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int
     return answers
 
 
-_Priced: TypeAlias = tuple[ProductVersion, UnitPrice]
-
-
 class _Stall(Struct, frozen=True):
     """What can be had of a shelf: how much, and the best offers as an order keeps them."""
 
@@ -146,7 +142,7 @@ class _Memo:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self._stalls: dict[Shelf, _Stall] = {}
-        self._units: dict[tuple[int, int, str, int, Terms | None], UnitPrice] = {}
+        self._units: dict[tuple[int, int, str, int, State, Terms | None], tuple[UnitPrice, Loss | None]] = {}
 
     def stall(self, shelf: Shelf) -> _Stall:
         """What this shelf offers."""
@@ -160,13 +156,14 @@ class _Memo:
         return found
 
     def unit(
-        self, product: ProductVersion, face_minor: int, currency: str, rate_bp: int, terms: Terms | None
-    ) -> UnitPrice:
-        """The price of one code."""
-        key = (product.version_id, face_minor, currency, rate_bp, terms)
+        self, product: ProductVersion, face_minor: int, command: Create, rate_bp: int, terms: Terms | None
+    ) -> tuple[UnitPrice, Loss | None]:
+        """The price of one code, and the loss if it would be one."""
+        currency, state = command.payment_currency, command.state
+        key = (product.version_id, face_minor, currency, rate_bp, state, terms)
         found = self._units.get(key)
         if found is None:
-            found = self._units[key] = price_unit(
+            unit = price_unit(
                 product,
                 face_minor,
                 payment_currency=currency,
@@ -175,7 +172,17 @@ class _Memo:
                 exchange=self.shop.exchange,
                 terms=terms,
             )
+            found = self._units[key] = unit, self._loss(product, unit, state)
         return found
+
+    def _loss(self, product: ProductVersion, unit: UnitPrice, state: State) -> Loss | None:
+        """Whether it would sell for less than its best offer costs, before VAT and in EUR (OP-73)."""
+        cost = self.stall((product.product_id, unit.face_minor, state)).cost
+        if state is not State.LIVE or cost is None or self.shop.listings[product.slug].allow_loss:
+            return None  # Sandbox costs are play.
+        price = worth(unit.price_minor, unit.price_currency, unit.price_fx_e8)
+        enough = price * BP_ONE >= cost * (BP_ONE + self.shop.margin_min_bp)
+        return None if enough else Loss(product.slug, product.name, price, cost)
 
 
 def _ranked(lots: Sequence[Lot], offers: Sequence[Offer]) -> list[tuple[int, int, int, int]]:
@@ -194,7 +201,6 @@ def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Ord
     faces = _faces(shop, command)
     _refuse_unavailable(memo, command, faces)
     units = _price_cart(memo, command, faces, buyer)
-    _refuse_losses(memo, command, units)
     items: list[Item] = []
     first_line = price_minor = vat_minor = 0
     for (product, unit), line in zip(units, command.cart, strict=True):
@@ -264,39 +270,28 @@ def _refuse_unavailable(memo: _Memo, command: Create, faces: Sequence[int]) -> N
         raise OffersNotAvailable(tuple(dict.fromkeys(names)))
 
 
-def _price_cart(memo: _Memo, command: Create, faces: Sequence[int], buyer: Buyer) -> list[_Priced]:
-    """The price of one unit of each line."""
+def _price_cart(
+    memo: _Memo, command: Create, faces: Sequence[int], buyer: Buyer
+) -> list[tuple[ProductVersion, UnitPrice]]:
+    """The price of one unit of each line; refused where one would be a loss."""
     shop = memo.shop
     rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
-    units = []
+    units, losses = [], []
     for line, face_minor in zip(command.cart, faces, strict=True):
         product = shop.listings[line.slug].version
         try:
             terms = shop.terms.get((command.company_id, product.product_id)) if shop.terms else None
-            unit = memo.unit(product, face_minor, command.payment_currency, rate_bp, terms)
+            unit, loss = memo.unit(product, face_minor, command, rate_bp, terms)
             units.append((product, unit))
+            if loss is not None:
+                losses.append(loss)
         except NoRate as missing:
             raise BadInput("paymentCurrency", f"there is no exchange rate for {missing.currency}") from None
         except RateTooOld as old:
             raise BadInput("paymentCurrency", str(old)) from None
         except PriceTooLarge as large:
             raise BadInput("items", str(large)) from None
-    return units
-
-
-def _refuse_losses(memo: _Memo, command: Create, units: Sequence[_Priced]) -> None:
-    """Refuse what would sell for less than its best offer costs, before VAT and in EUR (OP-73)."""
-    shop = memo.shop
-    if command.state is not State.LIVE:
-        return  # Sandbox costs are play.
-    losses: dict[str, Loss] = {}
-    for product, unit in units:
-        cost = memo.stall((product.product_id, unit.face_minor, command.state)).cost
-        price = worth(unit.price_minor, unit.price_currency, unit.price_fx_e8)
-        if cost is None or price * BP_ONE >= cost * (BP_ONE + shop.margin_min_bp):
-            continue
-        if not shop.listings[product.slug].allow_loss:
-            losses[product.slug] = Loss(product.slug, product.name, price, cost)
     if losses:
-        found = tuple(losses.values())
+        found = tuple(dict.fromkeys(losses))
         raise OffersNotAvailable(tuple(dict.fromkeys(loss.name for loss in found)), found)
+    return units
