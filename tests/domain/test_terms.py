@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.domain.test_place import cart, placed, refused, shop, variable
+from tests.domain.test_place import cart, numbers, placed, refused, shop, variable
 from tests.handmade import lot, product
 from voucherd.catalogue.agreements import Wanted, entry_of
 from voucherd.catalogue.pricing import price_unit
@@ -17,7 +17,8 @@ from voucherd.catalogue.terms import Entry, Terms, agreed, tariff
 from voucherd.fulfilment.offers import Offer
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
-from voucherd.orders.place import CartLine, Create
+from voucherd.orders.model import Order
+from voucherd.orders.place import CartLine, Create, place
 from voucherd.orders.refusals import OffersNotAvailable
 
 
@@ -120,13 +121,27 @@ def test_terms_are_agreed_for_the_product_as_it_is() -> None:
 
 
 def test_each_company_of_a_batch_pays_its_own_price() -> None:
-    """OP-72: two carts of one batch that ask for the same."""
+    """OP-72: carts of one batch that ask for the same, in either order."""
     made = shop(product(1, price_minor=950))
     made.buyers[2] = made.buyers[1]
     made.terms = {(2, 1): Terms(discount_bp=1_000)}
-    assert placed(made, cart(("gift-1", 2))).price_minor == 1900
-    order = placed(made, Create(2, State.LIVE, 0, (CartLine("gift-1", 2),), "EUR"))
-    assert (order.price_minor, order.items[0].unit.price_minor) == (1710, 855)
+    asked = [Create(company, State.LIVE, 0, (CartLine("gift-1", 2),), "EUR") for company in (1, 2, 1)]
+    for commands in (asked, asked[1:]):
+        prices = {
+            (o.company_id, o.price_minor) for o in place(made, commands, numbers()) if isinstance(o, Order)
+        }
+        assert prices == {(1, 1900), (2, 1710)}
+
+
+def test_a_sandbox_cart_of_a_batch_makes_no_live_one_a_bargain() -> None:
+    """OP-73: the same product in both states, in either order; only the live one is refused."""
+    made = shop(product(1, price_minor=899), margin_min_bp=0)
+    made.shelves[1, 1_000, State.SANDBOX] = made.shelves[1, 1_000, State.LIVE]
+    asked = [Create(1, state, 0, (CartLine("gift-1", 1),), "EUR") for state in State]
+    for commands in (asked, asked[::-1]):
+        answers = place(made, commands, numbers())
+        refusals = [isinstance(answer, OffersNotAvailable) for answer in answers]
+        assert refusals == [command.state is State.LIVE for command in commands]
 
 
 def loss(**changes: Any) -> OffersNotAvailable:

@@ -147,6 +147,28 @@ async def test_of_several_entries_the_one_that_began_last_is_in_force(list_shop:
     assert await costs() == 10
 
 
+async def test_companies_without_a_list_pay_nothing_for_those_that_have_one(
+    list_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-72: what lists say is not even looked at for them, so their orders take no longer."""
+    shop = list_shop
+    gold, plain = await shop.company(), await shop.company()
+    await shop.product("gift-10", stock=20)
+    await say(shop, await give_list(shop, "gold", gold), Wanted(discount="1%"))
+    looked: list[list[tuple[int, int, str]]] = []
+    look = price_store.in_force
+
+    async def noted(conn: Any, wanted: Any) -> Any:
+        looked.append(list(wanted))
+        return await look(conn, looked[-1])
+
+    monkeypatch.setattr(price_store, "in_force", noted)
+    assert (await seen(shop, plain, "gift-10"))["priceAmount"] == 9.5
+    assert looked == []
+    assert (await seen(shop, gold, "gift-10"))["priceAmount"] == 9.41
+    assert len(looked) == 4
+
+
 async def test_a_price_for_another_face_value_does_not_apply(list_shop: Shop) -> None:
     """OP-72: a fixed price is for the face value that it was agreed for; the next entry takes its place."""
     shop = list_shop
