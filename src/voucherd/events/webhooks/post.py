@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-import httpcore
 import httpx
 from msgspec import Struct
 
+from voucherd.events.webhooks import reach
 from voucherd.events.webhooks.addresses import Network
-from voucherd.events.webhooks.reach import CONNECT_S_MAX, GuardedNetwork, Refused, Resolve, Resolver
+from voucherd.events.webhooks.exchange import Answer, Broken, Exchange
+from voucherd.events.webhooks.reach import Refused, Resolve, Resolver
 from voucherd.events.webhooks.targets import Target
 
 TIMEOUT_S: Final = 15.0
 """From the look-up of the name to the last byte of the answer's head."""
 REST_S_MAX: Final = 2.0
 """For the rest of an answer whose status is known already."""
-REPLY_BYTES_MAX: Final = 16 * 1024
 KEPT_HEAD_CHARS: Final = 1_000
 KEPT_BODY_CHARS: Final = 500
 KEEP_ALIVE_S: Final = 4.0
-"""Shorter than servers keep a connection: one that they close while we write costs a retry."""
-KEPT_CONNECTIONS_MAX: Final = 64
-AGENT: Final = b"voucherd-webhooks/1"
+"""Shorter than servers keep a connection."""
+KEPT_A_HOST: Final = 8
+KEPT_CONNECTIONS_MAX: Final = 256
+_HEAD: Final = (
+    "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+    "accept: */*\r\naccept-encoding: identity\r\nuser-agent: voucherd-webhooks/1\r\n"
+)
 
 
 class Outcome(Struct, frozen=True):
@@ -68,114 +71,140 @@ class Post:
         trusted: ssl.SSLContext | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
+        self._own = tuple(own)
         self._timeout_s = timeout_s
+        self._tls = trusted
         self._resolver = Resolver() if resolve is None else None
-        reached = resolve or self._resolver
-        assert reached is not None, "one of the two is there"
-        # No limit of connections here: whoever sends bounds what is under way, and nobody is to wait for another's.
-        self._pools = {
-            scheme: httpcore.AsyncConnectionPool(
-                ssl_context=trusted or _trusted(),
-                max_connections=None,
-                max_keepalive_connections=KEPT_CONNECTIONS_MAX,
-                keepalive_expiry=KEEP_ALIVE_S,
-                network_backend=GuardedNetwork(scheme, own, reached),
-            )
-            for scheme in ("https", "http")
-        }
+        self._resolve: Resolve = resolve or self._resolver or Resolver()
+        self._idle: dict[tuple[str, str, int], list[tuple[Exchange, asyncio.TimerHandle]]] = {}
+        self._kept = 0
 
     async def send(self, target: Target, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Outcome:
         """What became of the message. Never later than the time limit, and never an exception."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await self._pools[target.scheme].handle_async_request(
-                    _request(target, headers, body)
-                )
-        except Refused as refusal:
-            return Outcome(_ms(began), error=f"refused: {refusal}")
-        except TimeoutError:
-            return Outcome(_ms(began), error=f"no answer within {self._timeout_s:g} seconds")
-        # Only the kind of error is told: its text may quote what was sent.
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
-            return Outcome(_ms(began), error=_words(error))
+                exchange, answer = await self._asked(target, _request(target, headers, body))
         except Exception as error:  # noqa: BLE001 - Whatever a receiver does, it is only its own delivery that fails.
-            return Outcome(_ms(began), error=f"failed: {type(error).__name__}")
+            return Outcome(_ms(began), error=_why(error, self._timeout_s))
         ms = _ms(began)
-        rest = await _rest(response)
-        lines = [f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in response.headers]
-        return Outcome(
-            ms,
-            status=response.status,
-            head=_plain("\n".join(lines))[:KEPT_HEAD_CHARS],
-            body=_plain(rest.decode("utf-8", "replace"))[:KEPT_BODY_CHARS],
-        )
+        await self._finish(target, exchange)
+        return _outcome(ms, answer)
+
+    async def _asked(self, target: Target, request: bytes) -> tuple[Exchange, Answer]:
+        """The head of the answer, and the connection that it came by."""
+        kept = self._take(target)
+        if kept is not None:
+            try:
+                return kept, await _ask(kept, request)
+            except Broken as failure:
+                if not failure.untouched:
+                    raise
+                # The receiver had closed it meanwhile; that says nothing about this delivery.
+        fresh = await reach.connect(target, self._own, self._resolve, self._tls or _trusted(), Exchange)
+        return fresh, await _ask(fresh, request)
+
+    async def _finish(self, target: Target, exchange: Exchange) -> None:
+        """Read what is left of the answer. What it is decides nothing, so whatever goes wrong here is no matter."""
+        try:
+            async with asyncio.timeout(REST_S_MAX):
+                await exchange.rest()
+        except TimeoutError:
+            exchange.close()
+        finally:
+            if exchange.reusable and exchange.is_open:
+                self._keep(target, exchange)
+            else:
+                exchange.close()
+
+    def _take(self, target: Target) -> Exchange | None:
+        kept = self._idle.get((target.scheme, target.host, target.port), [])
+        while kept:
+            exchange, timer = kept.pop()
+            self._kept -= 1
+            timer.cancel()
+            if exchange.is_open:
+                return exchange
+        return None
+
+    def _keep(self, target: Target, exchange: Exchange) -> None:
+        # By name: two names at one address are two receivers.
+        key = (target.scheme, target.host, target.port)
+        kept = self._idle.setdefault(key, [])
+        if len(kept) >= KEPT_A_HOST or self._kept >= KEPT_CONNECTIONS_MAX:
+            exchange.close()
+            return
+        self._kept += 1
+        timer = asyncio.get_running_loop().call_later(KEEP_ALIVE_S, self._expire, key, exchange)
+        kept.append((exchange, timer))
+
+    def _expire(self, key: tuple[str, str, int], exchange: Exchange) -> None:
+        exchange.close()
+        left = [pair for pair in self._idle.get(key, ()) if pair[0] is not exchange]
+        self._kept -= len(self._idle.get(key, ())) - len(left)
+        self._idle[key] = left
+        if not left:
+            del self._idle[key]
 
     async def close(self) -> None:
         """Close the connections."""
-        for pool in self._pools.values():
-            await pool.aclose()
+        for kept in self._idle.values():
+            for exchange, timer in kept:
+                timer.cancel()
+                exchange.close()
+        self._idle.clear()
         if self._resolver is not None:
             self._resolver.close()
+        # One turn of the loop, in which the sockets close.
+        await asyncio.sleep(0)
 
 
-def _request(target: Target, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> httpcore.Request:
-    return httpcore.Request(
-        b"POST",
-        httpcore.URL(
-            scheme=target.scheme.encode(),
-            host=target.host.encode(),
-            port=target.port,
-            target=target.path.encode(),
-        ),
-        headers=[
-            (b"host", target.authority.encode()),
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"accept", b"*/*"),
-            (b"accept-encoding", b"identity"),
-            (b"user-agent", AGENT),
-            *headers,
-        ],
-        content=body,
-        extensions={"timeout": {"connect": CONNECT_S_MAX}},
-    )
-
-
-async def _rest(response: httpcore.Response) -> bytes:
-    """The beginning of the answer's body. What it is decides nothing, so whatever goes wrong here is no matter."""
-    body = bytearray()
+async def _ask(exchange: Exchange, request: bytes) -> Answer:
+    """The head of the answer; a connection that is not waited for any more is closed."""
     try:
-        async with asyncio.timeout(REST_S_MAX):
-            async for part in response.aiter_stream():
-                body += part
-                if len(body) > REPLY_BYTES_MAX:
-                    break
-    except Exception:  # noqa: BLE001 - See above.
-        body += b""
-    finally:
-        with contextlib.suppress(Exception):
-            await response.aclose()
-    return bytes(body)
+        return await exchange.ask(request)
+    except BaseException:
+        exchange.close()
+        raise
 
 
-def _words(error: Exception) -> str:
-    cause = error.__cause__ or error.__context__
-    while cause is not None and not isinstance(cause, ssl.SSLError):
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"certificate refused: {cause.verify_message}"[:200]
-    return {
-        "ConnectError": "no connection",
-        "ConnectTimeout": "no connection in time",
-        "RemoteProtocolError": "the connection was closed, or what came back is not HTTP",
-        "ReadError": "the connection was lost",
-        "WriteError": "the connection was lost",
-    }.get(type(error).__name__, type(error).__name__)
+def _request(target: Target, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bytes:
+    head = _HEAD.format(path=target.path, host=target.authority, length=len(body)).encode()
+    return b"".join([head, *(b"%b: %b\r\n" % pair for pair in headers), b"\r\n", body])
+
+
+def _why(error: Exception, timeout_s: float) -> str:  # noqa: PLR0911 - One line for each kind.
+    """Why there was no answer. Of most errors only the kind is told: their text may quote what was sent."""
+    match error:
+        case Refused():
+            return f"refused: {error}"
+        case Broken():
+            return str(error)
+        case TimeoutError():
+            return str(error) or f"no answer within {timeout_s:g} seconds"
+        case ssl.SSLCertVerificationError():
+            return f"certificate refused: {error.verify_message}"[:200]
+        case ssl.SSLError():
+            return "no connection: TLS failed"
+        case OSError():
+            return "no connection"
+    return f"failed: {type(error).__name__}"
+
+
+def _outcome(ms: int, answer: Answer) -> Outcome:
+    lines = [f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in answer.headers]
+    return Outcome(
+        ms,
+        status=answer.status,
+        head=_plain("\n".join(lines))[:KEPT_HEAD_CHARS],
+        body=_plain(answer.body.decode("utf-8", "replace"))[:KEPT_BODY_CHARS],
+    )
 
 
 def _plain(text: str) -> str:
     """The text without what a database or a terminal would choke on."""
+    if text.isprintable():
+        return text
     return "".join([c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text])
 
 

@@ -1,18 +1,17 @@
 """The way out: a name is looked up once, all its addresses are checked, and the connection goes to one of those.
 
-The connection pool asks for a name and gets a stream to a checked address. So there is no second look-up between the
-check and the connection, TLS still proves the name, and a connection that is kept is kept for its name.
+There is no second look-up between the check and the connection, so a name server that changes its mind gains nothing.
+TLS proves the name, not the address.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeAlias
-
-import httpcore
+from typing import Any, Final, TypeAlias, TypeVar
 
 from voucherd.events.webhooks.addresses import Address, Network, read_address
 from voucherd.events.webhooks.targets import BadTarget, Target, check_address
@@ -21,10 +20,12 @@ ADDRESSES_MAX: Final = 16
 """A name with more addresses than this is not one receiver."""
 TRIED_MAX: Final = 2
 CONNECT_S_MAX: Final = 5.0
+"""For one address, TLS included."""
 LOOK_UPS_MAX: Final = 32
 """Look-ups at once. They run in threads of their own: names that nobody answers for must hold up nothing else."""
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class Refused(Exception):
@@ -66,49 +67,46 @@ def checked(target: Target, texts: Sequence[str], own: Sequence[Network]) -> lis
     return addresses[:TRIED_MAX]
 
 
-class GuardedNetwork(httpcore.AsyncNetworkBackend):
-    """Opens connections for a pool of one scheme, to checked addresses and nowhere else."""
-
-    def __init__(self, scheme: str, own: Sequence[Network], resolve: Resolve) -> None:
-        self._scheme = scheme
-        self._own = tuple(own)
-        self._resolve = resolve
-        self._network = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - The pool's own interface.
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """A stream to the host, at an address that was just checked."""
-        assert local_address is None, "nobody asks for one"
+async def connect(
+    target: Target,
+    own: Sequence[Network],
+    resolve: Resolve,
+    trusted: ssl.SSLContext,
+    protocol: Callable[[], P],
+) -> P:
+    """A connection to the target, at an address that was just checked; OSError if none of them answers."""
+    try:
+        literal = read_address(target.host)
+        texts = [str(literal)] if literal is not None else await resolve(target.host, target.port)
+    except (OSError, UnicodeError):
+        raise Refused("the name could not be looked up") from None
+    failure: OSError | None = None
+    for address in checked(target, texts, own):
         try:
-            texts = [host] if read_address(host) is not None else await self._resolve(host, port)
-        except (OSError, UnicodeError):
-            raise Refused("the name could not be looked up") from None
-        failure: Exception | None = None
-        for address in checked(Target(self._scheme, host, port, "/"), texts, self._own):
-            try:
-                return await self._network.connect_tcp(
-                    str(address), port, timeout=timeout or CONNECT_S_MAX, socket_options=socket_options
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        assert failure is not None, "there was an address to try"
-        raise failure
+            async with asyncio.timeout(CONNECT_S_MAX):
+                return await _connected(target, address, trusted, protocol)
+        except ssl.SSLCertVerificationError:
+            raise
+        except TimeoutError:
+            failure = TimeoutError("no connection in time")
+        except OSError as error:
+            failure = error
+    assert failure is not None, "there was an address to try"
+    raise failure
 
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - The pool's own interface.
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Never: there is no receiver on a path of this machine."""
-        raise Refused("not an address of a network")
 
-    async def sleep(self, seconds: float) -> None:
-        """The pool's pause between its own tries."""
-        await asyncio.sleep(seconds)
+async def _connected(
+    target: Target, address: Address, trusted: ssl.SSLContext, protocol: Callable[[], P]
+) -> P:
+    tls: dict[str, Any] = {}
+    if target.scheme == "https":
+        tls = {"ssl": trusted, "server_hostname": target.host}
+    transport, made = await asyncio.get_running_loop().create_connection(
+        protocol, str(address), target.port, **tls
+    )
+    reached = read_address(transport.get_extra_info("peername")[0])
+    if reached != address:
+        # It can't be: an address is not looked up. But should a loop ever do so, nothing was said to anybody yet.
+        transport.abort()
+        raise Refused("the connection leads elsewhere")
+    return made
