@@ -21,6 +21,7 @@ PARTS: Final = (
     "statement",
     "catalogue",
     "streams",
+    "webhooks",
 )
 
 
@@ -51,6 +52,8 @@ class Plan:
     products: int = 1_000_000
     streams: int = 5_000
     streams_idle_s: float = 30.0
+    webhook_events: int = 20_000
+    webhook_endpoints: int = 1_000
 
 
 QUICK: Final = Plan(
@@ -72,6 +75,8 @@ QUICK: Final = Plan(
     products=20_000,
     streams=500,
     streams_idle_s=2.0,
+    webhook_events=1_000,
+    webhook_endpoints=60,
 )
 
 

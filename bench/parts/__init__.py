@@ -14,6 +14,7 @@ from bench.parts import (
     statement,
     streams,
     waiting,
+    webhooks,
 )
 from bench.session import Session
 
@@ -29,4 +30,5 @@ MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
     "statement": statement.measure,
     "catalogue": catalogue.measure,
     "streams": streams.measure,
+    "webhooks": webhooks.measure,
 }
