@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import uvloop
 
 from tests.webhooks import hostile
 from tests.webhooks.receiver import LOOPBACK, OK, Got, Receiver, certificate, receiving
@@ -211,6 +212,7 @@ async def strange(got: Got) -> bytes:
         "/odd": b"HTTP/1.1 500 Oops\r\nX-A: \xff\r\nContent-Length: 4\r\n\r\n\x00\xffno",
         "/many": b"HTTP/1.1 200 OK\r\n" + b"X-A: y\r\n" * 500 + b"Content-Length: 0\r\n\r\n",
         "/escape": b"HTTP/1.1 200 OK\r\nX-A: \x1b[31m\r\nContent-Length: 0\r\n\r\n",
+        "/trailers": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 90_000,
         "/informed": b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     }.get(got.path, OK)
 
@@ -232,7 +234,7 @@ async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
     assert "Location: http://127.0.0.1/other" in redirect.head
     assert (await send("/slow")).error == "no answer within 0.5 seconds"
     assert (await send("/garbage")).error == "what came back is not HTTP"
-    assert [(await send(path)).status for path in ("/long", "/drip", "/informed")] == [200, 200, 200]
+    assert [(await send(path)).status for path in ("/long", "/drip", "/informed", "/trailers")] == [200] * 4
     assert len((await send("/long")).body) == 500
     many = await send("/many")
     assert (many.status, len(many.head)) == (200, 1000)
@@ -243,6 +245,25 @@ async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
     closed = read_target("http://127.0.0.1:1/", LOOPBACK)
     assert (await post.send(closed, [], BODY)).error == "no connection"
     await post.close()
+
+
+def test_the_programs_own_event_loop_sends_as_well(tmp_path: Path) -> None:
+    """OP-54: the program runs on uvloop, whose transports are of other classes; with TLS and without."""
+    server, client = certificate(tmp_path, "hooks.shop.com")
+
+    async def run() -> list[Outcome]:
+        outcomes = []
+        for scheme, tls in (("http", None), ("https", server)):
+            async with receiving(tls=tls) as receiver:
+                post = Post(LOOPBACK, resolve=always("127.0.0.1"), trusted=client, timeout_s=3)
+                target = read_target(receiver.url(host="hooks.shop.com", scheme=scheme), LOOPBACK)
+                outcomes += [await post.send(target, [], BODY) for _ in range(2)]
+                assert receiver.connections == 1
+                await post.close()
+        return outcomes
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert [outcome.status for outcome in runner.run(run())] == [204] * 4
 
 
 async def test_a_name_that_leads_nowhere_is_refused_and_a_closed_port_is_no_connection() -> None:

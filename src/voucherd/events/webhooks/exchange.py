@@ -7,13 +7,15 @@ delivery must not take: redirects, proxies, cookies, compression.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 
 HEAD_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_MAX: Final = 16 * 1024
+ANSWER_BYTES_MAX: Final = 256 * 1024
+"""Whatever an answer is made of: chunks of one byte and headers after the body count too."""
 
 
 class Broken(Exception):
@@ -51,8 +53,8 @@ class Exchange(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # A transport of uvloop is one in all but its class.
+        self._transport = cast(asyncio.Transport, transport)
 
     async def ask(self, request: bytes) -> Answer:
         """The head of the answer to a request; the rest may still come."""
@@ -89,6 +91,8 @@ class Exchange(asyncio.Protocol):
             return
         if not self._head.done() and self._received > HEAD_BYTES_MAX:
             self._fail("the head of the answer is too long")
+        elif self._received > ANSWER_BYTES_MAX:
+            self._end(reusable=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone: the answer ends here, if it had begun."""
