@@ -10,7 +10,7 @@ from tests.shop import Shop
 from tests.webhooks.postman import Postman, opened
 from tests.webhooks.receiver import OK, Got, Receiver, receiving
 from voucherd.db import transaction
-from voucherd.events.webhooks import claims, endpoints, fanout, history, pauses
+from voucherd.events.webhooks import claims, endpoints, fanout, figures, history, pauses
 from voucherd.events.webhooks.endpoints import Changes
 from voucherd.events.webhooks.post import Outcome
 from voucherd.ids import State
@@ -161,7 +161,12 @@ async def test_an_endpoint_that_is_gone_or_fails_for_five_days_is_disabled_and_p
     told = [
         opened(postman.secrets[witness.id], got)["data"] for got in receiver.got if got.path == "/witness"
     ]
-    assert [data["reason"] for data in told] == ["gone", "failing"]
+    assert told == [
+        {"url": one.url, "reason": reason, "state": "live", "webhookId": shop.ids.webhook(one.id)}
+        for one, reason in ((gone, "gone"), (dead, "failing"))
+    ]
+    async with shop.pool.acquire() as conn:
+        assert await figures.take(conn) == figures.Figures(0.0, 0, 2)
     assert await postman.worker.put_out_mail() == 2
     mails = [file.read_text() for file in sorted(shop.settings.mail_folder.iterdir())]
     assert ["To: dev@shop.example" in mail and receiver.url("/dead") in mail for mail in mails] == [

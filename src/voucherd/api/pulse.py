@@ -13,6 +13,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from voucherd.db import Pool
+from voucherd.events.webhooks import figures
+from voucherd.events.webhooks.figures import Figures
 from voucherd.fulfilment import pulse
 from voucherd.fulfilment.calls import SECONDS, CallCounts
 from voucherd.fulfilment.pulse import Pulse
@@ -35,6 +37,7 @@ class PulseTaker:
         self._pool = pool
         self._lock = asyncio.Lock()
         self._taken: tuple[float, Pulse] | None = None
+        self.webhooks = Figures()
         self._tried_at = -AGE_S_MAX
 
     async def refresh(self) -> None:
@@ -46,6 +49,7 @@ class PulseTaker:
             try:
                 async with asyncio.timeout(TAKE_S_MAX), self._pool.acquire() as conn:
                     self._taken = (time.monotonic(), await pulse.take(conn))
+                    self.webhooks = await figures.take(conn)
             except Exception as error:  # noqa: BLE001 - Whatever it is, the other figures are shown.
                 logger.warning("no_figures", error=repr(error))
 
@@ -74,6 +78,20 @@ class PulseCollector(Collector):
         yield from _waiting(found)
         yield from _suppliers(found)
         yield from _attempts(found)
+        shown = None if latest is None or self._taker is None else self._taker.webhooks
+        yield from _webhooks(shown)
+
+
+def _webhooks(found: Figures | None) -> Iterator[Family]:
+    late = GaugeMetricFamily(
+        "voucherd_webhook_late_seconds", "How long an endpoint in order waits to be sent to."
+    )
+    troubled = GaugeMetricFamily("voucherd_webhook_endpoints", "Endpoints that fail.", labels=["standing"])
+    if found is not None:
+        late.add_metric([], found.late_s)
+        troubled.add_metric(["failing"], found.failing)
+        troubled.add_metric(["disabled"], found.disabled)
+    yield from (late, troubled)
 
 
 def _waiting(found: Pulse) -> Iterator[Family]:

@@ -47,6 +47,9 @@ def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
     told: dict[str, Any] = {} if event.data is None else dict(_stored(event.data))
     if event.company_id is not None and event.state is not None:
         told["state"] = event.state.word
+    number = told.pop("webhook", None)
+    if number is not None:
+        told["webhookId"] = ids.webhook(int(bytes(number)))
     if event.order_id is not None:
         # Lists of events are long: they would push out the identifiers that calls use again.
         told["trx"] = ids.trx_unkept(event.order_id)

@@ -291,7 +291,7 @@ async def _disable(tx: Tx, claimed: Claim, reason: str) -> None:
     if url is None:
         return
     await tx.execute("UPDATE webhook_queue SET next_at = NULL WHERE webhook_id = $1", claimed.webhook_id)
-    data = {"url": url, "reason": reason, "number": claimed.webhook_id}
+    data = {"webhook": claimed.webhook_id, "url": url, "reason": reason}
     await log.append(
         tx, log.WEBHOOK_DISABLED, company_id=claimed.company_id, state=int(claimed.state), data=data
     )
