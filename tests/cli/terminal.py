@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.cli.forge import forge
+
 COMMAND_S_MAX: Final = 60
 PROGRAM: Final = (sys.executable, "-m", "voucherd.cli")
 
@@ -42,18 +44,11 @@ class Terminal:
 
     def run(self, *words: str, stdin: str = "", **env: str) -> Said:
         """Run one command to its end."""
-        done = subprocess.run(
-            [*PROGRAM, *words],
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=COMMAND_S_MAX,
-            env=self.env | env,
-            check=False,
-        )
-        return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+        code, out, err = forge().run(words, stdin.encode(), self.env | env, wait_s_max=COMMAND_S_MAX)
+        return Said(code, out.decode(), err.decode())
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a command that goes on until it is told to stop."""
+        """Start a command from nothing, as a shell does; it goes on until it is told to stop, or to its end."""
         pipe = subprocess.PIPE
         return subprocess.Popen([*PROGRAM, *words], stdin=pipe, stdout=pipe, stderr=pipe, env=self.env)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.cli.terminal import Said, Terminal, assert_refused, assert_wrong_usage
+from tests.cli.terminal import COMMAND_S_MAX, Said, Terminal, assert_refused, assert_wrong_usage
 from voucherd.cli import NOUNS, PARTS, program
 
 SHARED = {"--json", "--database-url", "--data"}
@@ -52,13 +52,15 @@ def test_every_promised_command_is_there() -> None:
 
 def test_help_answers_at_once(terminal: Terminal) -> None:
     """The command line: only the command that was asked for is loaded."""
-    took_s = []
+    used_s = []
     for _ in range(3):
-        began = time.perf_counter()
-        shown = terminal.view("--help")
-        took_s.append(time.perf_counter() - began)
-    assert all(f" {name} " in shown for name in [*PARTS, *NOUNS])
-    assert min(took_s) < 1.0
+        before = os.times()
+        shown, _ = terminal.start("--help").communicate(timeout=COMMAND_S_MAX)
+        after = os.times()
+        # The processor's time: how long it takes a person to see it also depends on what else the machine does.
+        used_s.append(sum(after[2:4]) - sum(before[2:4]))
+    assert all(f" {name} " in shown.decode() for name in [*PARTS, *NOUNS])
+    assert 0 < min(used_s) < 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""A program that has the libraries loaded, and becomes a command of ours by forking: loading is most of a command.
+
+Only libraries. voucherd itself is loaded by each command anew, in a process of its own that has its own words,
+environment, streams and end. Whoever wants commands of this sort asks `tests.cli.forge`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+
+LIBRARIES: Final = (
+    *("argon2", "asyncpg", "cryptography.hazmat.primitives.ciphers.aead", "httpx", "msgspec", "uvloop"),
+    *("rich.console", "rich.markdown", "rich.progress", "rich.table", "structlog", "xml.etree.ElementTree"),
+)
+STREAMS: Final = 4
+"""A request brings the standard streams and a line to whoever asked."""
+
+
+def load() -> None:
+    """Load what the commands would load."""
+    for name in LIBRARIES:
+        import_module(name)
+    # Typer loads half of itself when a command is run.
+    app = typer.Typer(add_completion=False)
+    app.command()(lambda: None)
+    app([], standalone_mode=False)
+    # What is here by now is shared with every command; the collector would copy it by looking at it.
+    gc.freeze()
+
+
+def asked(requests: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The request and the streams that this process is to become a command for; the others stay here for ever."""
+    # Neither Ctrl-C nor an ended child is this process's own business.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        word, streams, _, _ = socket.recv_fds(requests, 1, STREAMS)
+        if not word:
+            os._exit(0)
+        if os.fork() == 0:
+            requests.close()
+            return _watched(streams)
+        for stream in streams:
+            os.close(stream)
+
+
+def _watched(streams: list[int]) -> tuple[dict[str, Any], list[int]]:
+    """Returns in the command; the process around it tells the command's number, waits, and tells how it ended."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    line = socket.socket(fileno=streams.pop())
+    request = json.loads(line.makefile().readline())
+    pid = os.fork()
+    if pid == 0:
+        line.close()
+        return request, streams
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    line.sendall(b"%d\n" % pid)
+    _, status = os.waitpid(pid, 0)
+    line.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def become(request: dict[str, Any], streams: list[int]) -> None:
+    """Run the program in this process, as if it had been started so."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["folder"])
+    sys.argv = ["voucherd", *request["words"]]
+    runpy.run_module("voucherd.cli", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    load()
+    become(*asked(socket.socket(fileno=int(sys.argv[1]))))
