@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # `make test DATABASE_URL=postgresql://…` runs the suite against that server instead of the embedded one.
 DATABASE_URL ?=
 TESTS ?= tests
+# The tests start hundreds of processes, and each would compile the whole program for itself.
+test soak: export PYTHONDONTWRITEBYTECODE =
 # So many tests run at once, each worker with a server of its own; `make test WORKERS=0` runs them in one process.
 WORKERS ?= 2
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import asyncpg
 import pytest
 
+from tests.room import roomy_folder
 from voucherd.db import Pool, open_pool
 from voucherd.embedded import throwaway
 from voucherd.migrate import migrate
+
+SMALL = {"max_wal_size": "256MB"}
+"""The server's log may be in memory, and nobody replays it."""
+
+
+def pytest_configure() -> None:
+    """Let everything temporary, also that of other processes, be where there is most room for it."""
+    tempfile.tempdir = os.environ.setdefault("TMPDIR", roomy_folder())
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +32,7 @@ def server_url() -> Iterator[str]:
     if url:
         yield url
         return
-    with throwaway() as embedded_url:
+    with throwaway(settings=SMALL) as embedded_url:
         yield embedded_url
 
 
@@ -66,16 +76,12 @@ async def _schema(server_url: str) -> AsyncIterator[str]:
     """The URL of a new schema, dropped afterwards; it carries the schema into subprocesses too."""
     # A schema and not a database: any empty database will do, whatever rights its user has beyond it.
     schema = f"t_{secrets.token_hex(6)}"
-    await _execute(server_url, f"CREATE SCHEMA {schema}")
-    yield f"{server_url}{'&' if '?' in server_url else '?'}search_path={schema}"
-    # A test that left a transaction open is told so, instead of hanging here.
-    await _execute(server_url, f"SET lock_timeout = '10s'; DROP SCHEMA {schema} CASCADE")
-
-
-async def _execute(url: str, sql: str) -> None:
     # The drop's "drop cascades to …" notice is no news.
-    connection = await asyncpg.connect(url, server_settings={"client_min_messages": "warning"})
+    connection = await asyncpg.connect(server_url, server_settings={"client_min_messages": "warning"})
     try:
-        await connection.execute(sql)
+        await connection.execute(f"CREATE SCHEMA {schema}")
+        yield f"{server_url}{'&' if '?' in server_url else '?'}search_path={schema}"
+        # A test that left a transaction open is told so, instead of hanging here.
+        await connection.execute(f"SET lock_timeout = '10s'; DROP SCHEMA {schema} CASCADE")
     finally:
         await connection.close()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.witness import Neighbour, roomy_folder
+from tests.embedded.witness import Neighbour
+from tests.room import roomy_folder
 from voucherd.embedded import place, processes, running, stop_now
 
 

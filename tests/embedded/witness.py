@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,17 +15,10 @@ from voucherd.embedded import place, processes
 
 NEIGHBOUR: Final = Path(__file__).with_name("neighbour.py")
 WAIT_S_MAX: Final = 60.0
-ROOM_BYTES_MIN: Final = 1024**3
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root switches accounts and mounts file systems"
 )
-
-
-def roomy_folder() -> str:
-    """Where the tests put their databases: in memory if there is room, since many are made and few kept."""
-    memory = Path("/dev/shm")
-    return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free >= ROOM_BYTES_MIN else "/tmp"
 
 
 class Neighbour:
