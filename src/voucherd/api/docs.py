@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined, Template
 
 from voucherd.api.http import Response
 from voucherd.api.openapi import EXAMPLE_URL, examples, reference
@@ -54,8 +54,9 @@ def assets() -> dict[str, Response]:
     }
 
 
-def page(document: dict[str, Any], public_url: str | None) -> Response:
-    """The whole page, made from the document."""
+@cache
+def _template() -> Template:
+    """The page's template, compiled."""
     sources = {file.name: file.read_text("utf-8") for file in (_FILES / "templates").iterdir()}
     environment = Environment(
         loader=DictLoader(sources),
@@ -65,7 +66,12 @@ def page(document: dict[str, Any], public_url: str | None) -> Response:
         lstrip_blocks=True,
     )
     environment.filters["prose"] = reference.prose
-    html = environment.get_template("docs.html").render(
+    return environment.get_template("docs.html")
+
+
+def page(document: dict[str, Any], public_url: str | None) -> Response:
+    """The whole page, made from the document."""
+    html = _template().render(
         info=document["info"],
         url=public_url or EXAMPLE_URL,
         static={name: path for name, (path, _) in _static().items()},

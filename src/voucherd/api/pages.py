@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from voucherd.db import Pool
 from voucherd.settings import Settings
 
 READY_S_MAX: Final = 2.0
+STILL_PAGES_KEPT_MAX: Final = 4
 
 
 class Pages:
@@ -32,7 +34,8 @@ class Pages:
             "/readyz": self._readyz,
             "/metrics": self._metrics,
         }
-        self._still = _still_pages(settings)
+        chosen = Settings() if settings is None else settings
+        self._still = _still_pages(None if settings is None else chosen.public_url, chosen.body_bytes_max)
 
     async def answer(self, request: Request) -> Response:
         """The page, or 404."""
@@ -70,10 +73,10 @@ class Pages:
         return Response(200, await self._figures.page(), CONTENT_TYPE_LATEST.encode())
 
 
-def _still_pages(settings: Settings | None) -> dict[str, Response]:
-    """The pages that never change while the service runs, made once."""
-    public_url = None if settings is None else settings.public_url
-    described = document(public_url, (settings or Settings()).body_bytes_max)
+@lru_cache(maxsize=STILL_PAGES_KEPT_MAX)
+def _still_pages(public_url: str | None, body_bytes_max: int) -> Mapping[str, Response]:
+    """The pages that never change while a service runs, made once for all services of this process that are alike."""
+    described = document(public_url, body_bytes_max)
     return {
         # A relative address, so that it still leads here behind a proxy that serves us under a path of its own.
         "/": Response(307, b"", None, [(b"location", b"docs")]),
