@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
+from tests.alone import turn
 from tests.room import roomy_folder
 from voucherd.db import Pool, open_pool
 from voucherd.embedded import throwaway
@@ -21,8 +23,17 @@ SMALL = {"max_wal_size": "256MB"}
 
 
 def pytest_configure() -> None:
-    """Let everything temporary, also that of other processes, be where there is most room for it."""
+    """Let everything temporary be where there is most room for it, and be cleared away however the run ends."""
     tempfile.tempdir = os.environ.setdefault("TMPDIR", roomy_folder())
+    # Who stops a run from outside says SIGTERM, which would leave its server running.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a test that is marked so have the machine to itself."""
+    with turn(alone=item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

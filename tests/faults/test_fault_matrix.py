@@ -58,6 +58,7 @@ async def matrix(
     await doomed_pool.close()
 
 
+@pytest.mark.alone
 async def test_whatever_a_supplier_does_and_wherever_the_worker_dies_every_code_is_bought_once_and_kept(
     matrix: Matrix,
 ) -> None:

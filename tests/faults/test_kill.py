@@ -94,6 +94,7 @@ async def assert_promises_kept(shop: Shop, server: Server, ledger: Ledger) -> No
     await shop.assert_books_balance()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("kills", "stock"),
     [pytest.param(4, 9_000), pytest.param(60, 9_900, marks=pytest.mark.soak)],

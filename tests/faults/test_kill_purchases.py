@@ -226,6 +226,7 @@ async def town(pool: Pool, database_url: str, folder: Path, *, real: bool) -> As
             yield Town(shop, wholesaler, servers, workers)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("kills", "real"),
     [pytest.param(4, False), pytest.param(200, True, marks=pytest.mark.soak)],
