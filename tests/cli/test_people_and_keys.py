@@ -22,6 +22,8 @@ def test_a_company_is_added_changed_and_listed(terminal: Terminal) -> None:
         "active": True,
         "verified": False,
         "exposeCosts": True,
+        "spendOrderEur": None,
+        "spendDayEur": None,
     }
     shown = terminal.view("company", "add", "Sleeper", "--country", "DE", "--verified", "--inactive")
     assert "Sleeper" in shown
