@@ -216,7 +216,7 @@ class Desk:
         then the deadline in the database lets a sweep end the order (OP-46).
         """
         limit_s = self._settings.resolve_limit_s
-        margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 10)
+        margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
         async with asyncio.timeout(limit_s - margin_s / 4):
             patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
             answer = _granted(await self.resolves.submit(command.company_id, command))
