@@ -13,6 +13,7 @@ import msgspec
 
 from bench.stage import Stage
 from bench.stock import Import, Imported
+from voucherd.access import key_store
 from voucherd.access import store as access
 from voucherd.access.companies import CompanyDraft
 from voucherd.access.keys import KeyDraft
@@ -74,7 +75,7 @@ class Seeder:
                 draft = CompanyDraft(f"Company {next(_count)}", "NL", verified=True)
                 company = await access.add_company(tx, draft)
                 key_draft = KeyDraft(rate_limit=RATE_LIMIT_MAX)
-                issued = [await access.add_key(tx, company.id, state, key_draft) for _ in range(keys)]
+                issued = [await key_store.add_key(tx, company.id, state, key_draft) for _ in range(keys)]
                 await wallets.top_up(tx, company.id, state, Money.read(BALANCE), secrets.token_hex(8))
                 made.append(Buyer(company.id, tuple(key.text for key in issued)))
         return made

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from voucherd.access import key_store
 from voucherd.access import store as access
 from voucherd.access.companies import CompanyDraft
 from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, Scope
@@ -102,7 +103,7 @@ class Shop:
         """More keys of the company."""
         draft = KeyDraft(scopes=scopes, rate_limit=rate_limit)
         async with transaction(self.pool) as tx:
-            return {state: (await access.add_key(tx, company.id, state, draft)).text for state in State}
+            return {state: (await key_store.add_key(tx, company.id, state, draft)).text for state in State}
 
     async def set_company(self, company: Company, **flags: bool) -> None:
         """Change what the company may do."""

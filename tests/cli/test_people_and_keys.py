@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
-from voucherd.access import store
+from voucherd.access import key_store, store
 from voucherd.access.keys import key_hash, well_formed
 from voucherd.access.users import verified
 from voucherd.db import Pool
@@ -56,7 +56,7 @@ async def test_a_key_is_printed_once_and_stored_as_a_hash(terminal: Terminal, po
     assert made.keys() == {"id", "key"}
     assert well_formed(made["key"])
     assert made["key"].startswith("vk_live_")
-    found = await store.find_key(pool, key_hash(made["key"]))
+    found = await key_store.find_key(pool, key_hash(made["key"]))
     assert found is not None
     assert (found.key.id, found.key.rate_limit) == (made["id"], 90)
     assert made["key"] not in terminal.view("key", "list", "Acme")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.shop import Company, Shop
+from voucherd.access import key_store
 from voucherd.access import store as access
 from voucherd.db import transaction
 from voucherd.events import low_balance
@@ -23,7 +24,7 @@ async def limit(
             key_id = await tx.fetchval(
                 "SELECT id FROM api_key WHERE company_id = $1 AND state = 0", company.id
             )
-            await access.limit_key(tx, key_id, order_eur_minor=order, day_eur_minor=day)
+            await key_store.limit_key(tx, key_id, order_eur_minor=order, day_eur_minor=day)
         else:
             await access.limit_company(tx, company.name, order_eur_minor=order, day_eur_minor=day)
     await asyncio.sleep(0.5)  # Twice as long as a process trusts what it knows of a key.

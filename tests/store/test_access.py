@@ -11,12 +11,12 @@ import asyncpg
 import pytest
 
 from voucherd.access import gatekeeper as gate
-from voucherd.access import store
+from voucherd.access import key_store, store
 from voucherd.access.callers import Forbidden, Unauthorized
 from voucherd.access.companies import Company, CompanyDraft
 from voucherd.access.gatekeeper import Gatekeeper
+from voucherd.access.key_store import IssuedKey
 from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, new_key, read_networks
-from voucherd.access.store import IssuedKey
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 
@@ -53,7 +53,7 @@ async def other_keeper(pool: Pool) -> AsyncIterator[Gatekeeper]:
 async def issue(pool: Pool, company: Company, draft: KeyDraft | None = None) -> IssuedKey:
     """A key of this company."""
     async with transaction(pool) as tx:
-        return await store.add_key(tx, company.id, State.LIVE, draft or KeyDraft())
+        return await key_store.add_key(tx, company.id, State.LIVE, draft or KeyDraft())
 
 
 def header(key: IssuedKey) -> bytes:
@@ -118,7 +118,7 @@ async def test_a_made_up_key_does_not_reach_the_database(
     async def unreachable(_pool: Pool, _hash: bytes) -> None:
         raise AssertionError("looked up")
 
-    monkeypatch.setattr(store, "find_key", unreachable)
+    monkeypatch.setattr(key_store, "find_key", unreachable)
     assert await refused(keeper, b"Bearer vk_live_" + b"a" * 38)
 
 
@@ -131,7 +131,7 @@ async def test_a_revoked_key_is_refused_everywhere_within_a_second(
         await each.admit(header(key), HERE)
 
     async with transaction(pool) as tx:
-        await store.revoke_key(tx, key.id)
+        await key_store.revoke_key(tx, key.id)
 
     async def gone() -> bool:
         return await refused(keeper, header(key)) and await refused(other_keeper, header(key))
@@ -148,7 +148,7 @@ async def test_a_new_address_list_counts_everywhere_within_a_second(
         await each.admit(header(key), HERE)
 
     async with transaction(pool) as tx:
-        await store.set_allow_ips(tx, key.id, read_networks(["198.51.100.0/24", "2001:db8::/32"]))
+        await key_store.set_allow_ips(tx, key.id, read_networks(["198.51.100.0/24", "2001:db8::/32"]))
 
     async def forbidden() -> bool:
         for each in (keeper, other_keeper):
@@ -208,7 +208,7 @@ async def test_without_the_database_nothing_is_trusted_after_a_second(
     async def lost(_pool: Pool) -> int:
         raise ConnectionResetError("the database is gone")
 
-    monkeypatch.setattr(store, "read_epoch", lost)
+    monkeypatch.setattr(key_store, "read_epoch", lost)
 
     async def untrusted() -> bool:
         return keeper.known(header(key)) is None
@@ -227,19 +227,19 @@ async def test_an_answer_that_is_older_than_what_is_known_is_not_kept(
     """A look-up that was slow must not bring a revoked key back into the cache."""
     key = await issue(pool, company)
     read, go_on = asyncio.Event(), asyncio.Event()
-    find_key = store.find_key
+    find_key = key_store.find_key
 
-    async def slow(connection: Pool, key_hash: bytes) -> store.FoundKey | None:
+    async def slow(connection: Pool, key_hash: bytes) -> key_store.FoundKey | None:
         found = await find_key(connection, key_hash)
         read.set()
         await go_on.wait()
         return found
 
-    monkeypatch.setattr(store, "find_key", slow)
+    monkeypatch.setattr(key_store, "find_key", slow)
     waiting = asyncio.create_task(keeper.admit(header(key), HERE))
     await read.wait()
     async with transaction(pool) as tx:
-        await store.revoke_key(tx, key.id)
+        await key_store.revoke_key(tx, key.id)
     await asyncio.sleep(2 * gate.POLL_S)
     go_on.set()
     await waiting
@@ -254,16 +254,16 @@ async def test_many_requests_with_one_new_key_ask_once(
 ) -> None:
     """A busy key that has to be looked up again must not storm the database; one that gives up hurts nobody."""
     key = await issue(pool, company)
-    find_key = store.find_key
+    find_key = key_store.find_key
     asked = 0
 
-    async def counted(connection: Pool, key_hash: bytes) -> store.FoundKey | None:
+    async def counted(connection: Pool, key_hash: bytes) -> key_store.FoundKey | None:
         nonlocal asked
         asked += 1
         await asyncio.sleep(0.05)
         return await find_key(connection, key_hash)
 
-    monkeypatch.setattr(store, "find_key", counted)
+    monkeypatch.setattr(key_store, "find_key", counted)
     requests = [asyncio.create_task(keeper.admit(header(key), HERE)) for _ in range(50)]
     await asyncio.sleep(0)
     requests[0].cancel()
@@ -290,16 +290,16 @@ async def test_last_use_is_written_down_without_waking_anyone(
 ) -> None:
     """OP-29: last use. It decides nothing, so it must not make every process look its keys up again."""
     key = await issue(pool, company)
-    before = await store.read_epoch(pool)
+    before = await key_store.read_epoch(pool)
     await keeper.admit(header(key), HERE)
 
     await keeper.stop()
 
     async with pool.acquire() as connection:
-        [listed] = await store.list_keys(connection, company.id)
+        [listed] = await key_store.list_keys(connection, company.id)
     assert listed.last_used_at is not None
     assert abs(listed.last_used_at - datetime.now(UTC)) < timedelta(seconds=10)
-    assert await store.read_epoch(pool) == before
+    assert await key_store.read_epoch(pool) == before
 
 
 async def test_a_gatekeeper_does_not_start_without_a_database(pool: Pool) -> None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from voucherd.access import store, users
+from voucherd.access import key_store, store, users
 from voucherd.access.companies import Company, CompanyDraft, CompanyExists, CompanyNotFound
+from voucherd.access.key_store import IssuedKey, KeyNotFound, KeyNotUsable
 from voucherd.access.keys import KeyDraft, Scope, read_networks
-from voucherd.access.store import IssuedKey, KeyNotFound, KeyNotUsable
 from voucherd.access.users import UserDraft, UserExists
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
@@ -26,7 +26,7 @@ async def company(pool: Pool) -> Company:
 async def issue(pool: Pool, company: Company, draft: KeyDraft | None = None) -> IssuedKey:
     """A key of this company."""
     async with transaction(pool) as tx:
-        return await store.add_key(tx, company.id, State.LIVE, draft or KeyDraft())
+        return await key_store.add_key(tx, company.id, State.LIVE, draft or KeyDraft())
 
 
 async def test_rotation_leaves_the_old_key_valid_for_the_overlap(pool: Pool, company: Company) -> None:
@@ -35,8 +35,8 @@ async def test_rotation_leaves_the_old_key_valid_for_the_overlap(pool: Pool, com
     old = await issue(pool, company, draft)
 
     async with transaction(pool) as tx:
-        new = await store.rotate_key(tx, old.id, timedelta(hours=24))
-        listed = await store.list_keys(tx, company.id)
+        new = await key_store.rotate_key(tx, old.id, timedelta(hours=24))
+        listed = await key_store.list_keys(tx, company.id)
         now = await tx.fetchval("SELECT now()")
 
     assert [key.id for key in listed] == [new.id, old.id]
@@ -46,7 +46,7 @@ async def test_rotation_leaves_the_old_key_valid_for_the_overlap(pool: Pool, com
     assert listed[0][2:3] + listed[0][4:8] == listed[1][2:3] + listed[1][4:8]
     with pytest.raises(KeyNotUsable):
         async with transaction(pool) as tx:
-            await store.rotate_key(tx, old.id, timedelta())
+            await key_store.rotate_key(tx, old.id, timedelta())
 
 
 async def test_rotation_never_gives_a_key_more_time_than_it_had(pool: Pool, company: Company) -> None:
@@ -55,8 +55,8 @@ async def test_rotation_never_gives_a_key_more_time_than_it_had(pool: Pool, comp
     old = await issue(pool, company, KeyDraft(expires_at=soon))
 
     async with transaction(pool) as tx:
-        await store.rotate_key(tx, old.id, timedelta(hours=24))
-        listed = await store.list_keys(tx, company.id)
+        await key_store.rotate_key(tx, old.id, timedelta(hours=24))
+        listed = await key_store.list_keys(tx, company.id)
 
     assert [key.expires_at for key in listed] == [soon, soon]
 
@@ -68,7 +68,7 @@ async def test_an_overlap_has_bounds(pool: Pool, company: Company, overlap: time
 
     with pytest.raises(ValueError, match="an overlap is between 0 and 90 days"):
         async with transaction(pool) as tx:
-            await store.rotate_key(tx, key.id, overlap)
+            await key_store.rotate_key(tx, key.id, overlap)
 
 
 async def test_a_key_that_does_not_exist_or_has_ended_is_not_rotated(pool: Pool, company: Company) -> None:
@@ -76,15 +76,15 @@ async def test_a_key_that_does_not_exist_or_has_ended_is_not_rotated(pool: Pool,
     revoked = await issue(pool, company)
     expired = await issue(pool, company, KeyDraft(expires_at=datetime.now(UTC) - timedelta(seconds=1)))
     async with transaction(pool) as tx:
-        await store.revoke_key(tx, revoked.id)
-        await store.revoke_key(tx, revoked.id)
+        await key_store.revoke_key(tx, revoked.id)
+        await key_store.revoke_key(tx, revoked.id)
         for key in (revoked, expired):
             with pytest.raises(KeyNotUsable):
-                await store.rotate_key(tx, key.id, timedelta())
+                await key_store.rotate_key(tx, key.id, timedelta())
         for missing in (
-            store.rotate_key(tx, 0, timedelta()),
-            store.revoke_key(tx, 0),
-            store.set_allow_ips(tx, 0, ()),
+            key_store.rotate_key(tx, 0, timedelta()),
+            key_store.revoke_key(tx, 0),
+            key_store.set_allow_ips(tx, 0, ()),
         ):
             with pytest.raises(KeyNotFound):
                 await missing
@@ -106,10 +106,10 @@ async def test_last_use_does_not_wait_for_a_row_that_someone_holds(pool: Pool, c
     now = datetime.now(UTC)
     async with transaction(pool) as tx:
         await tx.execute("SELECT FROM api_key WHERE id = $1 FOR UPDATE", held.id)
-        await asyncio.wait_for(store.record_last_use(pool, {held.id: now, free.id: now}), 5)
+        await asyncio.wait_for(key_store.record_last_use(pool, {held.id: now, free.id: now}), 5)
 
     async with pool.acquire() as connection:
-        listed = await store.list_keys(connection, company.id)
+        listed = await key_store.list_keys(connection, company.id)
     assert [key.last_used_at for key in listed] == [now, None]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.shop import Company, Shop
 from tests.wire.test_sockets import Line, Street, head, street
-from voucherd.access import store as access
+from voucherd.access import key_store
 from voucherd.access.keys import Scope
 from voucherd.api import asgi, protocol
 from voucherd.db import transaction
@@ -183,7 +183,7 @@ async def test_a_stream_ends_with_its_key_and_with_the_server(
             key_id = await tx.fetchval(
                 "SELECT id FROM api_key WHERE company_id = $1 AND state = 0", company.id
             )
-            await access.revoke_key(tx, key_id)
+            await key_store.revoke_key(tx, key_id)
         async with asyncio.timeout(WAIT_S_MAX):
             while await ear.block() is not None:
                 pass

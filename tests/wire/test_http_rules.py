@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from tests.shop import Shop
-from voucherd.access import store as access
+from voucherd.access import key_store
 from voucherd.access.keys import KeyDraft, Scope, new_key
 from voucherd.db import transaction
 from voucherd.ids import State
@@ -176,7 +176,7 @@ async def test_a_key_may_be_used_only_from_its_addresses(quiet_shop: Shop) -> No
     for network in ("127.0.0.0/8", "10.0.0.0/8"):
         async with transaction(shop.pool) as tx:
             draft = KeyDraft(scopes=frozenset({Scope.ORDERS_READ}), allow_ips=(ip_network(network),))
-            key = await access.add_key(tx, company.id, State.LIVE, draft)
+            key = await key_store.add_key(tx, company.id, State.LIVE, draft)
         bearers[network] = {"authorization": f"Bearer {key.text}"}
 
     assert (await shop.client.get("/api/1.03/order", headers=bearers["127.0.0.0/8"])).status_code == 200

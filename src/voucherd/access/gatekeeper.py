@@ -18,7 +18,7 @@ from typing import Final
 
 import structlog
 
-from voucherd.access import store
+from voucherd.access import key_store
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.keys import bearer_key, key_hash, permits
 from voucherd.access.limits import RateLimiter
@@ -112,7 +112,7 @@ class Gatekeeper:
 
     async def _load(self, authorization: bytes, wanted: bytes) -> Caller | None:
         asked_at = monotonic()
-        found = await store.find_key(self._pool, wanted)
+        found = await key_store.find_key(self._pool, wanted)
         if found is None or not compare_digest(found.hash, wanted):
             return None
         key = found.key
@@ -151,7 +151,7 @@ class Gatekeeper:
     async def _poll(self, answer_s_max: float) -> None:
         asked_at = monotonic()
         async with asyncio.timeout(answer_s_max):
-            self._confirm(await store.read_epoch(self._pool), asked_at)
+            self._confirm(await key_store.read_epoch(self._pool), asked_at)
 
     async def _watch(self) -> None:
         failing = False
@@ -180,4 +180,4 @@ class Gatekeeper:
         with suppress(Exception):
             async with asyncio.timeout(LAST_USE_S):
                 moments = {key_id: datetime.fromtimestamp(at_s, UTC) for key_id, at_s in used.items()}
-                await store.record_last_use(self._pool, moments)
+                await key_store.record_last_use(self._pool, moments)

@@ -1,81 +1,18 @@
-"""The only place that touches company, api_key, app_user and access_epoch."""
+"""The only place that touches company and app_user."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
-
-import asyncpg
+from collections.abc import Collection
+from typing import Final
 
 from voucherd.access.companies import Company, CompanyDraft, CompanyExists, CompanyNotFound
-from voucherd.access.keys import KeyDraft, Network, Scope, new_key, plain_network
 from voucherd.access.users import Login, User, UserDraft, UserExists
 from voucherd.db import Connection, Pool, Tx
-from voucherd.ids import State
-
-OVERLAP_MAX: Final = timedelta(days=90)
 
 _COMPANY: Final = (
     "id, name, country, vat_number, active, verified, expose_costs, "
     "spend_order_eur_minor, spend_day_eur_minor"
 )
-_SCOPE_WORDS: Final = frozenset(scope.value for scope in Scope)
-
-
-class KeyNotFound(LookupError):
-    """There is no such key."""
-
-    def __init__(self, key_id: int) -> None:
-        super().__init__(f"there is no key {key_id}")
-        self.key_id = key_id
-
-
-class KeyNotUsable(ValueError):
-    """The key is revoked, has expired or was replaced already, so it can't be rotated."""
-
-    def __init__(self, key_id: int) -> None:
-        super().__init__(f"key {key_id} is revoked, expired or replaced already")
-        self.key_id = key_id
-
-
-class Key(NamedTuple):
-    """A key as its owner may see it: everything but the key."""
-
-    id: int
-    company_id: int
-    state: State
-    prefix: str
-    description: str
-    scopes: frozenset[Scope]
-    allow_ips: tuple[Network, ...]
-    rate_limit: int
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    replaced_by: int | None
-    created_at: datetime
-    last_used_at: datetime | None
-    spend_order_eur_minor: int | None
-    spend_day_eur_minor: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedKey:
-    """A key that was just stored, and its text, to be shown this once."""
-
-    id: int
-    prefix: str
-    text: str = field(repr=False)
-
-
-class FoundKey(NamedTuple):
-    """A key that may be used, its company, and the epoch in which both were read."""
-
-    key: Key
-    hash: bytes
-    company: Company
-    epoch: int
 
 
 # ── companies ───────────────────────────────────────────────────────────────────────────────────────────
@@ -147,18 +84,6 @@ async def limit_company(
     return Company(*row)
 
 
-async def limit_key(tx: Tx, key_id: int, *, order_eur_minor: int | None, day_eur_minor: int | None) -> None:
-    """Give a key these limits of what it may spend, and no others."""
-    found = await tx.fetchval(
-        "UPDATE api_key SET spend_order_eur_minor = $2, spend_day_eur_minor = $3 WHERE id = $1 RETURNING true",
-        key_id,
-        order_eur_minor,
-        day_eur_minor,
-    )
-    if not found:
-        raise KeyNotFound(key_id)
-
-
 async def companies(connection: Connection, company_ids: Collection[int]) -> dict[int, Company]:
     """The companies with these ids."""
     rows = await connection.fetch(
@@ -174,148 +99,6 @@ async def list_companies(connection: Connection) -> list[Company]:
         f"SELECT {_COMPANY} FROM company ORDER BY name"  # noqa: S608 - A constant of ours.
     )
     return [Company(*row) for row in rows]
-
-
-# ── keys ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> IssuedKey:
-    """A new key of this company."""
-    made = new_key(state)
-    key_id = await tx.fetchval(
-        "INSERT INTO api_key (company_id, state, prefix, hash, description, scopes, allow_ips, rate_limit,"
-        " expires_at, spend_order_eur_minor, spend_day_eur_minor)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
-        company_id,
-        int(state),
-        made.prefix,
-        made.hash,
-        draft.description,
-        sorted(draft.scopes),
-        list(draft.allow_ips),
-        draft.rate_limit,
-        draft.expires_at,
-        draft.spend_order_eur_minor,
-        draft.spend_day_eur_minor,
-    )
-    return IssuedKey(key_id, made.prefix, made.text)
-
-
-async def list_keys(connection: Connection, company_id: int) -> list[Key]:
-    """The company's keys, newest first."""
-    rows = await connection.fetch(
-        "SELECT id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at,"
-        " revoked_at, replaced_by, created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor"
-        " FROM api_key WHERE company_id = $1 ORDER BY id DESC",
-        company_id,
-    )
-    return [_key(row) for row in rows]
-
-
-async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
-    """A new key like this one, which stays valid for the overlap and then expires."""
-    if not timedelta() <= overlap <= OVERLAP_MAX:
-        raise ValueError(f"an overlap is between 0 and {OVERLAP_MAX.days} days")
-    row = await tx.fetchrow(
-        "SELECT id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at,"
-        " revoked_at, replaced_by, created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor,"
-        " revoked_at IS NULL AND replaced_by IS NULL AND coalesce(expires_at > now(), true) AS usable"
-        " FROM api_key WHERE id = $1 FOR UPDATE",
-        key_id,
-    )
-    if row is None:
-        raise KeyNotFound(key_id)
-    if not row["usable"]:
-        raise KeyNotUsable(key_id)
-    old = _key(row)
-    draft = KeyDraft(
-        old.description,
-        old.scopes,
-        old.allow_ips,
-        old.rate_limit,
-        old.expires_at,
-        old.spend_order_eur_minor,
-        old.spend_day_eur_minor,
-    )
-    issued = await add_key(tx, old.company_id, old.state, draft)
-    await tx.execute(
-        "UPDATE api_key SET replaced_by = $2, expires_at = least(expires_at, now() + $3) WHERE id = $1",
-        key_id,
-        issued.id,
-        overlap,
-    )
-    return issued
-
-
-async def revoke_key(tx: Tx, key_id: int) -> None:
-    """End the key's life now; to revoke it again changes nothing."""
-    found = await tx.fetchval(
-        "UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING true", key_id
-    )
-    if not found:
-        raise KeyNotFound(key_id)
-
-
-async def set_allow_ips(tx: Tx, key_id: int, allow_ips: tuple[Network, ...]) -> None:
-    """Where the key may be used from; an empty list means from anywhere."""
-    found = await tx.fetchval(
-        "UPDATE api_key SET allow_ips = $2 WHERE id = $1 RETURNING true", key_id, list(allow_ips)
-    )
-    if not found:
-        raise KeyNotFound(key_id)
-
-
-async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey | None:
-    """The key with this hash and its company, unless it was revoked."""
-    # The epoch comes from the same snapshot, so the answer is known to be as old as that epoch, never older.
-    row = await connection.fetchrow(
-        "SELECT k.id, k.company_id, k.state, k.prefix, k.description, k.scopes, k.allow_ips, k.rate_limit,"
-        " k.expires_at, k.revoked_at, k.replaced_by, k.created_at, k.last_used_at, k.spend_order_eur_minor,"
-        " k.spend_day_eur_minor, k.hash,"
-        " c.id, c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs, c.spend_order_eur_minor,"
-        " c.spend_day_eur_minor,"
-        " (SELECT epoch FROM access_epoch)"
-        " FROM api_key k JOIN company c ON c.id = k.company_id WHERE k.hash = $1 AND k.revoked_at IS NULL",
-        key_hash,
-    )
-    if row is None:
-        return None
-    values = tuple(row)
-    width = len(Key._fields)
-    return FoundKey(_key(row), values[width], Company(*values[width + 1 : -1]), values[-1])
-
-
-async def read_epoch(connection: Connection | Pool) -> int:
-    """The number that grows whenever a key or a company changes."""
-    epoch = await connection.fetchval("SELECT epoch FROM access_epoch")
-    assert isinstance(epoch, int), "the first migration puts the row there"
-    return epoch
-
-
-async def record_last_use(connection: Connection | Pool, used_at: Mapping[int, datetime]) -> None:
-    """Note when these keys were used last."""
-    # A row that another process is noting just now is skipped: it is noting about the same moment, and two
-    # processes that wait for each other's rows could deadlock.
-    await connection.execute(
-        "UPDATE api_key k SET last_used_at = greatest(k.last_used_at, u.at)"
-        " FROM unnest($1::bigint[], $2::timestamptz[]) AS u (id, at)"
-        " WHERE k.id = u.id AND k.id IN"
-        " (SELECT id FROM api_key WHERE id = ANY ($1::bigint[]) FOR NO KEY UPDATE SKIP LOCKED)",
-        list(used_at.keys()),
-        list(used_at.values()),
-    )
-
-
-def _key(row: asyncpg.Record) -> Key:
-    values: tuple[Any, ...] = tuple(row)[: len(Key._fields)]
-    key = Key(*values)
-    # A scope that a newer version of the program stored means nothing to this one.
-    known = frozenset(Scope(word) for word in key.scopes if word in _SCOPE_WORDS)
-    return key._replace(
-        state=State(key.state),
-        scopes=known,
-        allow_ips=tuple(plain_network(network) for network in key.allow_ips),
-    )
 
 
 # ── people ──────────────────────────────────────────────────────────────────────────────────────────────

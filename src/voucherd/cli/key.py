@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from voucherd import clock
-from voucherd.access import store
+from voucherd.access import key_store, store
 from voucherd.access.keys import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, read_networks, read_scopes
 from voucherd.cli.answers import Answer, Refused, record, table
 from voucherd.cli.frame import command, noun, usage
@@ -65,7 +65,7 @@ async def add(
         owner = await store.find_company(tx, company)
         if expires is not None and not await tx.fetchval("SELECT $1::timestamptz > now()", expires):
             raise Refused("the key would have expired already")
-        issued = await store.add_key(tx, owner.id, state.state, draft)
+        issued = await key_store.add_key(tx, owner.id, state.state, draft)
     return _once(issued)
 
 
@@ -74,7 +74,7 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
     """List a company's keys, newest first, without the keys themselves."""
     async with office.connection() as connection:
         owner = await store.find_company(connection, company)
-        keys = await store.list_keys(connection, owner.id)
+        keys = await key_store.list_keys(connection, owner.id)
     now = clock.now()
     view = table(
         [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?description"],
@@ -105,10 +105,10 @@ async def rotate(
     ],
 ) -> Answer:
     """Make a key like this one, print it, and let the old one expire."""
-    if overlap > store.OVERLAP_MAX:
-        raise typer.BadParameter(f"an overlap is at most {store.OVERLAP_MAX.days} days")
+    if overlap > key_store.OVERLAP_MAX:
+        raise typer.BadParameter(f"an overlap is at most {key_store.OVERLAP_MAX.days} days")
     async with office.transaction() as tx:
-        issued = await store.rotate_key(tx, key_id, overlap)
+        issued = await key_store.rotate_key(tx, key_id, overlap)
         await _tell_rotated(tx, key_id, issued.id)
     return _once(issued)
 
@@ -123,7 +123,7 @@ async def limit(
     """Limit what a key may spend on one order and in one day (UTC); what is not given has no limit."""
     amounts = read_spend("order", order), read_spend("day", day)
     async with office.transaction() as tx:
-        await store.limit_key(tx, key_id, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
+        await key_store.limit_key(tx, key_id, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
     document = {
         "id": key_id,
         "spendOrderEur": None if amounts[0] is None else decimal(amounts[0], "EUR"),
@@ -136,7 +136,7 @@ async def limit(
 async def revoke(office: Office, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Answer:
     """End a key's life now."""
     async with office.transaction() as tx:
-        await store.revoke_key(tx, key_id)
+        await key_store.revoke_key(tx, key_id)
     return Answer({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
 
 
@@ -152,12 +152,12 @@ async def _tell_rotated(tx: Tx, old_id: int, new_id: int) -> None:
     )
 
 
-def _once(issued: store.IssuedKey) -> Answer:
+def _once(issued: key_store.IssuedKey) -> Answer:
     view = record([("id", issued.id), ("key", issued.text), ("", "It is not shown again.")])
     return Answer({"id": issued.id, "key": issued.text}, view)
 
 
-def _standing(key: store.Key, now: datetime) -> str:
+def _standing(key: key_store.Key, now: datetime) -> str:
     if key.revoked_at is not None:
         return "revoked"
     if key.expires_at is not None and key.expires_at <= now:
@@ -165,7 +165,7 @@ def _standing(key: store.Key, now: datetime) -> str:
     return f"replaced by {key.replaced_by}" if key.replaced_by is not None else "valid"
 
 
-def _document(key: store.Key, now: datetime) -> dict[str, Any]:
+def _document(key: key_store.Key, now: datetime) -> dict[str, Any]:
     return {
         "id": key.id,
         "prefix": key.prefix,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from voucherd.access import key_store
 from voucherd.access import store as access
 from voucherd.access.companies import Company, CompanyDraft, CompanyNotFound
 from voucherd.access.keys import KeyDraft, key_hash
@@ -45,7 +46,7 @@ async def find_shop(connection: Connection) -> Company | None:
 async def still_valid(connection: Connection, handout: Handout) -> bool:
     """Whether these keys are still the demo's."""
     keys = (handout.live_key, handout.sandbox_key)
-    return all([await access.find_key(connection, key_hash(key)) is not None for key in keys])
+    return all([await key_store.find_key(connection, key_hash(key)) is not None for key in keys])
 
 
 async def open_shop(tx: Tx, sealer: Sealer) -> Company:
@@ -76,7 +77,7 @@ async def hand_out(tx: Tx, company: Company) -> Handout:
     keys = {}
     for state in State:
         draft = KeyDraft(description="demo", rate_limit=RATE_LIMIT)
-        keys[state] = (await access.add_key(tx, company.id, state, draft)).text
+        keys[state] = (await key_store.add_key(tx, company.id, state, draft)).text
     return Handout(
         company=company.name,
         live_key=keys[State.LIVE],
