@@ -71,6 +71,7 @@ _ORDER_MARK: Final = b"voucherd"
 _LINE_MARK: Final = b"line"
 _WEBHOOK_MARK: Final = b"endpoint"
 _EVENT_MARK: Final = b"happened"
+_KEY_MARK: Final = b"apikeyid"
 
 
 class Identifiers:
@@ -82,6 +83,7 @@ class Identifiers:
         self._token = _Sealer(derive(master, "token"))
         self._event = _Sealer(derive(master, "event"))
         self._webhook = _Sealer(derive(master, "webhook"))
+        self._key = _Sealer(derive(master, "key"))
         # An order is named at least thrice: in the answer to Create, by Confirm, and in the answer to that.
         self.trx: Callable[[int], str] = lru_cache(KEPT_MAX)(self._trx_of)
         self._recent: dict[str, int] = {}
@@ -134,6 +136,18 @@ class Identifiers:
             return None
         number, mark = _ORDER.unpack(self._webhook.open(block))
         return int(number) if mark == _WEBHOOK_MARK and number < 1 << 63 else None
+
+    def key(self, number: int) -> str:
+        """`key_` and 26 characters: the name of an API key, which says nothing of the key itself."""
+        return "key_" + _to_text(self._key.seal(_ORDER.pack(number, _KEY_MARK)))
+
+    def key_number(self, name: str) -> int | None:
+        """The number behind a name of ours, or None for anything else."""
+        block = _from_text(name[4:]) if name.startswith("key_") else None
+        if block is None:
+            return None
+        number, mark = _ORDER.unpack(self._key.open(block))
+        return int(number) if mark == _KEY_MARK and number < 1 << 63 else None
 
     def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """`TAG-` and a uuid for each of these lines."""

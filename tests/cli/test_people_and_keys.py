@@ -95,6 +95,16 @@ async def test_a_key_keeps_what_it_was_allowed(terminal: Terminal, pool: Pool) -
     assert key["allowIps"] == ["10.0.0.0/8", "2001:db8::/32"]
     assert key["expiresAt"] == "2099-12-31T23:59:59Z"
     assert "vk_test_" in terminal.view("key", "list", "Acme")
+    terminal.json("key", "limit", str(key["id"]), "--order", "12.50 EUR")
+    await pool.execute("UPDATE api_key SET last_used_at = '2026-01-31 09:30Z'")
+    shown = terminal.json("key", "show", str(key["id"]))
+    assert (shown["company"], shown["spendOrderEur"], shown["spendDayEur"]) == ("Acme", 12.5, None)
+    assert shown == {"company": "Acme"} | terminal.json("key", "list", "Acme")[0]
+    seen = terminal.view("key", "show", str(key["id"]))
+    assert all(
+        word in seen for word in ("12.50 EUR an order", "2026-01-31 09:30", "2099-12-31", "10.0.0.0/8")
+    )
+    assert_refused(terminal.run("key", "show", "999"), "there is no key 999")
     assert_refused(
         terminal.run("key", "add", "Acme", "--state", "live", "--expires", "2001-01-01"), "expired already"
     )

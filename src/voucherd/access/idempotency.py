@@ -19,6 +19,10 @@ SWEEP_MAX: Final = 5_000
 KEY_CHARS_MAX: Final = 255
 
 
+class TicketTaken(Exception):
+    """The request took longer than its claim, and another one with the same key has done the work."""
+
+
 class Ticket(Struct, frozen=True):
     """The right to do what a key asks for, once."""
 
@@ -132,6 +136,22 @@ async def keep(pool: Pool, answers: Sequence[tuple[Ticket, bytes | None]]) -> No
         [ticket.key for ticket, _ in answers],
         [answer for _, answer in answers],
     )
+
+
+async def keep_with(tx: Tx, ticket: Ticket, answer: bytes) -> None:
+    """Keep an answer in the transaction of its effect; if the ticket is somebody else's by now, undo both."""
+    found = await tx.fetchval(
+        """
+        UPDATE idempotency SET answer = $4, running_until = now()
+        WHERE company_id = $1 AND state = $2 AND key = $3 AND answer IS NULL RETURNING true
+        """,
+        ticket.company_id,
+        ticket.state,
+        ticket.key,
+        answer,
+    )
+    if not found:
+        raise TicketTaken
 
 
 async def sweep(pool: Pool) -> int:

@@ -16,6 +16,11 @@ from voucherd.ids import State
 
 OVERLAP_MAX: Final = timedelta(days=90)
 
+_COLUMNS: Final = (
+    "id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at, revoked_at, replaced_by, "
+    "created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor"
+)
+_USABLE: Final = "revoked_at IS NULL AND coalesce(expires_at > now(), true)"
 _SCOPE_WORDS: Final = frozenset(scope.value for scope in Scope)
 
 
@@ -53,6 +58,30 @@ class Key(NamedTuple):
     last_used_at: datetime | None
     spend_order_eur_minor: int | None
     spend_day_eur_minor: int | None
+
+    @property
+    def draft(self) -> KeyDraft:
+        """What it may do, as it would be said of a new one."""
+        return KeyDraft(
+            self.description,
+            self.scopes,
+            self.allow_ips,
+            self.rate_limit,
+            self.expires_at,
+            self.spend_order_eur_minor,
+            self.spend_day_eur_minor,
+        )
+
+    def standing(self, now: datetime) -> str:
+        """Whether it can be used: `valid`, `replaced` (for the rest of the overlap), `expired` or `revoked`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.expires_at is not None and self.expires_at <= now:
+            return "expired"
+        return "valid" if self.replaced_by is None else "replaced"
+
+
+STANDINGS: Final = ("valid", "replaced", "expired", "revoked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +127,89 @@ async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> Iss
 async def list_keys(connection: Connection, company_id: int) -> list[Key]:
     """The company's keys, newest first."""
     rows = await connection.fetch(
-        "SELECT id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at,"
-        " revoked_at, replaced_by, created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor"
-        " FROM api_key WHERE company_id = $1 ORDER BY id DESC",
+        f"SELECT {_COLUMNS} FROM api_key WHERE company_id = $1 ORDER BY id DESC",  # noqa: S608 - A constant of ours.
         company_id,
     )
     return [_key(row) for row in rows]
+
+
+async def page_of_keys(
+    connection: Connection, company_id: int, state: State, *, size: int, before: int | None
+) -> tuple[list[Key], bool]:
+    """The company's next keys in this state, newest first, and whether there are more."""
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM api_key WHERE company_id = $1 AND state = $2"  # noqa: S608 - A constant of ours.
+        " AND ($3::bigint IS NULL OR id < $3) ORDER BY id DESC LIMIT $4",
+        company_id,
+        int(state),
+        before,
+        size + 1,
+    )
+    return [_key(row) for row in rows[:size]], len(rows) > size
+
+
+async def own_key(connection: Connection, key_id: int, company_id: int, state: State) -> Key:
+    """One key of the company in this state."""
+    row = await connection.fetchrow(
+        f"SELECT {_COLUMNS} FROM api_key WHERE id = $1 AND company_id = $2 AND state = $3",  # noqa: S608 - Ours.
+        key_id,
+        company_id,
+        int(state),
+    )
+    if row is None:
+        raise KeyNotFound(key_id)
+    return _key(row)
+
+
+async def find_by_id(connection: Connection, key_id: int) -> Key:
+    """Any key, for the operator."""
+    row = await connection.fetchrow(
+        f"SELECT {_COLUMNS} FROM api_key WHERE id = $1",  # noqa: S608 - A constant of ours.
+        key_id,
+    )
+    if row is None:
+        raise KeyNotFound(key_id)
+    return _key(row)
+
+
+async def lock_keys(tx: Tx, company_id: int) -> None:
+    """Be the only one who changes the company's keys on its own behalf, until the transaction ends."""
+    await tx.execute("SELECT FROM company WHERE id = $1 FOR NO KEY UPDATE", company_id)
+
+
+async def usable_key(tx: Tx, key_id: int) -> Key | None:
+    """The key, if it can be used now; it stays as it is until the transaction ends."""
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM api_key WHERE id = $1 AND {_USABLE} FOR SHARE",  # noqa: S608 - Constants of ours.
+        key_id,
+    )
+    return None if row is None else _key(row)
+
+
+async def count_usable(tx: Tx, company_id: int, state: State) -> int:
+    """How many keys of the company can be used."""
+    count = await tx.fetchval(
+        f"SELECT count(*) FROM api_key WHERE company_id = $1 AND state = $2 AND {_USABLE}",  # noqa: S608 - Ours.
+        company_id,
+        int(state),
+    )
+    return int(count)
+
+
+async def change_key(tx: Tx, key_id: int, draft: KeyDraft) -> None:
+    """Let the key be as the draft says."""
+    await tx.execute(
+        "UPDATE api_key SET description = $2, scopes = $3, allow_ips = $4, rate_limit = $5, expires_at = $6,"
+        " spend_order_eur_minor = $7, spend_day_eur_minor = $8 WHERE id = $1",
+        key_id,
+        draft.description,
+        sorted(draft.scopes),
+        list(draft.allow_ips),
+        draft.rate_limit,
+        draft.expires_at,
+        draft.spend_order_eur_minor,
+        draft.spend_day_eur_minor,
+    )
 
 
 async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
@@ -111,10 +217,8 @@ async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
     if not timedelta() <= overlap <= OVERLAP_MAX:
         raise ValueError(f"an overlap is between 0 and {OVERLAP_MAX.days} days")
     row = await tx.fetchrow(
-        "SELECT id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at,"
-        " revoked_at, replaced_by, created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor,"
-        " revoked_at IS NULL AND replaced_by IS NULL AND coalesce(expires_at > now(), true) AS usable"
-        " FROM api_key WHERE id = $1 FOR UPDATE",
+        f"SELECT {_COLUMNS}, replaced_by IS NULL AND {_USABLE} AS usable FROM api_key"  # noqa: S608 - Ours.
+        " WHERE id = $1 FOR UPDATE",
         key_id,
     )
     if row is None:
@@ -122,16 +226,7 @@ async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
     if not row["usable"]:
         raise KeyNotUsable(key_id)
     old = _key(row)
-    draft = KeyDraft(
-        old.description,
-        old.scopes,
-        old.allow_ips,
-        old.rate_limit,
-        old.expires_at,
-        old.spend_order_eur_minor,
-        old.spend_day_eur_minor,
-    )
-    issued = await add_key(tx, old.company_id, old.state, draft)
+    issued = await add_key(tx, old.company_id, old.state, old.draft)
     await tx.execute(
         "UPDATE api_key SET replaced_by = $2, expires_at = least(expires_at, now() + $3) WHERE id = $1",
         key_id,

@@ -29,6 +29,7 @@ CHECK_CHARACTERS: Final = 6
 SHOWN_CHARACTERS: Final = 6
 RATE_LIMIT_DEFAULT: Final = 600
 """Requests a minute (OP-27)."""
+RATE_LIMIT_MAX: Final = 1_000_000
 
 ALLOW_IPS_MAX: Final = 100
 DESCRIPTION_CHARACTERS_MAX: Final = 200
@@ -86,8 +87,8 @@ class KeyDraft:
             raise ValueError("a key needs at least one scope")
         if len(self.allow_ips) > ALLOW_IPS_MAX:
             raise ValueError(f"a key has at most {ALLOW_IPS_MAX} allowed networks")
-        if not 1 <= self.rate_limit <= 1_000_000:
-            raise ValueError("a rate limit is between 1 and 1000000 requests a minute")
+        if not 1 <= self.rate_limit <= RATE_LIMIT_MAX:
+            raise ValueError(f"a rate limit is between 1 and {RATE_LIMIT_MAX} requests a minute")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise ValueError("an expiry needs a time zone")
 

@@ -12,11 +12,12 @@ import structlog
 from voucherd.access import limits
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.gatekeeper import Gatekeeper
+from voucherd.access.idempotency import TicketTaken
 from voucherd.api import errors, routes
 from voucherd.api.errors import HttpError
 from voucherd.api.handlers import Call, Service
 from voucherd.api.http import Request, Response
-from voucherd.api.once import HEADER, Once
+from voucherd.api.once import HEADER, IN_USE, Once
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
 from voucherd.orders.desk import StoredUnseen
@@ -85,6 +86,8 @@ class Api:
             return errors.http_error(request, problem)
         except (Unauthorized, Forbidden) as reason:
             return errors.turned_away(request, reason)
+        except TicketTaken:
+            return errors.error(request, 409, *IN_USE, headers=_RETRY_SOON, retryable=True)
         except Busy:
             return errors.error(
                 request, 503, "busy", "too many requests are waiting", headers=_RETRY_SOON, retryable=True

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from voucherd.access.callers import Forbidden, Unauthorized
+from voucherd.access.grants import KEYS_MAX
 from voucherd.api.http import PROBLEM, TEXT, Request, Response
 from voucherd.events.webhooks.endpoints import ENDPOINTS_MAX
 from voucherd.orders.refusals import (
@@ -54,6 +55,18 @@ class EventNotFound(Refusal):
     """The company was told of no such event, or it is no longer kept."""
 
 
+class KeyNotFound(Refusal):
+    """The company has no such key in this state."""
+
+
+class KeyNotUsable(Refusal):
+    """The key is revoked, has expired or was replaced already."""
+
+
+class TooManyKeys(Refusal):
+    """The company has as many keys as it may have."""
+
+
 class Op(Enum):
     """The operations of the contract."""
 
@@ -88,11 +101,19 @@ class Op(Enum):
     EVENTS = "events"
     EVENT = "event"
     EVENT_STREAM = "event_stream"
+    KEYS = "keys"
+    ADD_KEY = "add_key"
+    KEY = "key"
+    CHANGE_KEY = "change_key"
+    ROTATE_KEY = "rotate_key"
+    REVOKE_KEY = "revoke_key"
 
 
 _EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
 
 _NO_WEBHOOK: Final = "webhook not found"
+_NO_KEY: Final = "key not found"
+_FULL: Final = f"a company has at most {KEYS_MAX} keys"
 
 REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CREATE, CompanyNotActive): (400, "company not active"),  # OP-21
@@ -136,6 +157,13 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.RECOVER_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
     (Op.REPLAY_EVENT, EventNotFound): (404, "event not found"),
     (Op.EVENT, EventNotFound): (404, "event not found"),
+    (Op.ADD_KEY, TooManyKeys): (409, _FULL),
+    (Op.KEY, KeyNotFound): (404, _NO_KEY),
+    (Op.CHANGE_KEY, KeyNotFound): (404, _NO_KEY),
+    (Op.ROTATE_KEY, KeyNotFound): (404, _NO_KEY),
+    (Op.ROTATE_KEY, KeyNotUsable): (409, "this key can not be rotated"),
+    (Op.ROTATE_KEY, TooManyKeys): (409, _FULL),
+    (Op.REVOKE_KEY, KeyNotFound): (404, _NO_KEY),
 }
 
 CODES: Final[dict[type[Refusal], str]] = {
@@ -156,6 +184,9 @@ CODES: Final[dict[type[Refusal], str]] = {
     WebhookNotFound: "webhook_not_found",
     TooManyWebhooks: "too_many_webhooks",
     EventNotFound: "event_not_found",
+    KeyNotFound: "key_not_found",
+    KeyNotUsable: "key_not_usable",
+    TooManyKeys: "too_many_keys",
 }
 
 

@@ -21,6 +21,7 @@ from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
+from voucherd.db import Pool
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Owner, Webhooks
 from voucherd.ids import Identifiers, State
@@ -31,6 +32,7 @@ from voucherd.orders.refusals import BadInput
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
+from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
@@ -50,6 +52,8 @@ class Service(Struct):
     statements: Statements
     webhooks: Webhooks
     streams: Streams
+    pool: Pool
+    sealer: Sealer
     templates: TemplateBook = field(default_factory=TemplateBook)
 
 

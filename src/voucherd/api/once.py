@@ -1,7 +1,7 @@
 """Requests with an Idempotency-Key: done once, answered as often as they are sent (OP-28).
 
-What is kept of an answer is enough to write it again, byte for byte: an order is kept as it was shown, and its codes
-come from the vault each time; any other answer is kept as bytes. Both are sealed.
+An order's effect names its order in its own transaction, and its answer is kept right after; any other effect keeps its
+answer in its own transaction (`voucherd.api.effects`), because only that answer holds the secret that was made.
 """
 
 from __future__ import annotations
@@ -11,43 +11,29 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-import msgspec
 import structlog
-from msgspec import Struct, field
 
 from voucherd.access import idempotency
 from voucherd.access.idempotency import KEY_CHARS_MAX, Claim, Ticket, Told, Turn
-from voucherd.api import handlers
+from voucherd.api import handlers, kept
 from voucherd.api.errors import HttpError, Op
-from voucherd.api.handlers import Call, Service, Shown
+from voucherd.api.handlers import Call, Service
 from voucherd.api.http import Response
 from voucherd.db import Pool
 from voucherd.orders.gate import Gate
-from voucherd.orders.model import Order
 from voucherd.vault.seal import Sealer
 
 HEADER: Final = b"idempotency-key"
 REPLAYED: Final = (b"idempotent-replayed", b"true")
+IN_USE: Final = (
+    "idempotency_key_in_use",
+    "the first request with this Idempotency-Key is still running",
+)
 LEASE_MARGIN_S: Final = 15.0
 _REQUEST_HEADERS: Final = (b"x-sandbox-outcome",)
 """Headers that change what a request asks for."""
 
 logger = structlog.get_logger(__name__)
-
-
-class Kept(Struct, frozen=True):
-    """An answer as it is kept."""
-
-    status: int
-    content_type: bytes | None
-    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    body: bytes = b""
-    order: Order | None = None
-    bare: bool = False
-
-
-_encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(Kept).decode
 
 
 class Once:
@@ -84,8 +70,7 @@ class Once:
             case Turn.WAIT:
                 raise HttpError(
                     409,
-                    "idempotency_key_in_use",
-                    "the first request with this Idempotency-Key is still running",
+                    *IN_USE,
                     headers=[(b"retry-after", b"1")],
                     retryable=True,
                 )
@@ -103,20 +88,21 @@ class Once:
 
     async def _first(self, ticket: Ticket, work: Callable[[], Awaitable[Response]]) -> Response:
         """The answer of the work, kept before it is given; a failure of ours is not kept."""
-        kept: bytes | None = None
+        answer: bytes | None = None
         try:
             response = await work()
             if response.status < 500:
-                kept = self._sealer.seal_bytes(_place(ticket), _kept(response))
+                answer = kept.seal(self._sealer, ticket, response)
             return response
         finally:
-            await self._settle(ticket, kept)
+            # What was kept together with its effect is kept already, and stays.
+            await self._settle(ticket, answer)
 
-    async def _settle(self, ticket: Ticket, kept: bytes | None) -> None:
+    async def _settle(self, ticket: Ticket, answer: bytes | None) -> None:
         """Keep an answer, or let the next one try. If that fails the claim runs out, and the row tells the rest."""
         try:
             # Also when the client has left: whoever asks again must not wait for nobody.
-            await asyncio.shield(self._answers.submit(ticket.company_id, (ticket, kept)))
+            await asyncio.shield(self._answers.submit(ticket.company_id, (ticket, answer)))
         except Exception as error:  # noqa: BLE001 - The answer itself is good, and must not be lost for this.
             logger.warning("answer_not_kept", error=repr(error))
 
@@ -125,22 +111,15 @@ class Once:
         return [None] * len(answers)
 
     async def _again(self, call: Call, sealed: bytes, ticket: Ticket) -> Response:
-        kept = _decode(self._sealer.open_bytes(_place(ticket), sealed))
-        response = Response(kept.status, kept.body, kept.content_type, list(kept.headers))
-        if kept.order is not None:
-            answer = await self._service.desk.show(kept.order)
+        first = kept.open_(self._sealer, ticket, sealed)
+        response = Response(first.status, first.body, first.content_type, list(first.headers))
+        if first.order is not None:
+            answer = await self._service.desk.show(first.order)
             response = handlers.shown(
-                self._service, call, answer, kept.status, list(kept.headers), bare=kept.bare
+                self._service, call, answer, first.status, list(first.headers), bare=first.bare
             )
         response.headers.append(REPLAYED)
         return response
-
-
-def _kept(response: Response) -> bytes:
-    shown = response.shown
-    order, bare = (shown.order, shown.bare) if isinstance(shown, Shown) else (None, False)
-    body = response.body if isinstance(response.body, bytes) and order is None else b""
-    return _encode(Kept(response.status, response.content_type, response.headers, body, order, bare))
 
 
 def _checked(key: bytes) -> bytes:
@@ -160,7 +139,3 @@ def _request_hash(call: Call) -> bytes:
 
 def _hash(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
-
-
-def _place(ticket: Ticket) -> bytes:
-    return b"answer/%d/%d/" % (ticket.company_id, ticket.state) + ticket.key

@@ -92,10 +92,10 @@ def _cart_line(at: int, item: CreateItem) -> CartLine:
     face_value = bytes(item.faceValue)
     if not face_value:
         return CartLine(item.productSlug, item.amount)
-    return CartLine(item.productSlug, item.amount, _decimal(f"items[{at}].faceValue", face_value))
+    return CartLine(item.productSlug, item.amount, decimal(f"items[{at}].faceValue", face_value))
 
 
-def _decimal(field: str, raw: bytes) -> Decimal | None:
+def decimal(field: str, raw: bytes) -> Decimal | None:
     """A JSON number, exactly as it was written: it never becomes a binary float."""
     text = raw.decode().strip()
     if text == "null":

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.access.keys import Scope
-from voucherd.api import accounts, catalogue, events, handlers, parts, webhooks
+from voucherd.api import accounts, catalogue, events, handlers, keys, parts, webhooks
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 
@@ -74,6 +74,12 @@ ROUTES: Final = (
     Route("GET", "event", _OWN, Op.EVENTS, Scope.EVENTS_READ, events.find_events),
     Route("GET", "event/{id}", _OWN, Op.EVENT, Scope.EVENTS_READ, events.find_event),
     Route("GET", "event/stream", _OWN, Op.EVENT_STREAM, Scope.EVENTS_READ, events.stream),
+    Route("GET", "key", _OWN, Op.KEYS, Scope.KEYS_WRITE, keys.find_all),
+    Route("POST", "key", _OWN, Op.ADD_KEY, Scope.KEYS_WRITE, keys.add),
+    Route("GET", "key/{id}", _OWN, Op.KEY, Scope.KEYS_WRITE, keys.find),
+    Route("PATCH", "key/{id}", _OWN, Op.CHANGE_KEY, Scope.KEYS_WRITE, keys.change),
+    Route("DELETE", "key/{id}", _OWN, Op.REVOKE_KEY, Scope.KEYS_WRITE, keys.revoke),
+    Route("POST", "key/{id}/rotate", _OWN, Op.ROTATE_KEY, Scope.KEYS_WRITE, keys.rotate),
 )
 
 

@@ -97,7 +97,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         webhooks = Webhooks(pool, sealer, settings.webhook_networks)
         streams = Streams(pool, ids, gatekeeper.admit)
-        handlers = Service(desk, ids, settings, window, Statements(pool), webhooks, streams)
+        handlers = Service(desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer)
         once = Once(pool, sealer, handlers)
         metrics = Metrics(desk, pool, worker.dispatcher.calls, streams)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from voucherd.api import webhook_requests as requests
+from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import EventNotFound, TooManyWebhooks, WebhookNotFound
 from voucherd.api.handlers import Call, Service
 from voucherd.api.http import JSON, Response
@@ -24,15 +28,16 @@ async def find_all(service: Service, call: Call) -> Response:
 async def add(service: Service, call: Call) -> Response:
     """Add an endpoint. The only answer but that of a rotation that holds a secret."""
     draft = requests.add(call.request, service.webhooks.own)
-    try:
-        endpoint, secret = await service.webhooks.add(owner(call), draft)
-    except TooManyEndpoints:
-        raise TooManyWebhooks from None
-    except PerOrderTaken:
-        raise BadInput("perOrder", "there is an endpoint for orders' own addresses already") from None
-    shown = wire.webhook(service.ids, endpoint, secret)
-    location = f"/api/{call.version}/webhook/{shown.id}".encode()
-    return Response(201, encode(shown), JSON, [(b"location", location)])
+    async with effect(service, call) as work:
+        try:
+            endpoint, secret = await service.webhooks.add(work.tx, owner(call), draft)
+        except TooManyEndpoints:
+            raise TooManyWebhooks from None
+        except PerOrderTaken:
+            raise BadInput("perOrder", "there is an endpoint for orders' own addresses already") from None
+        shown = wire.webhook(service.ids, endpoint, secret)
+        location = f"/api/{call.version}/webhook/{shown.id}".encode()
+        return await work.answered(Response(201, encode(shown), JSON, [(b"location", location)]))
 
 
 async def find(service: Service, call: Call) -> Response:
@@ -46,32 +51,26 @@ async def change(service: Service, call: Call) -> Response:
     endpoint = await _endpoint(service, call)
     if endpoint.url is None and isinstance(changes.url, str):
         raise BadInput("url", "must be left out where each order names its own")
-    try:
-        changed = await service.webhooks.change(owner(call), endpoint.id, changes)
-    except EndpointNotFound:
-        raise WebhookNotFound from None
-    return Response(200, encode(wire.webhook(service.ids, changed)), JSON)
+    async with _effect(service, call) as work:
+        changed = await service.webhooks.change(work.tx, owner(call), endpoint.id, changes)
+        return await work.answered(Response(200, encode(wire.webhook(service.ids, changed)), JSON))
 
 
 async def remove(service: Service, call: Call) -> Response:
     """Remove an endpoint."""
     endpoint = await _endpoint(service, call)
-    try:
-        await service.webhooks.remove(owner(call), endpoint.id)
-    except EndpointNotFound:
-        raise WebhookNotFound from None
-    return Response(204)
+    async with _effect(service, call) as work:
+        await service.webhooks.remove(work.tx, owner(call), endpoint.id)
+        return await work.answered(Response(204))
 
 
 async def rotate(service: Service, call: Call) -> Response:
     """Give an endpoint a new secret."""
     overlap, secret = requests.rotate(call.request)
     endpoint = await _endpoint(service, call)
-    try:
-        changed, fresh = await service.webhooks.rotate(owner(call), endpoint.id, overlap, secret)
-    except EndpointNotFound:
-        raise WebhookNotFound from None
-    return Response(200, encode(wire.webhook(service.ids, changed, fresh)), JSON)
+    async with _effect(service, call) as work:
+        changed, fresh = await service.webhooks.rotate(work.tx, owner(call), endpoint.id, overlap, secret)
+        return await work.answered(Response(200, encode(wire.webhook(service.ids, changed, fresh)), JSON))
 
 
 async def find_deliveries(service: Service, call: Call) -> Response:
@@ -99,11 +98,10 @@ async def test(service: Service, call: Call) -> Response:
         raise BadInput("id", "must be an endpoint with an address of its own")
     if not endpoint.enabled:
         raise BadInput("id", "must be an endpoint that is enabled")
-    try:
-        event_id = await service.webhooks.ping(endpoint)
-    except EndpointNotFound:
-        raise WebhookNotFound from None
-    return Response(202, encode(wire.QueuedEvent(service.ids.event(event_id))), JSON)
+    async with _effect(service, call) as work:
+        event_id = await service.webhooks.ping(work.tx, endpoint)
+        queued = wire.QueuedEvent(service.ids.event(event_id))
+        return await work.answered(Response(202, encode(queued), JSON))
 
 
 async def recover(service: Service, call: Call) -> Response:
@@ -135,13 +133,24 @@ async def replay(service: Service, call: Call) -> Response:
             raise BadInput("webhookId", "must be an endpoint of yours")
         if not chosen[0].enabled:
             raise BadInput("webhookId", "must be an endpoint that is enabled")
-    queued = await service.webhooks.replay(event, chosen)
-    return Response(202, encode(wire.QueuedEvents(queued)), JSON)
+    async with _effect(service, call) as work:
+        queued = await service.webhooks.replay(work.tx, event, chosen)
+        return await work.answered(Response(202, encode(wire.QueuedEvents(queued)), JSON))
 
 
 def owner(call: Call) -> Owner:
     """Whose endpoints a call is about."""
     return Owner(call.caller.company_id, call.caller.state)
+
+
+@asynccontextmanager
+async def _effect(service: Service, call: Call) -> AsyncIterator[Effect]:
+    """A change of an endpoint that may be gone by now."""
+    try:
+        async with effect(service, call) as work:
+            yield work
+    except EndpointNotFound:
+        raise WebhookNotFound from None
 
 
 async def _endpoint(service: Service, call: Call) -> Endpoint:

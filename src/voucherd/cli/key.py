@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -77,7 +78,7 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
         keys = await key_store.list_keys(connection, owner.id)
     now = clock.now()
     view = table(
-        [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?description"],
+        [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?may spend", "?description"],
         [
             (
                 key.id,
@@ -86,7 +87,8 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
                 _standing(key, now),
                 key.rate_limit,
                 key.expires_at and f"{key.expires_at:%Y-%m-%d}",
-                key.last_used_at and f"{key.last_used_at:%Y-%m-%d}",
+                key.last_used_at,
+                _spend(key),
                 key.description,
             )
             for key in keys
@@ -94,6 +96,34 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
         empty=f"{owner.name} has no keys yet.",
     )
     return Answer([_document(key, now) for key in keys], view)
+
+
+@command(app, "show")
+async def show(office: Office, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Answer:
+    """Show all about a key but the key itself."""
+    async with office.connection() as connection:
+        key = await key_store.find_by_id(connection, key_id)
+        [owner] = (await store.companies(connection, [key.company_id])).values()
+    now = clock.now()
+    view = record(
+        [
+            ("id", key.id),
+            ("company", owner.name),
+            ("key", f"{key.prefix}…"),
+            ("state", key.state.word),
+            ("standing", _standing(key, now)),
+            ("description", key.description),
+            ("scopes", ", ".join(sorted(key.scopes))),
+            ("allowed from", ", ".join(map(str, key.allow_ips)) or "anywhere"),
+            ("rate limit", f"{key.rate_limit} a minute"),
+            ("may spend", spend_words(key.spend_order_eur_minor, key.spend_day_eur_minor)),
+            ("made", key.created_at),
+            ("last used", key.last_used_at),
+            ("expires", key.expires_at),
+            ("revoked", key.revoked_at),
+        ]
+    )
+    return Answer({"company": owner.name, **_document(key, now)}, view)
 
 
 @command(app, "rotate")
@@ -124,11 +154,7 @@ async def limit(
     amounts = read_spend("order", order), read_spend("day", day)
     async with office.transaction() as tx:
         await key_store.limit_key(tx, key_id, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
-    document = {
-        "id": key_id,
-        "spendOrderEur": None if amounts[0] is None else decimal(amounts[0], "EUR"),
-        "spendDayEur": None if amounts[1] is None else decimal(amounts[1], "EUR"),
-    }
+    document = {"id": key_id, "spendOrderEur": _eur(amounts[0]), "spendDayEur": _eur(amounts[1])}
     return Answer(document, f"Key {key_id} may spend: {spend_words(*amounts)}.")
 
 
@@ -158,11 +184,17 @@ def _once(issued: key_store.IssuedKey) -> Answer:
 
 
 def _standing(key: key_store.Key, now: datetime) -> str:
-    if key.revoked_at is not None:
-        return "revoked"
-    if key.expires_at is not None and key.expires_at <= now:
-        return "expired"
-    return f"replaced by {key.replaced_by}" if key.replaced_by is not None else "valid"
+    standing = key.standing(now)
+    return f"replaced by {key.replaced_by}" if standing == "replaced" else standing
+
+
+def _spend(key: key_store.Key) -> str | None:
+    limits = key.spend_order_eur_minor, key.spend_day_eur_minor
+    return None if limits == (None, None) else spend_words(*limits)
+
+
+def _eur(minor: int | None) -> Decimal | None:
+    return None if minor is None else decimal(minor, "EUR")
 
 
 def _document(key: key_store.Key, now: datetime) -> dict[str, Any]:
@@ -174,7 +206,9 @@ def _document(key: key_store.Key, now: datetime) -> dict[str, Any]:
         "scopes": sorted(key.scopes),
         "allowIps": [str(network) for network in key.allow_ips],
         "rateLimit": key.rate_limit,
-        "standing": _standing(key, now).split()[0],
+        "spendOrderEur": _eur(key.spend_order_eur_minor),
+        "spendDayEur": _eur(key.spend_day_eur_minor),
+        "standing": key.standing(now),
         "expiresAt": key.expires_at,
         "revokedAt": key.revoked_at,
         "replacedBy": key.replaced_by,

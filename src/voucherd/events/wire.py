@@ -50,6 +50,8 @@ def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
     number = told.pop("webhook", None)
     if number is not None:
         told["webhookId"] = ids.webhook(int(bytes(number)))
+    if event.type == log.KEY_ROTATED:
+        told |= {name: ids.key(int(bytes(told[name]))) for name in ("id", "replacedBy") if name in told}
     if event.order_id is not None:
         # Lists of events are long: they would push out the identifiers that calls use again.
         told["trx"] = ids.trx_unkept(event.order_id)

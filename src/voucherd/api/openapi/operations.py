@@ -7,10 +7,11 @@ from typing import Final
 
 from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
-from voucherd.api.openapi import accounts, catalogue, events, examples, problems, webhooks
+from voucherd.api.openapi import accounts, catalogue, events, examples, keys, problems, webhooks
 from voucherd.api.openapi.accounts import FINDING, MONEY
 from voucherd.api.openapi.catalogue import CATALOGUE
 from voucherd.api.openapi.events import EVENTS
+from voucherd.api.openapi.keys import KEYS
 from voucherd.api.openapi.parameters import FIND_ALL, IDEMPOTENCY_KEY, SANDBOX_OUTCOME, TRX, WAIT
 from voucherd.api.openapi.problems import Problem
 from voucherd.api.openapi.schemas import REF
@@ -29,6 +30,7 @@ TAGS: Final = (
     (MONEY, "Balances, and every movement of them."),
     (EVENTS, "What happened, in pages and as it happens."),
     (WEBHOOKS, "Be told what happens: endpoints, and what was sent to them."),
+    (KEYS, "Your API keys: who may do what, from where and until when."),
     (CATALOGUE, "What is for sale, at which price, and what changed."),
 )
 
@@ -143,6 +145,7 @@ WORDS: Final[dict[Op, Words]] = {
     **catalogue.WORDS,
     **webhooks.WORDS,
     **events.WORDS,
+    **keys.WORDS,
 }
 
 

@@ -12,7 +12,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from voucherd.api import accounts, catalogue_requests, errors, events, parts, requests, webhook_requests
+from voucherd.api import (
+    accounts,
+    catalogue_requests,
+    errors,
+    events,
+    key_requests,
+    parts,
+    requests,
+    webhook_requests,
+)
 from voucherd.api.errors import (
     CODES,
     REFUSALS,
@@ -20,8 +29,11 @@ from voucherd.api.errors import (
     BrandNotFound,
     EventNotFound,
     HttpError,
+    KeyNotFound,
+    KeyNotUsable,
     Op,
     ProductNotFound,
+    TooManyKeys,
     TooManyWebhooks,
     WebhookNotFound,
 )
@@ -84,6 +96,9 @@ _WHEN: Final[dict[type[Refusal], str]] = {
     WebhookNotFound: "There is no endpoint with this id, or it belongs to another company or state.",
     TooManyWebhooks: "Your company has as many endpoints in this state as it may have.",
     EventNotFound: "There is no event with this id, it is not yours, or it is no longer kept.",
+    KeyNotFound: "There is no key with this id, or it belongs to another company or state.",
+    KeyNotUsable: "The key is revoked, has expired or was replaced already.",
+    TooManyKeys: "Your company has as many keys in this state as it may have.",
     BrandNotFound: "There is no brand with this slug, or nothing of it is for sale.",
 }
 
@@ -137,6 +152,9 @@ _BODIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.CHANGE_WEBHOOK: (b'{"enabled":"no"}', lambda request: webhook_requests.change(request, ())),
     Op.ROTATE_WEBHOOK: (b'{"overlapSeconds":-1}', webhook_requests.rotate),
     Op.REPLAY_EVENT: (b'{"webhookId":7}', webhook_requests.replay),
+    Op.ADD_KEY: (b'{"allowIps":["office"]}', key_requests.wishes),
+    Op.CHANGE_KEY: (b'{"rateLimit":0}', key_requests.wishes),
+    Op.ROTATE_KEY: (b'{"overlapSeconds":-1}', key_requests.rotation),
 }
 """A body that each operation refuses, and what reads it."""
 
@@ -153,6 +171,7 @@ _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.BRANDS: (b"limit=1000", catalogue_requests.brands),
     Op.DELIVERIES: (b"status=lost", webhook_requests.deliveries),
     Op.RECOVER_WEBHOOK: (b"since=yesterday", webhook_requests.recover),
+    Op.KEYS: (b"limit=1000", lambda request: key_requests.page(request, _IDS)),
     Op.EVENTS: (b"limit=1000", lambda request: events.read_page(request, _IDS)),
     Op.EVENT_STREAM: (b"cursor=1", lambda request: events.read_stream(request, _IDS)),
 }

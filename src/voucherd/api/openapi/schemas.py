@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from voucherd.api.key_requests import KeyBody, KeyRotation
 from voucherd.api.openapi.fields import FIELDS
 from voucherd.api.requests import CreateBody, CreateItem
 from voucherd.api.webhook_requests import ReplayBody, RotateBody, WebhookBody, WebhookChanges
-from voucherd.api.wire import catalogue, webhooks
+from voucherd.api.wire import catalogue, keys, webhooks
 from voucherd.api.wire.events import EventPage
 from voucherd.api.wire.numbers import Number
 from voucherd.api.wire.quote import QuotedOrder
@@ -67,6 +68,9 @@ def schemas() -> dict[str, Schema]:
             RotateBody,
             ReplayBody,
             EventPage,
+            *keys.DOCUMENTED,
+            _documentable(KeyBody, {}),
+            KeyRotation,
         ],
         ref_template=REF + "{name}",
     )

@@ -1,4 +1,4 @@
-"""What a company does with its endpoints, each as one transaction; and what an operator does with anybody's."""
+"""What a company does with its endpoints; whoever changes something brings the transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from voucherd.db import Pool, transaction
+from voucherd.db import Pool, Tx
 from voucherd.events import feed
 from voucherd.events.feed import Event
 from voucherd.events.webhooks import endpoints, history
@@ -56,31 +56,27 @@ class Webhooks:
         async with self._pool.acquire() as conn:
             return await endpoints.has_per_order(conn, owner.company_id, owner.state)
 
-    async def add(self, owner: Owner, draft: Draft) -> tuple[Endpoint, str]:
+    async def add(self, tx: Tx, owner: Owner, draft: Draft) -> tuple[Endpoint, str]:
         """A new endpoint and its secret."""
-        async with transaction(self._pool) as tx:
-            return await endpoints.add(tx, self._sealer, owner.company_id, owner.state, draft)
+        return await endpoints.add(tx, self._sealer, owner.company_id, owner.state, draft)
 
-    async def change(self, owner: Owner, number: int, changes: Changes) -> Endpoint:
+    async def change(self, tx: Tx, owner: Owner, number: int, changes: Changes) -> Endpoint:
         """The endpoint as it is from now on."""
-        async with transaction(self._pool) as tx:
-            endpoint = await endpoints.find(tx, number, owner.company_id, owner.state)
-            return await endpoints.change(tx, self._sealer, endpoint, changes)
+        endpoint = await endpoints.find(tx, number, owner.company_id, owner.state)
+        return await endpoints.change(tx, self._sealer, endpoint, changes)
 
-    async def remove(self, owner: Owner, number: int) -> None:
+    async def remove(self, tx: Tx, owner: Owner, number: int) -> None:
         """Remove an endpoint and its deliveries."""
-        async with transaction(self._pool) as tx:
-            endpoint = await endpoints.find(tx, number, owner.company_id, owner.state)
-            await endpoints.remove(tx, endpoint.id)
+        endpoint = await endpoints.find(tx, number, owner.company_id, owner.state)
+        await endpoints.remove(tx, endpoint.id)
 
     async def rotate(
-        self, owner: Owner, number: int, overlap: timedelta, secret: str | None
+        self, tx: Tx, owner: Owner, number: int, overlap: timedelta, secret: str | None
     ) -> tuple[Endpoint, str]:
         """A new secret; the old one signs beside it for a while."""
-        async with transaction(self._pool) as tx:
-            endpoint = await endpoints.find(tx, number, owner.company_id, owner.state)
-            fresh = await endpoints.rotate(tx, self._sealer, endpoint, overlap, secret)
-            return await endpoints.find(tx, number, owner.company_id, owner.state), fresh
+        endpoint = await endpoints.find(tx, number, owner.company_id, owner.state)
+        fresh = await endpoints.rotate(tx, self._sealer, endpoint, overlap, secret)
+        return await endpoints.find(tx, number, owner.company_id, owner.state), fresh
 
     async def log(
         self,
@@ -98,20 +94,18 @@ class Webhooks:
             )
             return Log(found, await feed.these(conn, [one.event_id for one in found]), more)
 
-    async def ping(self, endpoint: Endpoint) -> int:
+    async def ping(self, tx: Tx, endpoint: Endpoint) -> int:
         """Queue a test message; the id of its event."""
-        async with transaction(self._pool) as tx:
-            return await history.ping(tx, endpoint)
+        return await history.ping(tx, endpoint)
 
     async def event(self, owner: Owner, number: int) -> Event | None:
         """One event that the company is told of."""
         async with self._pool.acquire() as conn:
             return await feed.find(conn, number, owner.company_id, owner.state)
 
-    async def replay(self, event: Event, chosen: Sequence[Endpoint]) -> int:
+    async def replay(self, tx: Tx, event: Event, chosen: Sequence[Endpoint]) -> int:
         """Send an event once more; to how many endpoints."""
-        async with transaction(self._pool) as tx:
-            return await history.replay(tx, event, chosen)
+        return await history.replay(tx, event, chosen)
 
     async def recover(self, endpoint: Endpoint, since: datetime) -> Recovered:
         """Queue what the endpoint did not get since then."""

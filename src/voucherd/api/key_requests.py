@@ -1,0 +1,151 @@
+"""Reading what clients say about keys. Bad input gets one line that names the field and the rule (OP-25)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from voucherd.access.grants import Wishes
+from voucherd.access.key_store import OVERLAP_MAX
+from voucherd.access.keys import (
+    ALLOW_IPS_MAX,
+    DESCRIPTION_CHARACTERS_MAX,
+    RATE_LIMIT_MAX,
+    Network,
+    Scope,
+    plain_network,
+)
+from voucherd.api import query
+from voucherd.api.http import Request
+from voucherd.api.requests import decimal, decode
+from voucherd.ids import Identifiers
+from voucherd.money import BadAmount, to_minor
+from voucherd.orders.refusals import BadInput
+
+OVERLAP_S: Final = 86_400
+OVERLAP_S_MAX: Final = int(OVERLAP_MAX.total_seconds())
+NETWORK_CHARS_MAX: Final = 50
+
+
+class KeyBody(Struct):
+    """What a key is to be. A field that is not sent is as with the calling key, or stays as it is."""
+
+    description: str | UnsetType = UNSET
+    scopes: list[str] | UnsetType = UNSET
+    allowIps: list[str] | UnsetType = UNSET
+    rateLimit: int | UnsetType = UNSET
+    dateExpires: str | UnsetType | None = UNSET
+    spendOrderEur: Raw = Raw()
+    spendDayEur: Raw = Raw()
+
+
+class KeyRotation(Struct):
+    """How a key is replaced. The body may be left out."""
+
+    overlapSeconds: int = OVERLAP_S
+
+
+_decode_key: Final = msgspec.json.Decoder(KeyBody).decode
+_decode_rotation: Final = msgspec.json.Decoder(KeyRotation).decode
+
+
+def wishes(request: Request) -> Wishes:
+    """What a request wants a key to be."""
+    body: KeyBody = decode(request, _decode_key)
+    return Wishes(
+        UNSET if body.description is UNSET else _description(body.description),
+        UNSET if body.scopes is UNSET else _scopes(body.scopes),
+        UNSET if body.allowIps is UNSET else _networks(body.allowIps),
+        UNSET if body.rateLimit is UNSET else _rate_limit(body.rateLimit),
+        UNSET if body.dateExpires is UNSET else _moment(body.dateExpires),
+        _spend("spendOrderEur", body.spendOrderEur),
+        _spend("spendDayEur", body.spendDayEur),
+    )
+
+
+def rotation(request: Request) -> timedelta:
+    """How long both keys can be used."""
+    body: KeyRotation = decode(request, _decode_rotation) if request.body else KeyRotation()
+    if not 0 <= body.overlapSeconds <= OVERLAP_S_MAX:
+        raise BadInput("overlapSeconds", f"must be between 0 and {OVERLAP_S_MAX}")
+    return timedelta(seconds=body.overlapSeconds)
+
+
+def page(request: Request, ids: Identifiers) -> tuple[int, int | None]:
+    """How many keys are asked for, and behind which one."""
+    given = query.read(request)
+    if "page" in given:
+        raise BadInput("page", "is not offered here, use cursor")
+    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
+    cursor = query.one(given, "cursor")
+    before = ids.key_number(cursor) if cursor else None
+    if cursor and before is None:
+        raise BadInput("cursor", "is not one of ours")
+    return size, before
+
+
+def _description(text: str) -> str:
+    if len(text) > DESCRIPTION_CHARACTERS_MAX or not text.isprintable():
+        raise BadInput("description", f"must be at most {DESCRIPTION_CHARACTERS_MAX} printable characters")
+    return text
+
+
+def _scopes(words: list[str]) -> frozenset[Scope]:
+    if not words:
+        raise BadInput("scopes", "must hold at least one scope")
+    for at, word in enumerate(words):
+        if word not in Scope.__members__.values():
+            raise BadInput(f"scopes[{at}]", f"must be one of {', '.join(Scope)}")
+    return frozenset(Scope(word) for word in words)
+
+
+def _networks(words: list[str]) -> tuple[Network, ...]:
+    if len(words) > ALLOW_IPS_MAX:
+        raise BadInput("allowIps", f"must hold at most {ALLOW_IPS_MAX} networks")
+    return tuple(_network(f"allowIps[{at}]", word) for at, word in enumerate(words))
+
+
+def _network(field: str, word: str) -> Network:
+    try:
+        if len(word) <= NETWORK_CHARS_MAX and "%" not in word:
+            return plain_network(ip_network(word))
+    except ValueError:
+        pass
+    raise BadInput(field, "must be an address or a network, such as 192.0.2.0/24 or 2001:db8::/32")
+
+
+def _rate_limit(number: int) -> int:
+    if not 1 <= number <= RATE_LIMIT_MAX:
+        raise BadInput("rateLimit", f"must be between 1 and {RATE_LIMIT_MAX}")
+    return number
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadInput("dateExpires", "must be an ISO 8601 date or date-time") from None
+
+
+def _spend(field: str, raw: Raw) -> int | UnsetType | None:
+    """Euro cents, or null for no limit."""
+    written = bytes(raw)
+    if not written:
+        return UNSET
+    amount = decimal(field, written)
+    if amount is None:
+        return None
+    try:
+        minor = to_minor(amount, "EUR")
+    except BadAmount:
+        minor = 0
+    if minor <= 0:
+        raise BadInput(field, "must be an amount in EUR above 0, with at most 2 digits after the point")
+    return minor

@@ -1,0 +1,118 @@
+"""What an integrator does with the keys of his company: find, make, change, rotate and revoke them (OP-29)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from voucherd import clock
+from voucherd.access import key_store, own_keys
+from voucherd.access.grants import BeyondOwn
+from voucherd.access.key_store import Key
+from voucherd.api import key_requests as requests
+from voucherd.api.effects import Effect, effect
+from voucherd.api.errors import KeyNotFound, KeyNotUsable, TooManyKeys
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import JSON, Response
+from voucherd.api.wire import keys as wire
+from voucherd.api.wire.shapes import WalkMetadata
+from voucherd.api.wire.templates import encode
+from voucherd.events import log
+from voucherd.orders.refusals import BadInput
+
+
+async def find_all(service: Service, call: Call) -> Response:
+    """A page of keys, newest first."""
+    size, before = requests.page(call.request, service.ids)
+    async with service.pool.acquire() as conn:
+        found, more = await key_store.page_of_keys(
+            conn, call.caller.company_id, call.caller.state, size=size, before=before
+        )
+    cursor = service.ids.key(found[-1].id) if more else None
+    page = wire.ApiKeyPage([_shown(service, call, key) for key in found], WalkMetadata(size, cursor))
+    return Response(200, encode(page), JSON)
+
+
+async def find(service: Service, call: Call) -> Response:
+    """Find one key."""
+    number = _number(service, call)
+    try:
+        async with service.pool.acquire() as conn:
+            key = await key_store.own_key(conn, number, call.caller.company_id, call.caller.state)
+    except key_store.KeyNotFound:
+        raise KeyNotFound from None
+    return Response(200, encode(_shown(service, call, key)), JSON)
+
+
+async def add(service: Service, call: Call) -> Response:
+    """Make a key. The only answer but that of a rotation that holds one."""
+    wishes = requests.wishes(call.request)
+    async with _effect(service, call) as work:
+        key, text = await own_keys.add(work.tx, call.caller, wishes)
+        return await work.answered(_made(service, call, key, text))
+
+
+async def change(service: Service, call: Call) -> Response:
+    """Change a key."""
+    number, wishes = _number(service, call), requests.wishes(call.request)
+    async with _effect(service, call) as work:
+        key = await own_keys.change(work.tx, call.caller, number, wishes)
+        return await work.answered(Response(200, encode(_shown(service, call, key)), JSON))
+
+
+async def rotate(service: Service, call: Call) -> Response:
+    """Replace a key by one like it, which the event `key.rotated` tells (OP-54)."""
+    number, overlap = _number(service, call), requests.rotation(call.request)
+    async with _effect(service, call) as work:
+        key, text = await own_keys.rotate(work.tx, call.caller, number, overlap)
+        await log.append(
+            work.tx,
+            log.KEY_ROTATED,
+            company_id=key.company_id,
+            state=key.state,
+            data={"id": number, "replacedBy": key.id},
+        )
+        return await work.answered(_made(service, call, key, text))
+
+
+async def revoke(service: Service, call: Call) -> Response:
+    """Revoke a key, maybe the calling one."""
+    number = _number(service, call)
+    async with _effect(service, call) as work:
+        await own_keys.revoke(work.tx, call.caller, number)
+        return await work.answered(Response(204))
+
+
+def _number(service: Service, call: Call) -> int:
+    number = service.ids.key_number(call.parameter)
+    if number is None:
+        raise KeyNotFound
+    return number
+
+
+def _shown(service: Service, call: Call, key: Key, text: str | None = None) -> wire.ApiKey:
+    return wire.api_key(service.ids, key, clock.now(), call.caller.key_id, text)
+
+
+def _made(service: Service, call: Call, key: Key, text: str) -> Response:
+    shown = _shown(service, call, key, text)
+    location = f"/api/{call.version}/key/{shown.id}".encode()
+    return Response(201, encode(shown), JSON, [(b"location", location)])
+
+
+@asynccontextmanager
+async def _effect(service: Service, call: Call) -> AsyncIterator[Effect]:
+    """A change of keys; what is refused in it has not happened."""
+    try:
+        async with effect(service, call) as work:
+            yield work
+    except key_store.KeyNotFound:
+        raise KeyNotFound from None
+    except key_store.KeyNotUsable:
+        raise KeyNotUsable from None
+    except own_keys.TooManyKeys:
+        raise TooManyKeys from None
+    except own_keys.ExpiredAlready:
+        raise BadInput("dateExpires", "must lie in the future") from None
+    except BeyondOwn as beyond:
+        raise BadInput(beyond.field, beyond.rule) from None
