@@ -27,7 +27,7 @@ class AsgiApp:
             "GET" if scope["method"] == "HEAD" else scope["method"],
             scope["path"],
             scope["query_string"],
-            dict(scope["headers"]),
+            list(scope["headers"]),
             scope["client"][0] if scope.get("client") else "",
         )
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from voucherd.api import errors
 from voucherd.api.app import Api, RequestIds
@@ -28,13 +28,15 @@ class Front:
         self.body_bytes_max = settings.body_bytes_max
 
     def request(
-        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], peer: str
+        self, method: str, path: str, query: bytes, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> Request:
         """A call whose body is still to come."""
         client_ip = peer
         if self._trusted_proxies:
-            client_ip = client_behind(self._trusted_proxies, peer, headers.get(b"x-forwarded-for", b""))
-        return Request(method, path, query, headers, b"", client_ip, self._ids.next(), time.perf_counter())
+            client_ip = client_behind(self._trusted_proxies, peer, headers)
+        return Request(
+            method, path, query, dict(headers), b"", client_ip, self._ids.next(), time.perf_counter()
+        )
 
     async def answer(self, request: Request) -> Response:
         """The answer to a whole call."""

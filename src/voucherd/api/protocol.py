@@ -86,14 +86,13 @@ class ApiProtocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         app: Any = self.config.app
         assert isinstance(app, AsgiApp)
-        headers = dict(self.headers)
-        length = headers.get(b"content-length")
+        request = app.front.request(
+            method, path.decode("latin-1"), query, self.headers, self.client[0] if self.client else ""
+        )
+        length = request.headers.get(b"content-length")
         if length is not None and len(length) > 4 and int(length) > app.front.body_bytes_max:
             self._to_asgi()  # It refuses at once, where this way would read the body to its end first.
             return
-        request = app.front.request(
-            method, path.decode("latin-1"), query, headers, self.client[0] if self.client else ""
-        )
         self._call = self.cycle = _Call(request, keep_alive=self.parser.should_keep_alive())  # type: ignore[assignment]
 
     def _to_asgi(self) -> None:
