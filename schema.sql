@@ -158,6 +158,18 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION guard_views() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM fresh f WHERE NOT EXISTS (
+        SELECT FROM outcome o
+        WHERE o.order_id = f.order_id AND o.line_from <= f.line AND o.line_to > f.line AND o.lot_id IS NOT NULL)) THEN
+        RAISE EXCEPTION 'a line without a code can''t be viewed' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION guard_waits() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -639,6 +651,15 @@ UNION ALL
      JOIN wallet w ON ((w.id = e.wallet_id)))
   WHERE (e.vat_minor <> 0);
 
+CREATE TABLE line_view (
+    order_id bigint NOT NULL,
+    line integer NOT NULL,
+    link_viewed_at timestamp with time zone NOT NULL,
+    voucher_viewed_at timestamp with time zone,
+    CONSTRAINT line_view_in_order CHECK ((voucher_viewed_at >= link_viewed_at)),
+    CONSTRAINT line_view_line_check CHECK ((line >= 0))
+);
+
 CREATE TABLE lot (
     id bigint NOT NULL,
     product_id integer NOT NULL,
@@ -765,6 +786,13 @@ CREATE TABLE order_item (
     CONSTRAINT order_item_vat_minor_check CHECK ((vat_minor >= 0))
 );
 
+CREATE TABLE order_pin (
+    order_id bigint NOT NULL,
+    hash bytea NOT NULL,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT order_pin_hash_check CHECK ((length(hash) = 32))
+);
+
 CREATE TABLE order_webhook (
     order_id bigint NOT NULL,
     url text NOT NULL,
@@ -834,6 +862,16 @@ CREATE TABLE outcome (
     CONSTRAINT outcome_line_to_check CHECK ((line_to <= 10000)),
     CONSTRAINT outcome_same_state CHECK (((lot_id IS NULL) OR ((lot_id & (1)::bigint) = (order_id & (1)::bigint)))),
     CONSTRAINT outcome_seq_from_check CHECK ((seq_from >= 0))
+);
+
+CREATE TABLE pin_try (
+    order_id bigint NOT NULL,
+    line integer NOT NULL,
+    wrong integer NOT NULL,
+    tried_at timestamp with time zone DEFAULT now() NOT NULL,
+    blocked_until timestamp with time zone,
+    CONSTRAINT pin_try_line_check CHECK ((line >= 0)),
+    CONSTRAINT pin_try_wrong_check CHECK ((wrong > 0))
 );
 
 CREATE TABLE price_entry (
@@ -1349,6 +1387,9 @@ ALTER TABLE ONLY fx_rate
 ALTER TABLE ONLY idempotency
     ADD CONSTRAINT idempotency_pkey PRIMARY KEY (company_id, state, key);
 
+ALTER TABLE ONLY line_view
+    ADD CONSTRAINT line_view_pkey PRIMARY KEY (order_id, line);
+
 ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_pkey PRIMARY KEY (id);
 
@@ -1364,6 +1405,9 @@ ALTER TABLE ONLY offer
 ALTER TABLE ONLY order_item
     ADD CONSTRAINT order_item_pkey PRIMARY KEY (order_id, item_no);
 
+ALTER TABLE ONLY order_pin
+    ADD CONSTRAINT order_pin_pkey PRIMARY KEY (order_id);
+
 ALTER TABLE ONLY order_webhook
     ADD CONSTRAINT order_webhook_pkey PRIMARY KEY (order_id);
 
@@ -1372,6 +1416,9 @@ ALTER TABLE ONLY orders
 
 ALTER TABLE ONLY outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (order_id, line_from);
+
+ALTER TABLE ONLY pin_try
+    ADD CONSTRAINT pin_try_pkey PRIMARY KEY (order_id, line);
 
 ALTER TABLE ONLY price_entry
     ADD CONSTRAINT price_entry_once UNIQUE NULLS NOT DISTINCT (list_id, product_id, brand_id, valid_from);
@@ -1608,6 +1655,12 @@ CREATE TRIGGER fx_margin_epoch_moves AFTER INSERT OR DELETE OR UPDATE ON fx_marg
 
 CREATE TRIGGER idempotency_answered_once BEFORE UPDATE ON idempotency FOR EACH ROW WHEN (((old.answer IS NOT NULL) OR ((old.order_id IS NOT NULL) AND (new.order_id IS DISTINCT FROM old.order_id)))) EXECUTE FUNCTION refuse_change();
 
+CREATE TRIGGER line_view_has_code AFTER INSERT ON line_view REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_views();
+
+CREATE TRIGGER line_view_once BEFORE UPDATE ON line_view FOR EACH ROW WHEN (((new.order_id <> old.order_id) OR (new.line <> old.line) OR (new.link_viewed_at <> old.link_viewed_at) OR ((old.voucher_viewed_at IS NOT NULL) AND (new.voucher_viewed_at IS DISTINCT FROM old.voucher_viewed_at)))) EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER line_view_stays BEFORE DELETE OR TRUNCATE ON line_view FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER lot_bought_once BEFORE UPDATE OF attempt_id, external_id, spare ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot FOR EACH ROW WHEN ((new.cursor < old.cursor)) EXECUTE FUNCTION refuse_change();
@@ -1688,6 +1741,9 @@ ALTER TABLE ONLY entry
 ALTER TABLE ONLY idempotency
     ADD CONSTRAINT idempotency_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
+ALTER TABLE ONLY line_view
+    ADD CONSTRAINT line_view_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id);
+
 ALTER TABLE ONLY lot
     ADD CONSTRAINT lot_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);
 
@@ -1709,11 +1765,17 @@ ALTER TABLE ONLY order_item
 ALTER TABLE ONLY order_item
     ADD CONSTRAINT order_item_version_id_fkey FOREIGN KEY (version_id) REFERENCES product_version(id);
 
+ALTER TABLE ONLY order_pin
+    ADD CONSTRAINT order_pin_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY order_webhook
     ADD CONSTRAINT order_webhook_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY pin_try
+    ADD CONSTRAINT pin_try_order_id_fkey FOREIGN KEY (order_id) REFERENCES order_pin(order_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY price_entry
     ADD CONSTRAINT price_entry_brand_id_fkey FOREIGN KEY (brand_id) REFERENCES brand(id);

@@ -62,6 +62,7 @@ class Shop:
         self.client = client
         self.app = app
         self.settings = settings
+        self.master = master
         self.sealer = Sealer(master)
         self.ids = Identifiers(master)
         self.worker = Worker(pool, self.sealer, settings)

@@ -14,7 +14,9 @@ from tests.docs.pages import DOCS, OPEN_POINTS, PACKAGE, ROOT
 
 ROWS = {row[0]: row for row in pages.rows(OPEN_POINTS, "id")}
 CITED = citations()
-IDS = [f"OP-{number:02d}" for number in (*range(1, 15), *range(20, 30), *range(40, 62), *range(70, 74), 80)]
+IDS = [
+    f"OP-{number:02d}" for number in (*range(1, 15), *range(20, 30), *range(40, 62), *range(70, 74), 80, 96)
+]
 
 GOLDEN = ROOT / "tests" / "wire" / "golden"
 CONTRACT_ORDER_FIELDS = {

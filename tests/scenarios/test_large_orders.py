@@ -9,7 +9,7 @@ import pytest
 from tests.shop import Shop
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.orders.desk import INLINE_LINES_MAX
+from voucherd.orders.model import INLINE_LINES_MAX
 
 TABLES = ("orders", "order_item", "outcome", "waiting", "entry", "lot", "event")
 

@@ -320,6 +320,22 @@ async def test_codes_that_left_as_a_file_stay_so(tx: Tx) -> None:
     await refused(tx, "UPDATE orders SET downloaded = false WHERE id = 4", "orders is append-only")
 
 
+async def test_what_was_viewed_first_stays_and_needs_a_code(tx: Tx) -> None:
+    """OP-57: the dates of a link and its code are written once, and only for a line that has a code."""
+    await deliver(tx, 0, 2, 10)
+    await cancel(tx, 2, 4)
+    view = "INSERT INTO line_view (order_id, line, link_viewed_at) VALUES"
+    await tx.execute(f"{view} (2, 1, now())")
+    for line in (2, 4, 20):
+        await refused(tx, f"{view} (2, {line}, now())", "a line without a code can't be viewed")
+    await tx.execute("UPDATE line_view SET voucher_viewed_at = now() + interval '1 minute'")
+    await refused(tx, "UPDATE line_view SET voucher_viewed_at = now()", "line_view is append-only")
+    await refused(tx, "UPDATE line_view SET voucher_viewed_at = NULL", "line_view is append-only")
+    await refused(tx, "UPDATE line_view SET link_viewed_at = '2000-01-01'", "line_view is append-only")
+    await refused(tx, "UPDATE line_view SET line = 0", "line_view is append-only")
+    await refused(tx, "DELETE FROM line_view", "line_view is append-only")
+
+
 # ── orders and lots ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -589,6 +605,9 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "event_mark_forwards",
         "fx_margin_epoch_moves",
         "idempotency_answered_once",
+        "line_view_has_code",
+        "line_view_once",
+        "line_view_stays",
         "lot_bought_once",
         "lot_forwards",
         "lot_unchanging",

@@ -11,8 +11,8 @@ from tests.handmade import order
 from tests.wire import gallery
 from voucherd.api.handlers import SHAPES
 from voucherd.api.wire.order import is_large, render, stream
-from voucherd.orders.desk import INLINE_LINES_MAX, Codes
-from voucherd.orders.model import Order, Outcome
+from voucherd.orders.desk import Codes
+from voucherd.orders.model import INLINE_LINES_MAX, Order, Outcome
 from voucherd.orders.states import Payment, Status
 
 LINES = 1_234

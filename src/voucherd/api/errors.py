@@ -79,6 +79,7 @@ class Op(Enum):
     FIND_ALL = "find_all"
     LINES = "lines"
     CODES = "codes"
+    PROTECT = "protect"
     ACCOUNTS = "accounts"
     STATEMENT = "statement"
     PRODUCTS = "products"
@@ -144,6 +145,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.FIND, OrderNotFound): (404, "order not found"),  # OP-02
     (Op.LINES, OrderNotFound): (404, "order not found"),  # OP-02
     (Op.CODES, OrderNotFound): (404, "order not found"),  # OP-02
+    (Op.PROTECT, OrderNotFound): (404, "order not found"),  # OP-96
     (Op.STATEMENT, AccountNotFound): (404, "account not found"),
     (Op.PRODUCT, ProductNotFound): (404, "product not found"),
     (Op.BRAND, BrandNotFound): (404, "brand not found"),

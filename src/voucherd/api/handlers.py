@@ -28,6 +28,7 @@ from voucherd.ids import Identifiers, State
 from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.desk import Answer, Desk
 from voucherd.orders.model import Order
+from voucherd.orders.pins import Pins
 from voucherd.orders.refusals import BadInput
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
@@ -54,6 +55,7 @@ class Service(Struct):
     streams: Streams
     pool: Pool
     sealer: Sealer
+    pins: Pins
     templates: TemplateBook = field(default_factory=TemplateBook)
 
 
@@ -196,6 +198,7 @@ def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View
         call.caller.company.expose_costs,
         bare,
         call.caller.sees_codes,
+        service.desk.views_of,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from voucherd.access.keys import Scope
-from voucherd.api import accounts, catalogue, events, handlers, keys, parts, webhooks
+from voucherd.api import accounts, catalogue, events, handlers, keys, parts, redemption, webhooks
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 
@@ -47,6 +47,7 @@ ROUTES: Final = (
     Route("GET", "order/{trx}", _ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
     Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, parts.lines, Scope.CODES_READ),
     Route("GET", "order/{trx}/codes.csv", _OWN, Op.CODES, Scope.CODES_READ, parts.codes),
+    Route("PATCH", "order/{trx}/redemption", _OWN, Op.PROTECT, Scope.ORDERS_WRITE, redemption.protect),
     Route("PATCH", "order/confirm/{trx}", ("1.03", "1.00"), Op.CONFIRM, Scope.ORDERS_WRITE, handlers.confirm),
     Route("PATCH", "order/resolve/{trx}", ("1.03", "Next"), Op.RESOLVE, Scope.ORDERS_WRITE, handlers.resolve),
     Route("PATCH", "order/cancel/{trx}", ("1.03",), Op.CANCEL, Scope.ORDERS_WRITE, handlers.cancel),

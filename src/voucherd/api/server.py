@@ -27,6 +27,7 @@ from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
+from voucherd.orders.pins import Pins
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
@@ -97,7 +98,9 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         webhooks = Webhooks(pool, sealer, settings.webhook_networks)
         streams = Streams(pool, ids, gatekeeper.admit)
-        handlers = Service(desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer)
+        handlers = Service(
+            desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer, Pins(pool, master)
+        )
         once = Once(pool, sealer, handlers)
         metrics = Metrics(desk, pool, worker.dispatcher.calls, streams)
 

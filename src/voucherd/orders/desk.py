@@ -27,7 +27,7 @@ from voucherd.orders.export import mark_downloaded
 from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.losses import LossLog
-from voucherd.orders.model import Order
+from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.place import Create, House
 from voucherd.orders.quote import Quote, quote
 from voucherd.orders.refusals import OrderNotFound, Refusal, WrongStatus
@@ -41,9 +41,6 @@ from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.vault.store import LotInfo, VaultHole
 
 logger = structlog.get_logger(__name__)
-
-INLINE_LINES_MAX: Final = 100
-"""Orders up to this many lines get their codes with the batch; larger ones are streamed in pieces of it."""
 
 READ_ORDERS_MAX: Final = vault.READ_CODES_MAX // INLINE_LINES_MAX
 """So many orders of that size fit in one read of the vault."""
@@ -401,6 +398,11 @@ class Desk:
         """Remember that codes of the order left as a file."""
         async with self._pool.acquire() as conn:
             await mark_downloaded(conn, order.id, order.company_id, order.state)
+
+    async def views_of(self, order_id: int, line_from: int, line_to: int) -> tuple[Viewed, ...]:
+        """What recipients saw of these lines, for an answer that is streamed."""
+        async with self._pool.acquire() as conn:
+            return await store.views(conn, order_id, line_from, line_to)
 
     async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
         """The codes of these (lot, from, to) ranges, for an answer that is streamed."""

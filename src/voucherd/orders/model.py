@@ -21,6 +21,8 @@ ITEMS_MAX: Final = 100
 AMOUNT_MAX: Final = 10_000
 REFERENCE_CHARS_MAX: Final = 1_000
 OFFERS_SHOWN_MAX: Final = 5
+INLINE_LINES_MAX: Final = 100
+"""Orders up to this many lines get their codes with the batch; larger ones are streamed in pieces of it."""
 
 TYPES: Final = ("api", "portal")
 
@@ -66,6 +68,14 @@ class Outcome(Struct, frozen=True):
         return self.line_to - self.line_from
 
 
+class Viewed(Struct, frozen=True):
+    """When a line's link was first opened, and its code first shown (OP-57)."""
+
+    line: int
+    link_at: datetime
+    voucher_at: datetime | None
+
+
 class Order(Struct, frozen=True):
     """An order as it stands."""
 
@@ -95,6 +105,8 @@ class Order(Struct, frozen=True):
     reference: str | None
     items: tuple[Item, ...]
     outcomes: tuple[Outcome, ...] = ()
+    views: tuple[Viewed, ...] = ()
+    """What recipients saw of its lines. Of an order that is streamed one at most, which says that there are some."""
 
     @property
     def state(self) -> State:

@@ -19,7 +19,7 @@ from voucherd.catalogue.products import ProductVersion
 from voucherd.db import Connection, Tx, numbers, sparse_numbers, words
 from voucherd.fulfilment import queue
 from voucherd.fulfilment.book import OfferBook
-from voucherd.orders.model import Item, Order, Outcome
+from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Outcome, Viewed
 from voucherd.orders.ruling import Facts, Ruling, Standing, Windows
 from voucherd.orders.states import Payment, Status
 from voucherd.vault import shelf
@@ -186,23 +186,58 @@ def _item(values: tuple[Any, ...], versions: dict[int, ProductVersion]) -> Item:
     return Item(item_no, versions[version_id], amount, first_line, UnitPrice(*unit), tuple(offers))
 
 
+# What was viewed comes with the outcomes, so that it costs no round trip; of an order with many lines only whether
+# anything was, because those lines are shown a few at a time.
+_OUTCOMES = """
+    SELECT order_id, line_from AS line, line_to, lot_id, seq_from, NULL::timestamptz, NULL::timestamptz
+    FROM outcome WHERE order_id = ANY($1::bigint[])
+    UNION ALL
+    SELECT order_id, line, NULL, NULL, NULL, link_viewed_at, voucher_viewed_at
+    FROM line_view WHERE order_id = ANY($2::bigint[])
+    UNION ALL
+    SELECT o.id, v.line, NULL, NULL, NULL, v.link_viewed_at, v.voucher_viewed_at
+    FROM unnest($3::bigint[]) AS o (id)
+    CROSS JOIN LATERAL (SELECT * FROM line_view WHERE order_id = o.id ORDER BY line LIMIT 1) v
+    ORDER BY order_id, line
+"""
+
+
 async def _with_outcomes(conn: Connection, orders: dict[int, Order]) -> dict[int, Order]:
     touched = [order.id for order in orders.values() if order.lines_finished or order.lines_cancelled]
     if not touched:
         return orders
+    delivered = [order for order in orders.values() if order.lines_finished]
+    rows = await conn.fetch(
+        _OUTCOMES,
+        touched,
+        [order.id for order in delivered if order.lines <= INLINE_LINES_MAX],
+        [order.id for order in delivered if order.lines > INLINE_LINES_MAX],
+    )
+    grouped: dict[int, tuple[list[Outcome], list[Viewed]]] = {number: ([], []) for number in touched}
+    for order_id, line, line_to, lot_id, seq_from, link_at, voucher_at in rows:
+        made, seen = grouped[order_id]
+        if link_at is None:
+            made.append(Outcome(line, line_to, lot_id, seq_from))
+        else:
+            seen.append(Viewed(line, link_at, voucher_at))
+    return orders | {
+        number: replace(orders[number], outcomes=tuple(made), views=tuple(seen))
+        for number, (made, seen) in grouped.items()
+    }
+
+
+async def views(conn: Connection, order_id: int, line_from: int, line_to: int) -> tuple[Viewed, ...]:
+    """What recipients saw of these lines of an order."""
     rows = await conn.fetch(
         """
-        SELECT order_id, line_from, line_to, lot_id, seq_from FROM outcome
-        WHERE order_id = ANY($1::bigint[]) ORDER BY order_id, line_from
+        SELECT line, link_viewed_at, voucher_viewed_at FROM line_view
+        WHERE order_id = $1 AND line >= $2 AND line < $3 ORDER BY line
         """,
-        touched,
+        order_id,
+        line_from,
+        line_to,
     )
-    grouped: dict[int, list[Outcome]] = {}
-    for row in rows:
-        grouped.setdefault(row[0], []).append(Outcome(*row[1:]))
-    return orders | {
-        number: replace(orders[number], outcomes=tuple(made)) for number, made in grouped.items()
-    }
+    return tuple([Viewed(*row) for row in rows])
 
 
 _SAVE = f"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.api.openapi import catalogue_fields, event_fields, key_fields, webhook_fields
+from voucherd.api.openapi import catalogue_fields, event_fields, key_fields, redemption_fields, webhook_fields
 from voucherd.api.requests import SLUG_CHARS_MAX
 from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, VAT_CATEGORIES
@@ -275,6 +275,7 @@ FIELDS: Final[dict[str, Fields]] = {
     **webhook_fields.FIELDS,
     **event_fields.FIELDS,
     **key_fields.FIELDS,
+    **redemption_fields.FIELDS,
     "ShortOrder": ORDER,
     "ExtendedOrder": ORDER,
     "ShortItem": ITEM,

@@ -58,6 +58,8 @@ OBJECTS: Final = (
     ("event", "Event", ("Event",)),
     ("event-page", "Page of events", ("EventPage",)),
     ("event-metadata", "Event metadata", ("EventMetadata",)),
+    ("redemption", "Redemption", ("Redemption",)),
+    ("redemption-body", "Redemption body", ("RedemptionBody",)),
     ("problem", "Problem", ("Problem",)),
 )
 """The schemas, in the order in which they are best read; two that differ only in what they nest are one object."""

@@ -7,13 +7,14 @@ from typing import Final
 
 from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
-from voucherd.api.openapi import accounts, catalogue, events, examples, keys, problems, webhooks
+from voucherd.api.openapi import accounts, catalogue, events, examples, keys, problems, redemption, webhooks
 from voucherd.api.openapi.accounts import FINDING, MONEY
 from voucherd.api.openapi.catalogue import CATALOGUE
 from voucherd.api.openapi.events import EVENTS
 from voucherd.api.openapi.keys import KEYS
 from voucherd.api.openapi.parameters import FIND_ALL, IDEMPOTENCY_KEY, SANDBOX_OUTCOME, TRX, WAIT
 from voucherd.api.openapi.problems import Problem
+from voucherd.api.openapi.redemption import REDEEMING
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.webhooks import WEBHOOKS
 from voucherd.api.openapi.words import Body, Part, Success, Words
@@ -27,6 +28,7 @@ ORDERING: Final = "Ordering"
 TAGS: Final = (
     (ORDERING, "Create an order, then confirm, resolve or cancel it."),
     (FINDING, "Read one order or many, its lines and its codes."),
+    (REDEEMING, "What recipients are asked before they see a code."),
     (MONEY, "Balances, and every movement of them."),
     (EVENTS, "What happened, in pages and as it happens."),
     (WEBHOOKS, "Be told what happens: endpoints, and what was sent to them."),
@@ -141,6 +143,7 @@ WORDS: Final[dict[Op, Words]] = {
         ),
         (TRX,),
     ),
+    **redemption.WORDS,
     **accounts.WORDS,
     **catalogue.WORDS,
     **webhooks.WORDS,

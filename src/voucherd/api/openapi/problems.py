@@ -19,6 +19,7 @@ from voucherd.api import (
     events,
     key_requests,
     parts,
+    redemption,
     requests,
     webhook_requests,
 )
@@ -148,6 +149,7 @@ _CART: Final = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"E
 _BODIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.CREATE: (_CART, lambda request: requests.create(request, 1, State.LIVE)),
     Op.QUOTE: (_CART, lambda request: requests.create(request, 1, State.LIVE)),
+    Op.PROTECT: (b'{"pin":"12"}', redemption.read_pin),
     Op.ADD_WEBHOOK: (b'{"url":"https://10.0.0.1/"}', lambda request: webhook_requests.add(request, ())),
     Op.CHANGE_WEBHOOK: (b'{"enabled":"no"}', lambda request: webhook_requests.change(request, ())),
     Op.ROTATE_WEBHOOK: (b'{"overlapSeconds":-1}', webhook_requests.rotate),

@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from voucherd.api.key_requests import KeyBody, KeyRotation
 from voucherd.api.openapi.fields import FIELDS
+from voucherd.api.redemption import RedemptionBody
 from voucherd.api.requests import CreateBody, CreateItem
 from voucherd.api.webhook_requests import ReplayBody, RotateBody, WebhookBody, WebhookChanges
 from voucherd.api.wire import catalogue, keys, webhooks
@@ -22,6 +23,7 @@ from voucherd.api.wire.shapes import (
     ExtendedOrderPage,
     LinePage,
     ProductDescription,
+    Redemption,
     ShortOrderPage,
 )
 
@@ -71,6 +73,8 @@ def schemas() -> dict[str, Schema]:
             *keys.DOCUMENTED,
             _documentable(KeyBody, {}),
             KeyRotation,
+            RedemptionBody,
+            Redemption,
         ],
         ref_template=REF + "{name}",
     )

@@ -13,7 +13,7 @@ from voucherd.api.wire.view import Piece, View
 from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import RATE_ONE, divide_half_up, worth
-from voucherd.orders.model import Item
+from voucherd.orders.model import Item, Viewed
 
 _BARE: Final = template(ShortLine(HOLE, HOLE))
 _SHORT: Final = template(ShortLine(HOLE, HOLE, HOLE, HOLE))
@@ -51,6 +51,7 @@ def extended_lines(view: View, piece: Piece) -> bytes:
     owner, number, first_id = b"%d" % order.company_id, b"%d" % order.id, line_id(order.id, piece.line_from)
     product = describe(view, item)
     tags = view.ids.tags(order.id, piece.lines)
+    seen = {} if not piece.views else {viewed.line: viewed for viewed in piece.views}
     if not piece.delivered or not view.show_codes:
         status = b'"%b"' % piece.status.encode()
         return b",".join(
@@ -64,6 +65,7 @@ def extended_lines(view: View, piece: Piece) -> bytes:
                     created,
                     updated,
                     product,
+                    *_viewed(seen.get(piece.line_from + at)),
                     owner,
                 )
                 for at, tag in enumerate(tags)
@@ -98,10 +100,22 @@ def extended_lines(view: View, piece: Piece) -> bytes:
                 product,
                 b'"%b"' % token.encode(),
                 url,
+                *_viewed(seen.get(piece.line_from + at)),
                 owner,
             )
         )
     return b",".join(lines)
+
+
+_NEVER: Final = (_NULL, _NULL)
+
+
+def _viewed(viewed: Viewed | None) -> tuple[bytes, bytes]:
+    """When the code was first shown, and when the link was first opened."""
+    if viewed is None:
+        return _NEVER
+    shown = _NULL if viewed.voucher_at is None else _quoted(iso(viewed.voucher_at))
+    return shown, _quoted(iso(viewed.link_at))
 
 
 def _bare_lines(view: View, piece: Piece) -> bytes:
@@ -178,8 +192,8 @@ def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
             product=HOLE,
             token=code,
             redemptionLink=code,
-            dateVoucherViewed=None,
-            dateLinkViewed=None,
+            dateVoucherViewed=HOLE,
+            dateLinkViewed=HOLE,
             dateReturned=None,
             allowAsyncDelivery=version.async_delivery,
             productRegion=version.region,

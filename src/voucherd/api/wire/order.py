@@ -17,8 +17,8 @@ from voucherd.api.wire.shapes import Product
 from voucherd.api.wire.templates import HOLE, encode, template
 from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS, Piece, View, lines_completed, pieces
 from voucherd.clock import iso
-from voucherd.orders.desk import INLINE_LINES_MAX, Codes
-from voucherd.orders.model import TYPES, Item
+from voucherd.orders.desk import Codes
+from voucherd.orders.model import INLINE_LINES_MAX, TYPES, Item
 from voucherd.orders.states import Status
 
 ReadCodes: TypeAlias = Callable[[Sequence[tuple[int, int, int]]], Awaitable[Codes]]
@@ -72,7 +72,10 @@ def _small_pieces(view: View, item: Item) -> Iterator[Piece]:
 
 
 async def opened(view: View, piece: Piece, read_codes: ReadCodes) -> Piece:
-    """The piece with its codes, which a large order reads only now."""
+    """The piece with its codes and what was viewed of it, which a large order reads only now."""
+    if piece.views and piece.delivered and is_large(view):
+        seen = await view.read_views(view.order.id, piece.line_from, piece.line_to)
+        piece = replace(piece, views=seen)
     if not piece.delivered or not view.show_codes or piece.codes is not None:
         return piece
     assert piece.outcome is not None

@@ -16,7 +16,7 @@ from voucherd.api.wire.view import Piece, View, pieces
 from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import digits, plain
-from voucherd.orders.desk import INLINE_LINES_MAX
+from voucherd.orders.model import INLINE_LINES_MAX
 
 CODE_COLUMNS: Final = (
     "lineId",

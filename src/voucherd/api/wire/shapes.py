@@ -250,3 +250,10 @@ class AccountEntryPage(Struct):
 
     data: list[AccountEntry]
     metadata: WalkMetadata
+
+
+class Redemption(Struct):
+    """How an order's redemption links are protected."""
+
+    trx: str
+    hasPin: bool

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from voucherd.api.wire.templates import TemplateBook
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Answer
-from voucherd.orders.model import Item, Order, Outcome
+from voucherd.orders.model import Item, Order, Outcome, Viewed
 from voucherd.orders.states import Payment, Status
 
 STATUS_WORDS: Final = tuple(status.name.lower() for status in Status)
 PAYMENT_WORDS: Final = tuple(payment.name.lower() for payment in Payment)
+
+
+ReadViews: TypeAlias = Callable[[int, int, int], Awaitable[tuple[Viewed, ...]]]
+
+
+async def _no_views(_order_id: int, _line_from: int, _line_to: int) -> tuple[Viewed, ...]:
+    return ()
 
 
 class View(Struct, frozen=True):
@@ -29,6 +36,8 @@ class View(Struct, frozen=True):
     """Confirm and Resolve: an unfinished line carries only its tag and status (OP-05)."""
     show_codes: bool = True
     """Whether the key may see codes (OP-59)."""
+    read_views: ReadViews = _no_views
+    """What recipients saw of some lines of an order that is streamed."""
 
     @property
     def order(self) -> Order:
@@ -44,6 +53,8 @@ class Piece(Struct, frozen=True):
     line_to: int
     outcome: Outcome | None
     codes: list[tuple[str, str]] | None
+    views: tuple[Viewed, ...] = ()
+    """What was viewed of the order's lines, these among them."""
 
     @property
     def delivered(self) -> bool:
@@ -80,7 +91,7 @@ def pieces(answer: Answer, item: Item) -> Iterator[Piece]:
         if start > at:
             yield Piece(item, at, start, None, None)
         mine = None if codes is None else codes[start - outcome.line_from : stop - outcome.line_from]
-        yield Piece(item, start, stop, outcome, mine)
+        yield Piece(item, start, stop, outcome, mine, answer.order.views)
         at = stop
     if at < item.end_line:
         yield Piece(item, at, item.end_line, None, None)

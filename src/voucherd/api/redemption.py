@@ -1,0 +1,38 @@
+"""A PIN before the codes behind an order's redemption links."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from voucherd.api import requests
+from voucherd.api.handlers import Call, Service
+from voucherd.api.http import JSON, Request, Response
+from voucherd.api.wire.shapes import Redemption
+from voucherd.api.wire.templates import encode
+from voucherd.orders.pins import checked
+
+
+class RedemptionBody(Struct):
+    """What is to be asked of recipients before they see a code."""
+
+    pin: str | None
+
+
+_decode: Final = msgspec.json.Decoder(RedemptionBody).decode
+
+
+def read_pin(request: Request) -> str | None:
+    """The PIN in a request, or None to ask for none."""
+    body: RedemptionBody = requests.decode(request, _decode)
+    return checked(body.pin)
+
+
+async def protect(service: Service, call: Call) -> Response:
+    """Set the PIN of an order's links, or remove it."""
+    pin, caller = read_pin(call.request), call.caller
+    order_id = service.ids.order_id(call.parameter)
+    await service.pins.set(order_id, caller.company_id, caller.state, pin)
+    return Response(200, encode(Redemption(trx=call.parameter, hasPin=pin is not None)), JSON)

@@ -1,0 +1,128 @@
+"""What a recipient sees of one line: the voucher behind a link, when it was seen first, and its code (OP-57)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
+from voucherd.ids import State, state_of
+from voucherd.money import Money
+from voucherd.orders.states import Status
+
+
+class Standing(Enum):
+    """What can be done with a voucher."""
+
+    READY = "ready"
+    PENDING = "pending"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Voucher(Struct, frozen=True):
+    """One line as its recipient sees it, without its code."""
+
+    order_id: int
+    line: int
+    standing: Standing
+    brand: str
+    brand_slug: str
+    product: str
+    product_type: str
+    region: str
+    face: Money
+    expires_at: datetime | None
+    instructions: str
+    terms: str
+    has_pin: bool
+    link_viewed: bool
+    place: tuple[int, int] | None
+    """The lot and the position in it where the code lies."""
+
+    @property
+    def state(self) -> State:
+        """Live, or sandbox: a voucher for tests."""
+        return state_of(self.order_id)
+
+
+# How to redeem is told as it is known today, because shops change their ways; the terms are those it was sold under.
+_LOOK: Final = """
+    SELECT o.status, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(), b.name, b.slug, v.name,
+           v.product_type, v.region, i.face_minor, v.face_currency,
+           coalesce(newest.redeem_instructions, v.redeem_instructions, ''), coalesce(v.terms, ''),
+           pin.order_id IS NOT NULL, seen.order_id IS NOT NULL
+    FROM orders o
+    JOIN order_item i ON i.order_id = o.id AND i.first_line <= $2 AND i.first_line + i.amount > $2
+    JOIN product_version v ON v.id = i.version_id
+    JOIN product p ON p.id = v.product_id
+    JOIN product_version newest ON newest.id = p.version_id
+    JOIN brand b ON b.id = v.brand_id
+    LEFT JOIN outcome u ON u.order_id = o.id AND u.line_from <= $2 AND u.line_to > $2
+    LEFT JOIN lot l ON l.id = u.lot_id
+    LEFT JOIN order_pin pin ON pin.order_id = o.id
+    LEFT JOIN line_view seen ON seen.order_id = o.id AND seen.line = $2
+    WHERE o.id = $1
+"""
+
+
+async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
+    """The voucher of this line; None where there is no such line, or nobody was ever given its link."""
+    row = await conn.fetchrow(_LOOK, order_id, line)
+    if row is None or row[0] in (Status.CREATED, Status.DELETED):
+        return None
+    _, line_from, lot_id, seq_from, expires_at, expired = row[:6]
+    brand, brand_slug, product, product_type, region, face_minor, currency = row[6:13]
+    if line_from is None:
+        standing = Standing.PENDING
+    elif lot_id is None:
+        standing = Standing.CANCELLED
+    else:
+        standing = Standing.EXPIRED if expired else Standing.READY
+    instructions, terms, has_pin, link_viewed = row[13:]
+    return Voucher(
+        order_id,
+        line,
+        standing,
+        brand,
+        brand_slug,
+        product,
+        product_type,
+        region,
+        Money(face_minor, currency),
+        expires_at,
+        instructions,
+        terms,
+        has_pin,
+        link_viewed,
+        None if lot_id is None else (lot_id, seq_from + line - line_from),
+    )
+
+
+async def note_opened(conn: Connection, voucher: Voucher) -> None:
+    """Write down that the link was opened, if it is the first time; a line without a code has no link yet."""
+    if voucher.place is None or voucher.link_viewed:
+        return
+    await conn.execute(
+        "INSERT INTO line_view (order_id, line, link_viewed_at) VALUES ($1, $2, now()) ON CONFLICT DO NOTHING",
+        voucher.order_id,
+        voucher.line,
+    )
+
+
+async def note_shown(tx: Tx, voucher: Voucher) -> None:
+    """Write down that the code is shown, if it is the first time."""
+    # Whoever opened the link may have begun after this transaction did, and still be first with his row.
+    await tx.execute(
+        """
+        INSERT INTO line_view AS seen (order_id, line, link_viewed_at, voucher_viewed_at)
+        VALUES ($1, $2, now(), now())
+        ON CONFLICT (order_id, line) DO UPDATE SET voucher_viewed_at = greatest(now(), seen.link_viewed_at)
+        WHERE seen.voucher_viewed_at IS NULL
+        """,
+        voucher.order_id,
+        voucher.line,
+    )
