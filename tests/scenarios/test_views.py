@@ -74,7 +74,7 @@ async def test_a_pin_is_the_buyers_to_set_and_waits_after_wrong_ones(shop: Shop)
     path = f"/api/1.03/order/{trx}/redemption"
     order_id = shop.ids.order_id(trx)
     assert order_id is not None
-    pins = Pins(shop.pool, shop.master)
+    pins = Pins(shop.master)
 
     async def tried(pin: str, line: int = 0) -> tuple[Told, int]:
         async with transaction(shop.pool) as tx:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from voucherd.api import requests
+from voucherd.api.effects import effect
 from voucherd.api.handlers import Call, Service
 from voucherd.api.http import JSON, Request, Response
 from voucherd.api.wire.shapes import Redemption
@@ -34,5 +35,7 @@ async def protect(service: Service, call: Call) -> Response:
     """Set the PIN of an order's links, or remove it."""
     pin, caller = read_pin(call.request), call.caller
     order_id = service.ids.order_id(call.parameter)
-    await service.pins.set(order_id, caller.company_id, caller.state, pin)
-    return Response(200, encode(Redemption(trx=call.parameter, hasPin=pin is not None)), JSON)
+    async with effect(service, call) as work:
+        await service.pins.set(work.tx, order_id, caller.company_id, caller.state, pin)
+        shown = Redemption(trx=call.parameter, hasPin=pin is not None)
+        return await work.answered(Response(200, encode(shown), JSON))

@@ -99,7 +99,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         webhooks = Webhooks(pool, sealer, settings.webhook_networks)
         streams = Streams(pool, ids, gatekeeper.admit)
         handlers = Service(
-            desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer, Pins(pool, master)
+            desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer, Pins(master)
         )
         once = Once(pool, sealer, handlers)
         metrics = Metrics(desk, pool, worker.dispatcher.calls, streams)

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool, Tx, transaction
+from voucherd.db import Connection, Tx
 from voucherd.ids import State, derive
 from voucherd.orders.refusals import BadInput, OrderNotFound
 from voucherd.orders.states import Status
@@ -59,40 +59,38 @@ class Tried(Struct, frozen=True):
 class Pins:
     """Sets and tries PINs."""
 
-    def __init__(self, pool: Pool, master: bytes) -> None:
-        self._pool = pool
+    def __init__(self, master: bytes) -> None:
         self._key = derive(master, "recipient/pin")
 
-    async def set(self, order_id: int | None, company_id: int, state: State, pin: str | None) -> None:
+    async def set(self, tx: Tx, order_id: int | None, company_id: int, state: State, pin: str | None) -> None:
         """Put a PIN before the order's codes, another one, or (None) none; earlier tries are forgotten."""
         pin = checked(pin)
-        async with transaction(self._pool) as tx:
-            # Held until the end, so that the order is not removed meanwhile.
-            found = await tx.fetchval(
-                """
-                SELECT id FROM orders WHERE id = $1 AND company_id = $2 AND (id & 1) = $3 AND status <> $4
-                FOR KEY SHARE
-                """,
-                order_id,
-                company_id,
-                int(state),
-                int(Status.DELETED),
-            )
-            if found is None:
-                raise OrderNotFound
-            if pin is None:
-                await tx.execute("DELETE FROM order_pin WHERE order_id = $1", found)
-                return
-            # Changed in its place: between a row that goes and one that comes somebody would find none.
-            await tx.execute(
-                """
-                INSERT INTO order_pin (order_id, hash) VALUES ($1, $2)
-                ON CONFLICT (order_id) DO UPDATE SET hash = excluded.hash, set_at = now()
-                """,
-                found,
-                self._hash(found, pin),
-            )
-            await tx.execute("DELETE FROM pin_try WHERE order_id = $1", found)
+        # Held until the end, so that the order is not removed meanwhile.
+        found = await tx.fetchval(
+            """
+            SELECT id FROM orders WHERE id = $1 AND company_id = $2 AND (id & 1) = $3 AND status <> $4
+            FOR KEY SHARE
+            """,
+            order_id,
+            company_id,
+            int(state),
+            int(Status.DELETED),
+        )
+        if found is None:
+            raise OrderNotFound
+        if pin is None:
+            await tx.execute("DELETE FROM order_pin WHERE order_id = $1", found)
+            return
+        # Changed in its place: between a row that goes and one that comes somebody would find none.
+        await tx.execute(
+            """
+            INSERT INTO order_pin (order_id, hash) VALUES ($1, $2)
+            ON CONFLICT (order_id) DO UPDATE SET hash = excluded.hash, set_at = now()
+            """,
+            found,
+            self._hash(found, pin),
+        )
+        await tx.execute("DELETE FROM pin_try WHERE order_id = $1", found)
 
     async def tried(self, tx: Tx, order_id: int, line: int, pin: str) -> Tried:
         """Whether it is the order's PIN. A try is counted before it is looked at, so no two count as one."""
