@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -20,6 +21,8 @@ from voucherd.migrate import migrate
 
 SMALL = {"max_wal_size": "256MB"}
 """The server's log may be in memory, and nobody replays it."""
+TEMPLATE = "migrated"
+SCHEMA = "shop"
 
 
 def pytest_configure() -> None:
@@ -61,11 +64,36 @@ async def another_schema_url(server_url: str) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+async def migrated_url(server_url: str) -> str | None:
+    """A migrated database to copy, where the server is ours; a copy takes a tenth of the time of the migrations."""
+    if os.environ.get("VOUCHERD_TEST_DATABASE_URL"):
+        return None
+    async with _connected(server_url) as connection:
+        await connection.execute(f"CREATE DATABASE {TEMPLATE}")
+    url = _of_database(server_url, TEMPLATE)
+    async with _connected(url) as connection:
+        await connection.execute(f"CREATE SCHEMA {SCHEMA}")
+    await migrate(_in_schema(url, SCHEMA))
+    return url
+
+
 @pytest.fixture
-async def database_url(empty_schema_url: str) -> str:
+async def database_url(server_url: str, migrated_url: str | None) -> AsyncIterator[str]:
     """A migrated schema of this test's own."""
-    await migrate(empty_schema_url)
-    return empty_schema_url
+    if migrated_url is None:
+        async with _schema(server_url) as url:
+            await migrate(url)
+            yield url
+        return
+    name = f"t_{secrets.token_hex(6)}"
+    async with _connected(server_url) as connection:
+        # Files are copied, not logged: nobody replays this server's log.
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY file_copy")
+        try:
+            yield _in_schema(_of_database(server_url, name), SCHEMA)
+        finally:
+            await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
@@ -87,12 +115,26 @@ async def _schema(server_url: str) -> AsyncIterator[str]:
     """The URL of a new schema, dropped afterwards; it carries the schema into subprocesses too."""
     # A schema and not a database: any empty database will do, whatever rights its user has beyond it.
     schema = f"t_{secrets.token_hex(6)}"
-    # The drop's "drop cascades to …" notice is no news.
-    connection = await asyncpg.connect(server_url, server_settings={"client_min_messages": "warning"})
-    try:
+    async with _connected(server_url) as connection:
         await connection.execute(f"CREATE SCHEMA {schema}")
-        yield f"{server_url}{'&' if '?' in server_url else '?'}search_path={schema}"
+        yield _in_schema(server_url, schema)
         # A test that left a transaction open is told so, instead of hanging here.
         await connection.execute(f"SET lock_timeout = '10s'; DROP SCHEMA {schema} CASCADE")
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    # The drop's "drop cascades to …" notice is no news.
+    connection = await asyncpg.connect(url, server_settings={"client_min_messages": "warning"})
+    try:
+        yield connection
     finally:
         await connection.close()
+
+
+def _in_schema(url: str, schema: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}search_path={schema}"
+
+
+def _of_database(url: str, name: str) -> str:
+    return urlsplit(url)._replace(path=f"/{name}").geturl()

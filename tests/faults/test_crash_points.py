@@ -256,7 +256,7 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
             group.create_task(one.shop.desk.watch.until_done(0, RESOLVE_LIMIT_S))
             calls.append(group.create_task(stumble.during(one.call("resolve", trx))))
         answers = await asyncio.gather(*calls)
-        await asyncio.sleep(RESOLVE_LIMIT_S / 10)
+        await asyncio.sleep(RESOLVE_LIMIT_S / 3)
         await shop.worker.end_waiting()
 
         fates = {(one.commits, await stage.status(trx)) for one, trx in zip(stumbles, trxs, strict=True)}

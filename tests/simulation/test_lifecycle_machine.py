@@ -475,7 +475,7 @@ def live(server_url: str, master: bytes, *, lives: int, steps: int, number: int 
 @pytest.mark.parametrize("number", range(2))
 def test_every_life_of_an_order_goes_as_the_model_says(server_url: str, master: bytes, number: int) -> None:
     """Invariants 1 to 3, 5 and 6 after every step, whatever is done, in whatever order, and whatever dies."""
-    live(server_url, master, lives=25, steps=30, number=number)
+    live(server_url, master, lives=16, steps=30, number=number)
 
 
 @pytest.mark.soak
