@@ -360,12 +360,15 @@ CREATE TABLE app_user (
     role text NOT NULL,
     password_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
     CONSTRAINT app_user_check CHECK ((role = ANY (
 CASE
     WHEN (company_id IS NULL) THEN ARRAY['admin'::text, 'support'::text, 'stock'::text, 'finance'::text]
     ELSE ARRAY['owner'::text, 'buyer'::text, 'finance'::text, 'viewer'::text, 'developer'::text]
 END))),
-    CONSTRAINT app_user_email_check CHECK (((email = lower(email)) AND (length(email) <= 254)))
+    CONSTRAINT app_user_email_check CHECK (((email = lower(email)) AND (length(email) <= 254))),
+    CONSTRAINT app_user_name_check CHECK ((length(name) <= 200))
 );
 
 ALTER TABLE app_user ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1121,6 +1124,32 @@ CREATE TABLE schema_migration (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE session (
+    key bytea NOT NULL,
+    user_id bigint NOT NULL,
+    state smallint DEFAULT 0 NOT NULL,
+    csrf bytea NOT NULL,
+    pending boolean DEFAULT false NOT NULL,
+    strong_at timestamp with time zone,
+    flash text,
+    flash_kind text,
+    address text NOT NULL,
+    agent text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT session_address_check CHECK ((length(address) <= 100)),
+    CONSTRAINT session_agent_check CHECK ((length(agent) <= 300)),
+    CONSTRAINT session_csrf_check CHECK ((length(csrf) = 32)),
+    CONSTRAINT session_flash_check CHECK ((length(flash) <= 500)),
+    CONSTRAINT session_flash_has_kind CHECK (((flash IS NULL) = (flash_kind IS NULL))),
+    CONSTRAINT session_flash_kind_check CHECK ((flash_kind = ANY (ARRAY['good'::text, 'bad'::text, 'note'::text]))),
+    CONSTRAINT session_key_check CHECK ((length(key) = 32)),
+    CONSTRAINT session_lasts CHECK ((expires_at > created_at)),
+    CONSTRAINT session_pending_is_weak CHECK (((NOT pending) OR (strong_at IS NULL))),
+    CONSTRAINT session_state_check CHECK ((state = ANY (ARRAY[0, 1])))
+);
+
 CREATE TABLE spend (
     company_id integer NOT NULL,
     key_id bigint NOT NULL,
@@ -1477,6 +1506,9 @@ ALTER TABLE ONLY sandbox_purchase
 ALTER TABLE ONLY schema_migration
     ADD CONSTRAINT schema_migration_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY session
+    ADD CONSTRAINT session_pkey PRIMARY KEY (key);
+
 ALTER TABLE ONLY spend
     ADD CONSTRAINT spend_pkey PRIMARY KEY (company_id, key_id, state, day);
 
@@ -1602,6 +1634,10 @@ CREATE INDEX product_listing_price ON product_listing USING btree (price_currenc
 CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, name_key, product_id);
 
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
+
+CREATE INDEX session_expiry ON session USING btree (expires_at);
+
+CREATE INDEX session_of_user ON session USING btree (user_id);
 
 CREATE INDEX waiting_attempt ON waiting USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
 
@@ -1818,6 +1854,9 @@ ALTER TABLE ONLY quote
 
 ALTER TABLE ONLY quote
     ADD CONSTRAINT quote_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
+
+ALTER TABLE ONLY session
+    ADD CONSTRAINT session_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY spend
     ADD CONSTRAINT spend_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);

@@ -22,6 +22,15 @@ Tx: TypeAlias = Connection
 
 CONNECT_S_MAX: Final = 10.0
 COMMAND_S_MAX: Final = 60.0
+UNAVAILABLE: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # It starts, shuts down, or was told to stop this query.
+    asyncpg.InsufficientResourcesError,  # It is out of connections, memory or disk.
+)
+"""The database is away, or was lost in the middle: nothing a client did."""
 
 
 async def _keep(_connection: Any) -> None:

@@ -11,13 +11,13 @@ from typing import cast
 import pytest
 
 from tests.shop import Shop
-from voucherd.api.http import Request
 from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import EXAMPLE_URL
 from voucherd.api.openapi.operations import WORDS
 from voucherd.api.pages import Pages
 from voucherd.api.routes import ROUTES
 from voucherd.db import Pool
+from voucherd.http import Request
 from voucherd.settings import Settings
 
 WEIGHT_BYTES_MAX = 300_000
@@ -73,7 +73,7 @@ async def page_of(shop: Shop) -> str:
 async def test_the_start_leads_to_the_docs(shop: Shop) -> None:
     """Whoever opens the address in a browser finds something to read."""
     answer = await shop.client.get("/")
-    assert (answer.status_code, answer.headers["location"]) == (307, "docs")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/docs")
     followed = await shop.client.get("/", follow_redirects=True)
     assert followed.url.path == "/docs"
     assert followed.headers["content-type"] == "text/html; charset=utf-8"
@@ -180,7 +180,7 @@ def test_text_stands_out_from_its_ground(scheme: str) -> None:
 
 async def test_pages_can_only_be_read(shop: Shop) -> None:
     """OP-25: another method gets 405 with Allow; HEAD gets the headers alone."""
-    for path in ("/", "/docs", "/openapi.json", "/healthz"):
+    for path in ("/docs", "/openapi.json", "/healthz"):
         refused = await shop.client.post(path)
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
     head = await shop.client.head("/docs")
@@ -194,7 +194,7 @@ async def test_paths_that_do_not_exist_are_not_found(shop: Shop) -> None:
         "/static/docs.css",
         "/static/../pages.py",
         "/docs/../templates/docs.html",
-        "/portal",
+        "/portals",
         "/docs/",
     ):
         answer = await shop.client.get(path)

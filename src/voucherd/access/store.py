@@ -127,6 +127,16 @@ async def find_login(connection: Connection | Pool, email: str) -> Login | None:
     return None if row is None else Login(User(*tuple(row)[:4]), row["password_hash"])
 
 
+async def may_sign_in(connection: Connection, user_id: int) -> bool:
+    """Whether the person, and the company if there is one, is active."""
+    found = await connection.fetchval(
+        "SELECT u.active AND coalesce(c.active, true) FROM app_user u"
+        " LEFT JOIN company c ON c.id = u.company_id WHERE u.id = $1",
+        user_id,
+    )
+    return bool(found)
+
+
 async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
     """Replace what is stored of the password."""
     await tx.execute("UPDATE app_user SET password_hash = $2 WHERE id = $1", user_id, password_hash)

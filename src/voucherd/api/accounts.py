@@ -10,11 +10,11 @@ from msgspec import Struct
 from voucherd.api import query
 from voucherd.api.errors import AccountNotFound
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import JSON, Request, Response
 from voucherd.api.wire import accounts as wire
 from voucherd.api.wire import csv
 from voucherd.api.wire.shapes import AccountEntryPage, WalkMetadata
 from voucherd.api.wire.templates import encode
+from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers
 from voucherd.money import DIGITS
 from voucherd.orders.refusals import BadInput

@@ -6,7 +6,6 @@ import itertools
 import secrets
 from typing import Final
 
-import asyncpg
 import structlog
 
 from voucherd.access import limits
@@ -14,28 +13,20 @@ from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.gatekeeper import Gatekeeper
 from voucherd.access.idempotency import TicketTaken
 from voucherd.api import errors, routes
-from voucherd.api.errors import HttpError
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import Request, Response
 from voucherd.api.once import HEADER, IN_USE, Once
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
+from voucherd.db import UNAVAILABLE
+from voucherd.http import HttpError, Request, Response
 from voucherd.orders.desk import StoredUnseen
 from voucherd.orders.gate import Busy
 from voucherd.orders.refusals import Refusal
+from voucherd.portal.site import Site
 
 logger = structlog.get_logger(__name__)
 
 _RETRY_SOON: Final = [(b"retry-after", b"1")]
-_UNAVAILABLE: Final = (
-    OSError,
-    TimeoutError,
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,  # It starts, shuts down, or was told to stop this query.
-    asyncpg.InsufficientResourcesError,  # It is out of connections, memory or disk.
-)
-"""The database is away, or was lost in the middle: nothing a client did."""
 
 
 class RequestIds:
@@ -53,16 +44,21 @@ class RequestIds:
 class Api:
     """Answers every request."""
 
-    def __init__(self, service: Service, gatekeeper: Gatekeeper, pages: Pages, once: Once) -> None:
+    def __init__(
+        self, service: Service, gatekeeper: Gatekeeper, pages: Pages, once: Once, site: Site
+    ) -> None:
         self._service = service
         self._once = once
         self._gatekeeper = gatekeeper
         self._pages = pages
+        self.site = site
 
     async def answer(self, request: Request) -> Response:
         """The answer to a request; it never raises."""
         if not request.path.startswith("/api/"):
-            return await self._guarded(request, None)
+            if self._pages.knows(request.path):
+                return await self._guarded(request, None)
+            return await self.site.answer(request)
         found = routes.match(request.path)
         if found is None:
             return errors.error(request, 404, "no_such_path", "not found")
@@ -97,7 +93,7 @@ class Api:
             return errors.error(
                 request, 503, "done_but_unseen", "done, but it can not be shown now: find the order"
             )
-        except _UNAVAILABLE as error:
+        except UNAVAILABLE as error:
             logger.error("database_unavailable", request_id=request.id, error=repr(error))
             return errors.error(
                 request, 503, "unavailable", "service unavailable", headers=_RETRY_SOON, retryable=True

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from voucherd.api.front import Front
-from voucherd.api.http import STALL_S_MAX, Request, Response
+from voucherd.http import STALL_S_MAX, Request, Response
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -42,8 +42,9 @@ class AsgiApp:
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
         """The whole body, refused as soon as it is known to be too large."""
+        bytes_max = self.front.bytes_max(request)
         length = request.headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self.front.body_bytes_max:
+        if length.isdigit() and int(length) > bytes_max:
             raise _TooLarge
         parts: list[bytes] = []
         size = 0
@@ -53,7 +54,7 @@ class AsgiApp:
                 raise _Gone
             part = message.get("body", b"")
             size += len(part)
-            if size > self.front.body_bytes_max:
+            if size > bytes_max:
                 raise _TooLarge
             parts.append(part)
             if not message.get("more_body"):
@@ -65,7 +66,7 @@ class _Gone(Exception):
 
 
 class _TooLarge(Exception):
-    """The body is larger than any may be."""
+    """The body is larger than it may be."""
 
 
 async def _send(response: Response, receive: Receive, send: Send, *, with_body: bool) -> None:

@@ -9,13 +9,13 @@ from msgspec import Struct
 from voucherd.api import catalogue_requests as requests
 from voucherd.api.errors import BrandNotFound, ProductNotFound
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import JSON, Response
 from voucherd.api.query import Page
 from voucherd.api.wire import catalogue as wire
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.pricing import NoRate
+from voucherd.http import JSON, Response
 from voucherd.orders.refusals import BadInput
 from voucherd.storefront.window import Visitor
 

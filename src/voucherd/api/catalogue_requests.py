@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from voucherd.api import query
-from voucherd.api.http import Request
 from voucherd.api.query import Given, Page
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, REGION_LENGTH_MAX
 from voucherd.catalogue.rules import SLUG_LENGTH_MAX, is_slug
+from voucherd.http import Request
 from voucherd.orders.refusals import BadInput
 from voucherd.storefront import search
 from voucherd.storefront.listing import Filters, Order

@@ -14,8 +14,8 @@ from msgspec import Struct
 from voucherd.access import idempotency
 from voucherd.api import kept
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import Response
 from voucherd.db import Tx, transaction
+from voucherd.http import Response
 
 
 class Effect(Struct):

@@ -13,8 +13,8 @@ import msgspec
 
 from voucherd.access.callers import Forbidden, Unauthorized
 from voucherd.access.grants import KEYS_MAX
-from voucherd.api.http import PROBLEM, TEXT, Request, Response
 from voucherd.events.webhooks.endpoints import ENDPOINTS_MAX
+from voucherd.http import PROBLEM, TEXT, HttpError, Request, Response
 from voucherd.orders.refusals import (
     BadInput,
     CompanyNotActive,
@@ -190,26 +190,6 @@ CODES: Final[dict[type[Refusal], str]] = {
     KeyNotUsable: "key_not_usable",
     TooManyKeys: "too_many_keys",
 }
-
-
-class HttpError(Exception):
-    """A call that HTTP itself refuses: no such path, a body too large, too many calls …"""
-
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        text: str,
-        *,
-        headers: list[tuple[bytes, bytes]] | None = None,
-        retryable: bool = False,
-    ) -> None:
-        super().__init__(text)
-        self.status = status
-        self.code = code
-        self.text = text
-        self.headers = headers or []
-        self.retryable = retryable
 
 
 def refused(op: Op, refusal: Refusal, request: Request) -> Response:

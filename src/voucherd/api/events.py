@@ -8,9 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd.api import query
-from voucherd.api.errors import EventNotFound, HttpError
+from voucherd.api.errors import EventNotFound
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import EVENT_STREAM, JSON, Request, Response
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.events import feed, log
@@ -18,6 +17,7 @@ from voucherd.events.feed import Cursor, Filters
 from voucherd.events.listeners import Pass
 from voucherd.events.streams import StreamsFull, TooManyStreams
 from voucherd.events.wire import written
+from voucherd.http import EVENT_STREAM, JSON, HttpError, Request, Response
 from voucherd.ids import Identifiers
 from voucherd.orders.gate import Busy
 from voucherd.orders.refusals import BadInput

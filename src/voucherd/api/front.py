@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 
 from voucherd.api import errors
 from voucherd.api.app import Api, RequestIds
-from voucherd.api.errors import HttpError
-from voucherd.api.http import Request, Response
 from voucherd.api.metrics import Metrics
 from voucherd.api.proxies import client_behind
+from voucherd.http import HttpError, Request, Response
 from voucherd.settings import Settings
 
 
@@ -42,10 +41,19 @@ class Front:
         """The answer to a whole call."""
         return self._finished(request, await self._api.answer(request))
 
+    def bytes_max(self, request: Request) -> int:
+        """How large the body of this call may be; pages that take files take more than others."""
+        if request.path.startswith("/api/"):
+            return self.body_bytes_max
+        return self._api.site.body_bytes_max(request)
+
     def too_large(self, request: Request) -> Response:
-        """The answer to a call whose body is larger than any may be (OP-14)."""
-        problem = HttpError(413, "body_too_large", f"the body must be at most {self.body_bytes_max} bytes")
-        return self._finished(request, errors.http_error(request, problem))
+        """The answer to a call whose body is larger than it may be (OP-14)."""
+        text = f"the body must be at most {self.bytes_max(request)} bytes"
+        problem = HttpError(413, "body_too_large", text)
+        if request.path.startswith("/api/"):
+            return self._finished(request, errors.http_error(request, problem))
+        return self._finished(request, self._api.site.refuse(request, problem))
 
     def _finished(self, request: Request, response: Response) -> Response:
         headers = [

@@ -13,7 +13,6 @@ from voucherd.access.callers import Caller
 from voucherd.access.idempotency import Ticket
 from voucherd.api import requests
 from voucherd.api.errors import Op
-from voucherd.api.http import JSON, Request, Response
 from voucherd.api.wire import next as v_next
 from voucherd.api.wire import v100, v103
 from voucherd.api.wire.order import Shape, is_large, render, stream
@@ -24,6 +23,7 @@ from voucherd.api.wire.view import View
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Owner, Webhooks
+from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers, State
 from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.desk import Answer, Desk

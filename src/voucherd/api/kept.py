@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from voucherd.access.idempotency import Ticket
 from voucherd.api.handlers import Shown
-from voucherd.api.http import Response
+from voucherd.http import Response
 from voucherd.orders.model import Order
 from voucherd.vault.seal import Sealer
 

@@ -20,8 +20,8 @@ from voucherd.access.keys import (
     plain_network,
 )
 from voucherd.api import query
-from voucherd.api.http import Request
 from voucherd.api.requests import decimal, decode
+from voucherd.http import Request
 from voucherd.ids import Identifiers
 from voucherd.money import BadAmount, to_minor
 from voucherd.orders.refusals import BadInput

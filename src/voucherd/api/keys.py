@@ -13,11 +13,11 @@ from voucherd.api import key_requests as requests
 from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import KeyNotFound, KeyNotUsable, TooManyKeys
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import JSON, Response
 from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.events import log
+from voucherd.http import JSON, Response
 from voucherd.orders.refusals import BadInput
 
 

@@ -16,10 +16,10 @@ import structlog
 from voucherd.access import idempotency
 from voucherd.access.idempotency import KEY_CHARS_MAX, Claim, Ticket, Told, Turn
 from voucherd.api import handlers, kept
-from voucherd.api.errors import HttpError, Op
+from voucherd.api.errors import Op
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import Response
 from voucherd.db import Pool
+from voucherd.http import HttpError, Response
 from voucherd.orders.gate import Gate
 from voucherd.vault.seal import Sealer
 

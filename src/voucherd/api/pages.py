@@ -12,11 +12,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from voucherd import migrate
 from voucherd.api import docs
-from voucherd.api.errors import HttpError
-from voucherd.api.http import JSON, TEXT, Request, Response
 from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import document
 from voucherd.db import Pool
+from voucherd.http import JSON, NO_SNIFFING, TEXT, HttpError, Request, Response
+from voucherd.portal.assets import static_files
 from voucherd.settings import Settings
 
 READY_S_MAX: Final = 2.0
@@ -24,7 +24,7 @@ STILL_PAGES_KEPT_MAX: Final = 4
 
 
 class Pages:
-    """Paths outside /api/."""
+    """Paths outside /api/ that are the same for everybody."""
 
     def __init__(self, pool: Pool, metrics: Metrics, settings: Settings | None = None) -> None:
         self._pool = pool
@@ -36,6 +36,10 @@ class Pages:
         }
         chosen = Settings() if settings is None else settings
         self._still = _still_pages(None if settings is None else chosen.public_url, chosen.body_bytes_max)
+
+    def knows(self, path: str) -> bool:
+        """Whether the path is one of these."""
+        return path in self._still or path in self._answers
 
     async def answer(self, request: Request) -> Response:
         """The page, or 404."""
@@ -78,11 +82,7 @@ def _still_pages(public_url: str | None, body_bytes_max: int) -> Mapping[str, Re
     """The pages that never change while a service runs, made once for all services of this process that are alike."""
     described = document(public_url, body_bytes_max)
     return {
-        # A relative address, so that it still leads here behind a proxy that serves us under a path of its own.
-        "/": Response(307, b"", None, [(b"location", b"docs")]),
-        "/openapi.json": Response(
-            200, msgspec.json.encode(described), JSON, [docs.NO_SNIFFING], docs.BRIEFLY
-        ),
+        "/openapi.json": Response(200, msgspec.json.encode(described), JSON, [NO_SNIFFING], docs.BRIEFLY),
         "/docs": docs.page(described, public_url),
-        **docs.assets(),
+        **static_files(),
     }

@@ -14,7 +14,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from voucherd.api.asgi import AsgiApp
-from voucherd.api.http import STALL_S_MAX, Request, Response
+from voucherd.http import STALL_S_MAX, Request, Response
 
 logger = structlog.get_logger(__name__)
 

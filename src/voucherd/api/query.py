@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from msgspec import Struct
 
-from voucherd.api.http import Request
+from voucherd.http import Request
 from voucherd.money import DIGITS
 from voucherd.orders.refusals import BadInput
 

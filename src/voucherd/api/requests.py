@@ -14,11 +14,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from voucherd.api import query
-from voucherd.api.errors import HttpError
-from voucherd.api.http import Request
 from voucherd.api.query import Page
 from voucherd.events.webhooks.addresses import Network
 from voucherd.events.webhooks.targets import BadTarget, read_target
+from voucherd.http import HttpError, Request
 from voucherd.ids import LINES_MAX, Identifiers, State
 from voucherd.orders.decide import Chance
 from voucherd.orders.find import Filters

@@ -28,6 +28,8 @@ from voucherd.events.webhooks.service import Webhooks
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
 from voucherd.orders.pins import Pins
+from voucherd.portal.house import House
+from voucherd.portal.site import Site
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
@@ -108,7 +110,8 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             desk.watch.let_go()
             streams.let_go()
 
-        api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once)
+        house = House(pool, desk, ids, settings, window, handlers.statements, webhooks, streams, sealer)
+        api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once, Site(house))
         try:
             yield AsgiApp(Front(api, settings, metrics, let_go))
         finally:

@@ -11,13 +11,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from voucherd import clock
 from voucherd.api import query
-from voucherd.api.http import Request
 from voucherd.api.requests import decode
 from voucherd.events.webhooks import fanout, history, signing
 from voucherd.events.webhooks.addresses import Network
 from voucherd.events.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
 from voucherd.events.webhooks.headers import read_headers
 from voucherd.events.webhooks.targets import BadTarget, read_target
+from voucherd.http import Request
 from voucherd.orders.refusals import BadInput
 
 TYPES: Final = tuple(sorted(fanout.TYPES))

@@ -9,12 +9,12 @@ from voucherd.api import webhook_requests as requests
 from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import EventNotFound, TooManyWebhooks, WebhookNotFound
 from voucherd.api.handlers import Call, Service
-from voucherd.api.http import JSON, Response
 from voucherd.api.wire import webhooks as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.events.webhooks.endpoints import Endpoint, EndpointNotFound, PerOrderTaken, TooManyEndpoints
 from voucherd.events.webhooks.service import Owner
+from voucherd.http import JSON, Response
 from voucherd.orders.refusals import BadInput
 
 

@@ -1,1 +1,1 @@
-"""What people see in a browser: templates and static files, no code."""
+"""What people see in a browser: the buyer's portal, the operator's console, and the pages of recipients."""

@@ -29,7 +29,6 @@ from voucherd.api.errors import (
     AccountNotFound,
     BrandNotFound,
     EventNotFound,
-    HttpError,
     KeyNotFound,
     KeyNotUsable,
     Op,
@@ -38,8 +37,8 @@ from voucherd.api.errors import (
     TooManyWebhooks,
     WebhookNotFound,
 )
-from voucherd.api.http import PROBLEM, Request
 from voucherd.api.openapi import examples
+from voucherd.http import PROBLEM, HttpError, Request
 from voucherd.ids import Identifiers, State
 from voucherd.orders.refusals import (
     BadInput,

@@ -11,6 +11,8 @@ JSON: Final = b"application/json"
 TEXT: Final = b"text/plain; charset=utf-8"
 PROBLEM: Final = b"application/problem+json"
 EVENT_STREAM: Final = b"text/event-stream"
+HTML: Final = b"text/html; charset=utf-8"
+NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 
 
 STALL_S_MAX: Final = 30.0
@@ -50,3 +52,23 @@ class Response(Struct):
             close = getattr(self.body, "aclose", None)
             if close is not None:
                 await close()
+
+
+class HttpError(Exception):
+    """A call that HTTP itself refuses: no such path, a body too large, too many calls …"""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        text: str,
+        *,
+        headers: list[tuple[bytes, bytes]] | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.code = code
+        self.text = text
+        self.headers = headers or []
+        self.retryable = retryable

@@ -1,0 +1,1 @@
+"""The buyer's portal: one file for each subject."""

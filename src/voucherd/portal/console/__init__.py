@@ -1,0 +1,1 @@
+"""The operator's console: one file for each subject."""

@@ -1,0 +1,134 @@
+"""Reading what a form sent: fields, and files where the form has them."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import parse_qsl
+
+from msgspec import Struct
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import Field, File, FormParser, parse_options_header
+
+from voucherd.http import HttpError, Request
+
+FIELDS_MAX: Final = 1_000
+FILES_MAX: Final = 20
+_URLENCODED: Final = b"application/x-www-form-urlencoded"
+_MULTIPART: Final = b"multipart/form-data"
+
+
+class Fields:
+    """The fields of a form or of a query; one may be there several times."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            self._values.setdefault(name, []).append(value)
+
+    def get(self, name: str, default: str = "") -> str:
+        """The first value of a field without spaces around it."""
+        values = self._values.get(name)
+        return values[0].strip() if values else default
+
+    def raw(self, name: str) -> str:
+        """The first value of a field just as it was sent: passwords may begin with a space."""
+        values = self._values.get(name)
+        return values[0] if values else ""
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field."""
+        return [value.strip() for value in self._values.get(name, ())]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> object:
+        return iter(self._values)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every field with every value, to be sent once more."""
+        return [(name, value) for name, values in self._values.items() for value in values]
+
+
+class Upload(Struct, frozen=True):
+    """A file that came with a form."""
+
+    name: str
+    content: bytes
+
+
+def read_query(request: Request) -> Fields:
+    """What stands after the question mark."""
+    return Fields(_pairs(request.query))
+
+
+def read_form(request: Request) -> tuple[Fields, dict[str, Upload]]:
+    """The fields and files of a form that was sent; refuses what no browser sends."""
+    content_type = request.headers.get(b"content-type", b"")
+    kind = content_type.partition(b";")[0].strip().lower()
+    if not request.body and not kind:
+        return Fields([]), {}
+    if kind == _URLENCODED:
+        return Fields(_pairs(request.body)), {}
+    if kind == _MULTIPART:
+        return _parts(content_type, request.body)
+    raise HttpError(415, "not_a_form", "this page takes forms")
+
+
+def _pairs(encoded: bytes) -> list[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(
+            encoded.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict"
+        )
+    except ValueError:
+        raise _bad() from None
+    return [(_clean(name), _clean(value)) for name, value in pairs]
+
+
+def _parts(content_type: bytes, body: bytes) -> tuple[Fields, dict[str, Upload]]:
+    pairs: list[tuple[str, str]] = []
+    files: dict[str, Upload] = {}
+
+    def on_field(field: Field) -> None:
+        if len(pairs) >= FIELDS_MAX:
+            raise _bad()
+        pairs.append((_text(field.field_name), _text(field.value)))
+
+    def on_file(file: File) -> None:
+        if len(files) >= FILES_MAX:
+            raise _bad()
+        if file.file_name:  # A field for a file that was left empty comes without a name.
+            file.file_object.seek(0)
+            files[_text(file.field_name)] = Upload(_text(file.file_name), file.file_object.read())
+        file.close()
+
+    boundary = parse_options_header(content_type)[1].get(b"boundary")
+    if not boundary:
+        raise _bad()
+    config = {
+        "MAX_MEMORY_FILE_SIZE": len(body) + 1
+    }  # The body is in memory already: nothing goes to the disk.
+    try:
+        parser = FormParser("multipart/form-data", on_field, on_file, boundary=boundary, config=config)
+        parser.write(body)
+        parser.finalize()
+    except (FormParserError, ValueError):
+        raise _bad() from None
+    return Fields(pairs), files
+
+
+def _text(given: bytes | None) -> str:
+    try:
+        return _clean((given or b"").decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _bad() from None
+
+
+def _clean(text: str) -> str:
+    if "\0" in text or any(0xD800 <= ord(c) < 0xE000 for c in text):
+        raise _bad()
+    return text
+
+
+def _bad() -> HttpError:
+    return HttpError(400, "bad_form", "this form could not be read")

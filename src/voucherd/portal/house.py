@@ -1,0 +1,29 @@
+"""The house: what the handlers of pages work with."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from voucherd.db import Pool
+from voucherd.events.streams import Streams
+from voucherd.events.webhooks.service import Webhooks
+from voucherd.ids import Identifiers
+from voucherd.orders.desk import Desk
+from voucherd.settings import Settings
+from voucherd.storefront.window import Window
+from voucherd.vault.seal import Sealer
+from voucherd.wallet.statement import Statements
+
+
+class House(Struct):
+    """The same parts that the API's handlers use: nothing that a page does is done in another way."""
+
+    pool: Pool
+    desk: Desk
+    ids: Identifiers
+    settings: Settings
+    window: Window
+    statements: Statements
+    webhooks: Webhooks
+    streams: Streams
+    sealer: Sealer

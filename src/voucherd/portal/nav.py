@@ -1,0 +1,44 @@
+"""What the navigation offers to whom. A page that is found through another one need not be here."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from voucherd.access.roles import Right
+from voucherd.access.sessions import Person
+
+
+class Entry(NamedTuple):
+    """One link of the navigation."""
+
+    path: str
+    label: str
+    right: Right | None = None
+
+
+class Group(NamedTuple):
+    """Links that belong together; the first group needs no title."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+
+BUYER: Final = (Group("", (Entry("/portal", "Overview"),)),)
+
+CONSOLE: Final = (Group("", (Entry("/console", "Overview"),)),)
+
+
+def nav_of(person: Person | None) -> list[Group]:
+    """The links that this person may follow."""
+    if person is None:
+        return []
+    groups = CONSOLE if person.company is None else BUYER
+    allowed = [Group(title, tuple(e for e in entries if person.may(e.right))) for title, entries in groups]
+    return [group for group in allowed if group.entries]
+
+
+def current(groups: list[Group], path: str) -> str:
+    """The entry that a path belongs to: the longest one that it begins with."""
+    paths = [entry.path for group in groups for entry in group.entries]
+    inside = [one for one in paths if path == one or path.startswith(one + "/")]
+    return max(inside, key=len, default="")

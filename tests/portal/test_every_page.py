@@ -1,0 +1,106 @@
+"""Every page of the table of pages, tried by everybody who must not get it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from tests.portal.people import HTML, Someone, someone
+from tests.shop import Company, Shop
+from voucherd.access.roles import COMPANY, OPERATOR
+from voucherd.portal.routes import PAGES, Audience, Page
+
+Fill: TypeAlias = Callable[[Shop, Company], Awaitable[dict[str, str]]]
+"""What to put into a path's places, given another company than the one that asks."""
+
+
+FOREIGN: dict[str, Fill] = {}
+"""For each path with places: a thing that is not the caller's, or for the operator's people one that is not there.
+
+A page with places that has no row here fails the tests below.
+"""
+
+
+async def filled(shop: Shop, other: Company, page: Page) -> str:
+    """The page's path with things of another company in its places."""
+    if "{" not in page.path:
+        return page.path
+    assert page.path in FOREIGN, f"{page.path} needs a row in FOREIGN"
+    return page.path.format(**await FOREIGN[page.path](shop, other))
+
+
+async def visit(person: Someone, page: Page, path: str) -> int:
+    """What the person gets there."""
+    answer = await (person.get(path) if page.method == "GET" else person.post(path))
+    return answer.status_code
+
+
+def roles_without(page: Page) -> list[str]:
+    """Roles of the page's audience that lack its right."""
+    roles = OPERATOR if page.audience is Audience.OPERATOR else COMPANY
+    return [role for role, rights in roles.items() if page.right is not None and page.right not in rights]
+
+
+async def test_every_page_turns_away_whoever_it_is_not_for(shop: Shop) -> None:
+    """OP-91: signed out, of the other kind, without the right, without the form's secret, or another company's."""
+    ours, other = await shop.company(), await shop.company()
+    people = {role: await someone(shop, role, ours) for role in COMPANY}
+    staff = {role: await someone(shop, role) for role in OPERATOR}
+    for page in PAGES:
+        path = await filled(shop, other, page)
+        named = f"{page.method} {page.path}"
+        if page.method == "POST":
+            bare = await shop.client.post(
+                path, headers={**HTML, "cookie": f"voucherd={people['owner'].token}"}
+            )
+            assert bare.status_code in ((403,) if page.audience is not Audience.OPERATOR else (403, 404)), (
+                named
+            )
+        if page.audience is Audience.PUBLIC:
+            continue
+        out = await shop.client.request(page.method, path, headers=HTML)
+        if page.method == "GET":
+            assert out.status_code == 303, named
+            assert out.headers["location"].startswith("/sign-in?next="), named
+        else:
+            assert out.status_code == 403, named
+        if page.audience is Audience.SIGNED_IN:
+            continue
+        operators = page.audience is Audience.OPERATOR
+        wrong, right = (people["owner"], staff) if operators else (staff["admin"], people)
+        assert await visit(wrong, page, path) in (403, 404), named
+        for role in roles_without(page):
+            assert await visit(right[role], page, path) == 403, (named, role)
+        if "{" in page.path:
+            chief = right["admin" if operators else "owner"]
+            assert await visit(chief, page, path) == 404, named
+
+
+async def test_every_page_without_places_opens_for_those_whom_it_is_for(shop: Shop) -> None:
+    """OP-91: in both states, for an owner or an admin, in a shop that has nothing in it yet."""
+    owner, admin = await someone(shop, "owner", await shop.company()), await someone(shop, "admin")
+    for page in PAGES:
+        if page.method != "GET" or "{" in page.path:
+            continue
+        person = admin if page.audience is Audience.OPERATOR else owner
+        for state in ("live", "sandbox"):
+            assert (await person.post("/state", {"state": state})).status_code == 303
+            answer = await person.get(page.path)
+            assert answer.status_code in (200, 303), f"{page.path} in {state}: {answer.status_code}"
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+            assert answer.headers["cache-control"] == "no-store"
+            if answer.headers.get("content-type", "").startswith("text/html"):
+                assert not re.search(r"<[^>]+ (style|on[a-z]+)=", answer.text), page.path
+                assert ('class="band"' in answer.text) is (state == "sandbox"), page.path
+
+
+def test_every_page_says_what_it_is_for() -> None:
+    """OP-91: pages of companies lie under /portal, the operator's under /console, and what changes is a POST."""
+    for page in PAGES:
+        assert page.method in ("GET", "POST")
+        assert page.handler.__doc__, page.path
+        if page.audience is Audience.COMPANY:
+            assert page.path == "/portal" or page.path.startswith("/portal/")
+        if page.audience is Audience.OPERATOR:
+            assert page.path == "/console" or page.path.startswith("/console/")
