@@ -10,9 +10,9 @@ from msgspec import Struct
 from voucherd.api import requests
 from voucherd.api.effects import effect
 from voucherd.api.handlers import Call, Service
-from voucherd.http import JSON, Request, Response
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
+from voucherd.http import JSON, Request, Response
 from voucherd.orders.pins import checked
 
 
