@@ -1,7 +1,7 @@
-"""A program that has the libraries loaded, and becomes a command of ours by forking: loading is most of a command.
+"""A program that has everything loaded, and becomes a command of ours by forking: loading is most of a command.
 
-Only libraries. voucherd itself is loaded by each command anew, in a process of its own that has its own words,
-environment, streams and end. Whoever wants commands of this sort asks `tests.cli.forge`.
+Loaded, not run: each command is a process of its own that has its own words, environment, streams and end. Whoever
+wants commands of this sort asks `tests.cli.forge`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -17,6 +18,8 @@ from importlib import import_module
 from typing import Any, Final
 
 import typer
+
+import voucherd
 
 LIBRARIES: Final = (
     *("argon2", "asyncpg", "cryptography.hazmat.primitives.ciphers.aead", "httpx", "msgspec", "uvloop"),
@@ -30,6 +33,9 @@ def load() -> None:
     """Load what the commands would load."""
     for name in LIBRARIES:
         import_module(name)
+    for module in pkgutil.walk_packages(voucherd.__path__, "voucherd."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
     # Typer loads half of itself when a command is run.
     app = typer.Typer(add_completion=False)
     app.command()(lambda: None)
