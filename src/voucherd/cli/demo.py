@@ -87,6 +87,10 @@ def _greeting(given: Handout, base_url: str, settings: Settings) -> str:
     return f"""\
 voucherd is running at {base_url}; Ctrl-C stops it.
 
+  portal       {base_url}/portal
+  console      {base_url}/console
+  API          {base_url}/docs
+
   company      {given.company}
   live key     {given.live_key}
   sandbox key  {given.sandbox_key}

@@ -1,0 +1,102 @@
+"""A real browser before a real voucherd: one Chromium and one demo for all tests, a context of its own for each."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright
+
+from tests.browser.walker import DESKTOP, Demo, Walker
+from tests.cli.terminal import PROGRAM, Terminal
+
+READY_S_MAX: Final = 60
+STOP_S_MAX: Final = 30
+ACTION_MS_MAX: Final = 15_000
+FLAGS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Where Chromium is; without one these tests are skipped, but never where the suite decides about a change."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is not None:
+        return found
+    why = "there is no Chromium on this machine: the pages were NOT tried in a browser"
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+async def demo(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Demo]:
+    """`voucherd demo` on a free port."""
+    del chromium  # Nothing is started for tests that will be skipped.
+    folder: Path = tmp_path_factory.mktemp("demo")
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        *("demo", "--port", "0", "--json"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=Terminal(folder).env,
+    )
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), READY_S_MAX)
+        yield Demo.read(line)
+    finally:
+        process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(process.communicate(), STOP_S_MAX)
+
+
+@pytest.fixture(scope="session")
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """One Chromium."""
+    async with async_playwright() as playwright:
+        started = await playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield started
+        await started.close()
+
+
+@pytest.fixture
+async def walk(browser: Browser, demo: Demo) -> AsyncIterator[Callable[..., Awaitable[Walker]]]:
+    """Opens a browser of its own for somebody; whatever it logs as an error fails the test."""
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    async def opened(
+        size: ViewportSize = DESKTOP, *, scripts: bool = True, scheme: str | None = None
+    ) -> Walker:
+        context = await browser.new_context(
+            base_url=demo.url,
+            viewport=size,
+            java_script_enabled=scripts,
+            color_scheme="dark" if scheme == "dark" else "light",
+            has_touch=size["width"] < 600,
+        )
+        context.set_default_timeout(ACTION_MS_MAX)
+        contexts.append(context)
+        page: Page = await context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if "Content Security" in said.text else None)
+        return Walker(page, demo)
+
+    yield opened
+    for context in contexts:
+        await context.close()
+    assert wrong == []
