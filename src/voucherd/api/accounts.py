@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Final
 
 from msgspec import Struct
@@ -11,15 +10,16 @@ from voucherd.api import query
 from voucherd.api.errors import AccountNotFound
 from voucherd.api.handlers import Call, Service
 from voucherd.api.wire import accounts as wire
-from voucherd.api.wire import csv
 from voucherd.api.wire.shapes import AccountEntryPage, WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers
 from voucherd.money import DIGITS
 from voucherd.orders.refusals import BadInput
+from voucherd.sheets import rfc4180 as csv
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.statement import Account, Filters
+from voucherd.wallet.statement_file import file_name, statement_file
 
 KINDS: Final = {kind.word: kind for kind in Kind}
 FORMATS: Final = ("json", "csv")
@@ -48,8 +48,9 @@ async def statement(service: Service, call: Call) -> Response:
     asked = read_statement(call.request, service.ids)
     account = await _account(service, call)
     if asked.as_csv:
-        name = f"account-{account.currency}-{call.caller.state.word}.csv"
-        return Response(200, _file(service, account, asked.filters), csv.CSV, csv.headers(name))
+        name = file_name(account, call.caller.state.word)
+        body = statement_file(service.statements, account, asked.filters, service.ids)
+        return Response(200, body, csv.CSV, csv.headers(name))
     part = await service.statements.page(account, asked.filters, after=asked.after, size=asked.size)
     page = AccountEntryPage(
         wire.entries(part.lines, account.currency, service.ids),
@@ -67,12 +68,6 @@ async def _account(service: Service, call: Call) -> Account:
     if found is None:
         raise AccountNotFound
     return found
-
-
-async def _file(service: Service, account: Account, filters: Filters) -> AsyncIterator[bytes]:
-    yield wire.HEAD.encode()
-    async for lines in service.statements.whole(account, filters):
-        yield wire.rows(lines, account.currency, service.ids)
 
 
 def read_currency(request: Request) -> str | None:

@@ -6,10 +6,10 @@ from typing import Final
 
 from voucherd.api import query
 from voucherd.api.handlers import Call, Service, view_of
-from voucherd.api.wire import csv
 from voucherd.api.wire.parts import codes_file, lines_page
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.http import JSON, Request, Response
+from voucherd.sheets import rfc4180 as csv
 
 LINES_PAGE: Final = 100
 LINES_PAGE_MAX: Final = 1_000

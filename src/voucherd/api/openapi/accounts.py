@@ -22,6 +22,7 @@ from voucherd.api.wire.shapes import AccountEntryPage, WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.api.wire.view import pieces
 from voucherd.ids import State
+from voucherd.wallet import statement_file
 from voucherd.wallet.ledger import Kind, Wallet, post
 from voucherd.wallet.statement import StatementLine
 from voucherd.wallet.store import Balance
@@ -70,7 +71,7 @@ def _statement(_version: str, _public_url: str) -> Raw:
 
 
 def _statement_file(_public_url: str) -> str:
-    return wire.HEAD + wire.rows(_movements(), "EUR", examples.IDS).decode()
+    return statement_file.HEAD + statement_file.rows(_movements(), "EUR", examples.IDS).decode()
 
 
 def _lines(_version: str, public_url: str) -> Raw:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from msgspec import Raw
 
-from voucherd.api.wire.csv import safe
 from voucherd.api.wire.shapes import Account, AccountEntry
 from voucherd.clock import written
 from voucherd.ids import Identifiers
 from voucherd.money import digits, plain
 from voucherd.wallet.statement import StatementLine
 from voucherd.wallet.store import Balance
-
-HEAD: Final = ",".join(AccountEntry.__struct_fields__) + "\r\n"
 
 
 def account(balance: Balance) -> Account:
@@ -48,17 +44,3 @@ def entries(lines: Iterable[StatementLine], currency: str, ids: Identifiers) -> 
         )
         for line in lines
     ]
-
-
-def rows(lines: Iterable[StatementLine], currency: str, ids: Identifiers) -> bytes:
-    """The same as lines of CSV. A reference is somebody's own text, so no spreadsheet may take it for a formula."""
-    places = digits(currency)
-    return "".join(
-        [
-            f"{line.seq},{written(line.at)},{line.kind.word},{plain(line.amount_minor, places)},"
-            f"{plain(line.hold_minor, places)},{plain(line.balance_after_minor, places)},"
-            f"{plain(line.held_after_minor, places)},{currency},"
-            f"{'' if line.order_id is None else ids.trx_unkept(line.order_id)},{safe(line.reference)}\r\n"
-            for line in lines
-        ]
-    ).encode()

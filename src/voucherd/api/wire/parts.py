@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from voucherd.api.wire.csv import quoted
 from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.order import ReadCodes, opened
 from voucherd.api.wire.shapes import WalkMetadata
@@ -17,6 +16,7 @@ from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import digits, plain
 from voucherd.orders.model import INLINE_LINES_MAX
+from voucherd.sheets.rfc4180 import quoted
 
 CODE_COLUMNS: Final = (
     "lineId",
