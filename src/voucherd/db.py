@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import asyncpg
@@ -82,8 +83,22 @@ def words(values: Iterable[str]) -> str:
     return "{" + ",".join(values) + "}"
 
 
+witness: Final[ContextVar[Callable[[Tx], Awaitable[None]] | None]] = ContextVar("witness", default=None)
+"""Looks at each transaction right before it commits: what it writes down commits with it, or not at all."""
+
+
 @asynccontextmanager
 async def transaction(pool: Pool) -> AsyncIterator[Tx]:
     """One use case, one transaction: committed when the block ends, undone when it raises."""
-    async with pool.acquire() as connection, connection.transaction():
+    async with pool.acquire() as connection, within(connection) as tx:
+        yield tx
+
+
+@asynccontextmanager
+async def within(connection: Connection) -> AsyncIterator[Tx]:
+    """The same on a connection that goes on to be used afterwards."""
+    async with connection.transaction():
         yield connection
+        look = witness.get()
+        if look is not None:
+            await look(connection)

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from voucherd.access import idempotency
+from voucherd.access.chain import BLOCK_ROWS_MAX, Sealing
 from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
@@ -43,6 +44,7 @@ FX_EVERY_S: Final = 60.0
 FAN_OUT_EVERY_S: Final = 0.1
 SWEEP_EVERY_S: Final = 60.0
 MAIL_EVERY_S: Final = 5.0
+SEAL_EVERY_S: Final = 1.0
 
 logger = structlog.get_logger(__name__)
 
@@ -59,6 +61,7 @@ class Worker:
         ids: Identifiers | None = None,
     ) -> None:
         self._pool = pool
+        self._sealing = Sealing(pool)
         self._mail_folder = settings.mail_folder
         # Without identifiers nothing can be told to clients, so nothing is sent to them.
         self.sender = None
@@ -91,6 +94,7 @@ class Worker:
             asyncio.create_task(self._every(FORGET_EVERY_S, "forget_answers", self.forget_answers)),
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
+            asyncio.create_task(self._every(SEAL_EVERY_S, "seal_trail", self.seal_trail)),
         ]
         if self.sender is not None:
             self.sender.start()
@@ -147,6 +151,11 @@ class Worker:
         done = await stock.announce(self._pool, self._stock_after)
         self._stock_after = done.after
         return done.announced
+
+    async def seal_trail(self) -> int:
+        """Seal what has been added to the audit trail; it goes on at once only where a block was full."""
+        sealed = await self._sealing.round()
+        return sealed if sealed >= BLOCK_ROWS_MAX else 0
 
     async def refresh_rates(self) -> int:
         """Take new exchange rates from their address when they are due."""

@@ -146,6 +146,17 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "webhook_cursor": {"upto": "0"},
     "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''"},
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
+    "trail": {
+        "actor_kind": "2", "actor": "'key 1'", "action": "'key.revoke'", "subject": "'key 2'", "state": "0",
+        "request_id": "'r'", "detail": "'{}'",
+    },
+    "reveal": {
+        "order_id": "2", "company_id": "1", "line_from": "0", "lines": "1", "via": "0", "actor_kind": "2",
+    },
+    "trail_seal": {
+        "book": "'trail'", "block": "1", "first_id": "1", "last_id": "1", "rows": "1", "previous": "sha256('a')",
+        "hash": "sha256('b')",
+    },
 }  # fmt: skip
 
 # A product with a range instead of a face value, and so with a fee instead of a price (OP-51).
@@ -170,6 +181,24 @@ LONG: Final = "repeat('x', 1001)"
 
 # (constraint, what is changed in the valid row).
 FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
+    ("trail_actor_kind_check", {"actor_kind": "6"}),
+    ("trail_actor_check", {"actor": "''"}),
+    ("trail_action_check", {"action": "'revoke'"}),
+    ("trail_subject_check", {"subject": "''"}),
+    ("trail_state_check", {"state": "2"}),
+    ("trail_request_id_check", {"request_id": "''"}),
+    ("trail_detail_check", {"detail": "'[]'"}),
+    ("reveal_line_from_check", {"line_from": "-1"}),
+    ("reveal_lines_check", {"lines": "0"}),
+    ("reveal_via_check", {"via": "9"}),
+    ("reveal_actor_kind_check", {"actor_kind": "6"}),
+    ("trail_seal_book_check", {"book": "'order'"}),
+    ("trail_seal_block_check", {"block": "0"}),
+    ("trail_seal_rows_check", {"rows": "0"}),
+    ("trail_seal_previous_check", {"previous": "'x'"}),
+    ("trail_seal_hash_check", {"hash": "'x'"}),
+    ("trail_seal_in_order", {"first_id": "2"}),
+    ("trail_seal_in_order", {"rows": "2"}),
     ("company_name_check", {"name": "''"}),
     ("company_name_check", {"name": LONG}),
     ("company_country_check", {"country": "'nl'"}),

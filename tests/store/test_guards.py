@@ -625,8 +625,11 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "product_version_append_only",
         "quarantined_code_append_only",
         "quote_append_only",
+        "reveal_append_only",  # This and those of the trail: tests/store/test_trail.py.
         "spend_forwards",
         "supplier_epoch_moves",
+        "trail_append_only",
+        "trail_seal_append_only",
         "waiting_once",
         "waiting_one_attempt",
         "wallet_starts_empty",

@@ -286,6 +286,12 @@ async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey |
     return FoundKey(_key(row), values[width], Company(*values[width + 1 : -1]), values[-1])
 
 
+async def owner_of(connection: Connection, key_id: int) -> tuple[int, State] | None:
+    """The company and the state of a key."""
+    row = await connection.fetchrow("SELECT company_id, state FROM api_key WHERE id = $1", key_id)
+    return None if row is None else (row["company_id"], State(row["state"]))
+
+
 async def read_epoch(connection: Connection | Pool) -> int:
     """The number that grows whenever a key or a company changes."""
     epoch = await connection.fetchval("SELECT epoch FROM access_epoch")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from voucherd.audit import codes, money, orders, purchases
+from voucherd.audit.chain import broken_chain
 from voucherd.audit.model import Check
 from voucherd.audit.seals import broken_seals
 from voucherd.db import Connection
@@ -20,6 +21,7 @@ ROWS_SHOWN_MAX: Final = 20
 CHECK_S_MAX: Final = 3_600.0
 
 CHECKS: Final[tuple[Check, ...]] = (*money.CHECKS, *orders.CHECKS, *codes.CHECKS, *purchases.CHECKS)
+CHAIN: Final = "trail"
 SEALS: Final = "seals"
 
 Progress = Callable[[str, int, int], None]
@@ -54,8 +56,15 @@ async def audit(
             told(check.name, done, len(names))
             rows = await conn.fetch(_bounded(check.sql), timeout=CHECK_S_MAX)
             _note(findings, check.name, check.promise, [dict(row) for row in rows])
+        told(CHAIN, len(CHECKS), len(names))
+        _note(
+            findings,
+            CHAIN,
+            "no row of the audit trail was changed",
+            await broken_chain(conn, ROWS_SHOWN_MAX + 1),
+        )
         if sealer is not None:
-            told(SEALS, len(CHECKS), len(names))
+            told(SEALS, len(CHECKS) + 1, len(names))
             broken = await broken_seals(conn, sealer)
             _note(findings, SEALS, "the master key opens what is in the vault", broken)
     return findings
@@ -63,7 +72,7 @@ async def audit(
 
 def check_names(*, with_seals: bool) -> list[str]:
     """Every check by name, in the order in which they run."""
-    return [check.name for check in CHECKS] + ([SEALS] if with_seals else [])
+    return [check.name for check in CHECKS] + [CHAIN] + ([SEALS] if with_seals else [])
 
 
 def _bounded(sql: str) -> str:

@@ -34,6 +34,7 @@ NOUNS: Final = {
     "fx": "Exchange rates.",
     "order": "Every company's orders, for the operator.",
     "webhook": "Where events are sent, and what was sent.",
+    "trail": "Who did what: the audit trail.",
     "report": "Sales, margin, VAT and stock.",
 }
 """Commands with commands below them; one file per noun."""

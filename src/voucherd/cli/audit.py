@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.progress import Progress as Bar
 
 from voucherd import audit as books
+from voucherd.access import chain
 from voucherd.audit import Finding, Progress
 from voucherd.cli.answers import Answer, Refused, screen, stacked, table
 from voucherd.cli.frame import command, noun
@@ -28,6 +29,7 @@ async def audit(office: Office) -> Answer:
         sealer, note = await _sealer(office, connection)
         with _progress() as told:
             findings = await books.audit(connection, sealer, progress=told)
+        heads = [str(head) for head in await chain.heads(connection)]
     names = books.check_names(with_seals=sealer is not None)
     broken = {finding.check for finding in findings}
     document = {
@@ -35,12 +37,14 @@ async def audit(office: Office) -> Answer:
         "checks": [{"name": name, "ok": name not in broken} for name in names],
         "findings": [_document(finding) for finding in findings],
         "note": note,
+        "heads": heads,
     }
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise Refused(f"{count} broken", Answer(document, stacked(*map(_view, findings))))
     said = f"All {len(names)} invariants hold."
-    return Answer(document, said if note is None else f"{said}\n{note}")
+    notes = [said, *([] if note is None else [note]), *(f"Head of the trail: {head}" for head in heads)]
+    return Answer(document, "\n".join(notes))
 
 
 async def _sealer(office: Office, connection: Connection) -> tuple[Sealer | None, str | None]:

@@ -13,12 +13,16 @@ import asyncpg
 import typer
 import uvloop
 
+from voucherd import db
 from voucherd.cli.answers import Answer, Refused, show
 from voucherd.cli.office import Office
+from voucherd.cli.witness import Witness
 from voucherd.logs import scrub
 from voucherd.settings import SettingsError
 
 EXIT_REFUSED: Final = 1
+WORDS_OF_NOUNS: Final = 3
+"""Such as `voucherd key add`; the others have two."""
 SIGNALLED: Final = 128
 """A command that a signal ended exits with this plus the signal's number, as shells expect it."""
 
@@ -48,8 +52,9 @@ def command(app: typer.Typer, name: str) -> Callable[[Handler[P]], Handler[P]]:
         _, *own = inspect.signature(handler, eval_str=True).parameters.values()
 
         def run(**arguments: Any) -> None:
+            context: typer.Context = arguments.pop("context")
             flags = {"database_url": arguments.pop("database_url"), "data": arguments.pop("data")}
-            _run(handler, flags, arguments.pop("json"), arguments)
+            _run(handler, flags, arguments.pop("json"), arguments, _witness(context, arguments))
 
         _describe(run, own)
         app.command(name, help=inspect.getdoc(handler))(run)
@@ -65,16 +70,35 @@ def _describe(run: Callable[..., None], own: list[inspect.Parameter]) -> None:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
         for name, (kind, default) in shared.items()
     ]
-    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + options
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    named = (
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + options + [context]
+    )
     run.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
 
 
+def _witness(context: typer.Context, arguments: Mapping[str, Any]) -> Witness | None:
+    """What writes a noun's commands into the trail; what runs on and on, or only looks, has none."""
+    if len(context.command_path.split()) < WORDS_OF_NOUNS:
+        return None
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if (source := context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
+    }
+    return Witness(context.command_path, given)
+
+
 def _run(
-    handler: Handler[...], flags: Mapping[str, object], as_json: bool, arguments: dict[str, Any]
+    handler: Handler[...],
+    flags: Mapping[str, object],
+    as_json: bool,
+    arguments: dict[str, Any],
+    witness: Witness | None,
 ) -> None:
     try:
-        office = Office(flags, as_json=as_json)
+        office = Office(flags, as_json=as_json, witness=witness)
     except SettingsError as wrong:
         _refuse(wrong)
     for warning in office.settings.warnings:
@@ -97,6 +121,7 @@ def _run(
 
 async def _begun(handler: Handler[...], office: Office, arguments: dict[str, Any]) -> Answer | None:
     office.ending.begin()
+    db.witness.set(office.witness)
     return await handler(office, **arguments)
 
 

@@ -67,6 +67,7 @@ async def add(
         if expires is not None and not await tx.fetchval("SELECT $1::timestamptz > now()", expires):
             raise Refused("the key would have expired already")
         issued = await key_store.add_key(tx, owner.id, state.state, draft)
+        office.about(f"key {issued.id}", owner.id)
     return _once(issued)
 
 

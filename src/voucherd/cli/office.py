@@ -9,8 +9,9 @@ from typing import Final
 from voucherd import bootstrap
 from voucherd.cli.answers import Answer, Refused, show
 from voucherd.cli.ending import Ending
+from voucherd.cli.witness import Witness
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
-from voucherd.ids import Identifiers
+from voucherd.ids import Identifiers, State
 from voucherd.migrate import migrate, pending
 from voucherd.settings import Settings
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
@@ -22,7 +23,8 @@ CONNECTIONS_MAX: Final = 2
 class Office:
     """Where a command does its work; opens what is asked for, and closes it again."""
 
-    def __init__(self, flags: Mapping[str, object], *, as_json: bool) -> None:
+    def __init__(self, flags: Mapping[str, object], *, as_json: bool, witness: Witness | None = None) -> None:
+        self.witness = witness
         self._flags = dict(flags)
         self.as_json = as_json
         self.settings = Settings.load(flags)
@@ -31,6 +33,11 @@ class Office:
     def with_flags(self, **flags: object) -> Settings:
         """The settings with more flags of the command's own."""
         return Settings.load(self._flags | flags)
+
+    def about(self, subject: str, company_id: int | None = None, state: State | None = None) -> None:
+        """Tell the audit trail what the command is about, where its words don't."""
+        if self.witness is not None:
+            self.witness.about(subject, company_id, state)
 
     def say(self, answer: Answer) -> None:
         """Show an answer now, for a command that goes on."""

@@ -122,6 +122,7 @@ async def cancel(office: Office, trx: Trx) -> Answer:
             master = await master_key(office.settings, connection)
             order = await _read(connection, Identifiers(master), trx)
             company = (await access.companies(connection, [order.company_id]))[order.company_id]
+        office.about(f"order {trx}", order.company_id, order.state)
         desk = Desk(pool, Sealer(master), office.settings)
         try:
             answer = await desk.cancel(Cancel(order.id, order.company_id, order.state))

@@ -71,6 +71,7 @@ async def add(
         owner = await access.find_company(tx, company)
         made, shown = await endpoints.add(tx, await office.sealer(tx), owner.id, state.state, draft)
         ids = await office.identifiers(tx)
+        office.about(f"webhook {ids.webhook(made.id)}")
     return views.once(ids, made, shown)
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from voucherd.access import idempotency
 from voucherd.access.spending import Purse, purse
-from voucherd.db import Connection, Pool
+from voucherd.db import Connection, Pool, within
 from voucherd.fulfilment.book import QuoteInfo
 from voucherd.ids import State
 from voucherd.orders import decide, store
@@ -305,7 +305,7 @@ class Desk:
         """Load, decide, store: one transaction. The codes are read after it, for the orders that got any."""
         known = {command.order_id for command in commands if command.order_id is not None}
         async with self._pool.acquire() as conn:
-            async with conn.transaction():
+            async with within(conn):
                 facts = await store.load(
                     conn,
                     known,

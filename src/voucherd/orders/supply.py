@@ -13,7 +13,7 @@ import asyncpg
 from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
-from voucherd.db import Pool, Tx
+from voucherd.db import Pool, Tx, transaction
 from voucherd.events import log
 from voucherd.fulfilment import attempts
 from voucherd.fulfilment.attempts import LIVE, Attempt, Change, Phase, Standing
@@ -74,7 +74,7 @@ async def receive(
 async def _receive(
     pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
 ) -> list[Order]:
-    async with pool.acquire() as conn, conn.transaction():
+    async with transaction(pool) as conn:
         facts = await store.load(
             conn,
             await attempts.orders_of(conn, attempt.id),
@@ -149,7 +149,7 @@ async def fail(
 
     An owner that was replaced has no say in this: its successor may know better.
     """
-    async with pool.acquire() as conn, conn.transaction():
+    async with transaction(pool) as conn:
         facts = await store.load(
             conn,
             await attempts.orders_of(conn, attempt.id),
@@ -198,7 +198,7 @@ async def ask_again(
     pool: Pool, attempt: Attempt, reason: str | None, call: Call, external_id: str | None
 ) -> None:
     """Nobody knows yet what became of the purchase: look it up, a little later each time."""
-    async with pool.acquire() as conn, conn.transaction():
+    async with transaction(pool) as conn:
         standing = await attempts.lock(conn, attempt.id)
         await note_call(conn, attempt.supplier_id, failed=call.failed)
         if standing.phase not in LIVE or standing.fence != attempt.fence:
@@ -220,7 +220,7 @@ async def give_up(
 
     Its lines wait for the operator, or (the supplier's declared risk) are bought elsewhere.
     """
-    async with pool.acquire() as conn, conn.transaction():
+    async with transaction(pool) as conn:
         facts = await store.load(
             conn,
             await attempts.orders_of(conn, attempt.id),

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool, Tx
+from voucherd.db import Connection, Pool, Tx, within
 from voucherd.events import feed, log
 from voucherd.events.feed import Event
 from voucherd.events.webhooks import endpoints, fanout
@@ -178,7 +178,7 @@ async def recover(pool: Pool, endpoint: Endpoint, since: datetime) -> Recovered:
 
 
 async def _queue_missed(conn: Connection, endpoint: Endpoint, events: Sequence[Event]) -> int:
-    async with conn.transaction():
+    async with within(conn):
         await endpoints.lock(conn, endpoint.id)
         done = await conn.fetch(
             """

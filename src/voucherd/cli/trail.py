@@ -1,0 +1,114 @@
+"""`voucherd trail`: who did what, from where; and the head of its chain, to be noted elsewhere (OP-94)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import typer
+
+from voucherd.access import chain, store, trail
+from voucherd.access.chain import Head
+from voucherd.access.trail import Row
+from voucherd.cli.answers import Answer, Refused, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+from voucherd.cli.words import read_moment
+
+ROWS_SHOWN: Final = 50
+_HEAD: Final = re.compile(r"(trail|reveal):([1-9][0-9]{0,17}):([0-9a-f]{64})")
+
+app = noun()
+
+
+@command(app, "list")
+async def list_(
+    office: Office,
+    company: Annotated[str | None, typer.Option(metavar="COMPANY", help="Only what concerns it.")] = None,
+    actor: Annotated[str | None, typer.Option(help="Only what somebody of this name did.")] = None,
+    action: Annotated[
+        str | None, typer.Option(metavar="key.revoke", help="Only this; `key` means all of key.…")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(parser=read_moment, metavar="DATE", help="Only from then on.")
+    ] = None,
+    before: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Go on from the last row of a page.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
+) -> Answer:
+    """List what was done, newest first."""
+    async with office.connection() as connection:
+        owner = None if company is None else (await store.find_company(connection, company)).id
+        rows = await trail.page(
+            connection, company_id=owner, actor=actor, action=action, since=since, before=before, limit=limit
+        )
+        names = {row.company_id for row in rows if row.company_id is not None}
+        companies = {key: one.name for key, one in (await store.companies(connection, names)).items()}
+    view = table(
+        [">id", "at", "who", "did", "~to", "?company", "?from", "?detail"],
+        [
+            (
+                row.id,
+                row.at,
+                row.actor,
+                row.action,
+                row.subject,
+                companies.get(row.company_id or 0),
+                row.address,
+                _words(row.detail),
+            )
+            for row in rows
+        ],
+        empty="Nothing of this sort was done.",
+    )
+    return Answer([_document(row, companies) for row in rows], view)
+
+
+@command(app, "head")
+async def head(
+    office: Office,
+    noted: Annotated[
+        list[str] | None, typer.Option(metavar="BOOK:BLOCK:HASH", help="Refuse unless it is in the chain.")
+    ] = None,
+) -> Answer:
+    """Print the newest hash of each chain: noted elsewhere, it proves later that nothing before it was changed."""
+    wanted = [_noted(text) for text in noted or ()]
+    async with office.connection() as connection:
+        for one in wanted:
+            if not await chain.holds(connection, one):
+                raise Refused(f"{one.book} has no block {one.block} with that hash: its chain was rewritten")
+        found = await chain.heads(connection)
+    return Answer(
+        [{"book": one.book, "block": one.block, "hash": one.hash.hex()} for one in found],
+        "\n".join(map(str, found)) or "Nothing is sealed yet: a worker does it within seconds.",
+    )
+
+
+def _noted(text: str) -> Head:
+    match = _HEAD.fullmatch(text.strip().lower())
+    if match is None:
+        raise typer.BadParameter(f"{text[:100]!r} is not a head such as `voucherd trail head` prints")
+    return Head(match[1], int(match[2]), bytes.fromhex(match[3]))
+
+
+def _words(detail: dict[str, Any] | None) -> str:
+    return " ".join(f"{name}={value}" for name, value in (detail or {}).items())
+
+
+def _document(row: Row, companies: dict[int, str]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "at": row.at,
+        "actorKind": row.actor_kind.word,
+        "actorId": row.actor_id,
+        "actor": row.actor,
+        "action": row.action,
+        "subject": row.subject,
+        "company": companies.get(row.company_id or 0),
+        "state": None if row.state is None else row.state.word,
+        "address": row.address,
+        "requestId": row.request_id,
+        "detail": row.detail,
+    }

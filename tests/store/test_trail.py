@@ -1,0 +1,218 @@
+"""The audit trail: rows become blocks without their writers waiting, and whatever is done to them afterwards shows."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from hashlib import sha256
+from typing import Final
+
+import asyncpg
+import pytest
+
+from voucherd.access import chain, trail
+from voucherd.access.chain import GENESIS, Head, Sealing
+from voucherd.access.trail import SYSTEM, Actor, ActorKind, Entry
+from voucherd.db import Connection, Pool, transaction
+from voucherd.ids import State
+
+WRITERS = 6
+DEEDS = 20
+"""Of each writer."""
+ROUNDS_MAX = 2_000
+BLOCKS = 4
+"""Of three rows each, in the tests of what is done to them."""
+
+
+async def flaws(conn: Connection) -> list[str]:
+    """What the verification says, in words."""
+    return [f"{flaw.book} {flaw.block}: {flaw.wrong}" async for flaw in chain.verify(conn)]
+
+
+async def deeds(pool: Pool, count: int) -> None:
+    """Write rows, each in a transaction of its own."""
+    for number in range(count):
+        async with transaction(pool) as tx:
+            await trail.record(tx, Entry(SYSTEM, "test.deed", f"deed {number}"))
+
+
+async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
+    """OP-94: actor, action, subject, company, state, address and request; the newest first, and filtered."""
+    key = Actor(ActorKind.KEY, "key 7 (vk_live_abc)", 7)
+    async with transaction(pool) as tx:
+        await trail.record_all(
+            tx,
+            [
+                Entry(
+                    key,
+                    "webhook.add",
+                    "webhook wh_1",
+                    3,
+                    State.LIVE,
+                    "203.0.113.9",
+                    "req-1",
+                    {"url": "https://a.example"},
+                ),
+                Entry(key, "webhook.remove", "x" * 900, 3, State.LIVE, "2001:db8::1"),
+                Entry(
+                    Actor(ActorKind.COMMAND, "ann\0@host", 1000), "key.revoke", "", detail={"note": "a\0b"}
+                ),
+            ],
+        )
+
+    async with pool.acquire() as conn:
+        revoked, removed, added = await trail.page(conn)
+        of_company = await trail.page(conn, company_id=3, action="webhook", limit=1)
+        earlier = await trail.page(conn, actor="vk_live_abc", before=removed.id)
+
+    assert (added.actor_kind, added.actor_id, added.actor) == (ActorKind.KEY, 7, "key 7 (vk_live_abc)")
+    assert (added.action, added.subject, added.company_id, added.state) == (
+        "webhook.add",
+        "webhook wh_1",
+        3,
+        State.LIVE,
+    )
+    assert (added.address, added.request_id, added.detail) == (
+        "203.0.113.9",
+        "req-1",
+        {"url": "https://a.example"},
+    )
+    assert (len(removed.subject), removed.address) == (trail.SUBJECT_CHARS_MAX, "2001:db8::1")
+    assert (revoked.actor, revoked.subject, revoked.detail) == ("ann\ufffd@host", "–", {"note": "a\ufffdb"})
+    assert (of_company, earlier) == ([removed], [added])
+
+
+async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> None:
+    """OP-94: only rows that no open transaction can still precede are sealed, and writers wait for nobody."""
+    chance = random.Random(94)
+    sealings = [Sealing(pool), Sealing(pool)]
+    done = asyncio.Event()
+
+    async def write() -> None:
+        for number in range(DEEDS):
+            async with pool.acquire() as conn:
+                deed = conn.transaction()
+                await deed.start()
+                await trail.record(conn, Entry(SYSTEM, "test.deed", f"deed {number}"))
+                await asyncio.sleep(chance.choice([0, 0, 0.002, 0.02]))
+                await (deed.rollback() if chance.random() < 0.2 else deed.commit())
+
+    async def seal(sealing: Sealing) -> None:
+        for _ in range(ROUNDS_MAX):
+            await sealing.round()
+            if done.is_set():
+                return
+            await asyncio.sleep(0.001)
+
+    sealers = [asyncio.create_task(seal(sealing)) for sealing in sealings]
+    await asyncio.gather(*(write() for _ in range(WRITERS)))
+    done.set()
+    await asyncio.gather(*sealers)
+    await sealings[0].round()
+
+    async with transaction(pool) as tx:
+        assert await flaws(tx) == []
+        rows, blocks, sealed = tuple(
+            await tx.fetchrow("SELECT (SELECT count(*) FROM trail), count(*), sum(rows) FROM trail_seal")
+            or ()
+        )
+    assert rows == sealed
+    assert blocks > 5, "blocks were made while there were writers"
+
+
+async def test_a_transaction_that_is_open_holds_back_what_it_may_precede(pool: Pool) -> None:
+    """OP-94: a row that commits late is in the chain in its place, not beside it."""
+    sealing = Sealing(pool)
+    async with transaction(pool) as slow:
+        await trail.record(slow, Entry(SYSTEM, "test.slow", "first"))
+        await deeds(pool, 2)
+        assert [await sealing.round() for _ in range(3)] == [0, 0, 0]
+    assert await sealing.round() == 3
+
+
+async def test_the_form_that_is_hashed_is_for_good(pool: Pool) -> None:
+    """OP-94: who wants to can compute the chain without this program; docs/decisions/0023 says how."""
+    await pool.execute(
+        """
+        INSERT INTO trail (at, actor_kind, actor_id, actor, action, subject, company_id, state, address, detail)
+        VALUES ('2026-01-02T03:04:05.000006Z', 2, 7, 'key 7', 'key.revoke', 'key "ü"', 3, 0, '203.0.113.9',
+                '{"b": 1, "a": [true]}')
+        """
+    )
+    await Sealing(pool).round()
+    line = (
+        '[1,1767323045000006,2,7,"key 7","key.revoke","key \\"ü\\"",3,0,"203.0.113.9/32",null,'
+        '"{\\"a\\": [true], \\"b\\": 1}"]\n'
+    )
+
+    async with pool.acquire() as conn:
+        (head,) = await chain.heads(conn)
+        assert head.hash == sha256(GENESIS + line.encode()).digest()
+        assert str(head) == f"trail:1:{head.hash.hex()}"
+        assert await chain.holds(conn, head)
+        assert not await chain.holds(conn, Head("trail", 1, bytes(32)))
+
+
+CHANGES: Final[list[tuple[str, list[str]]]] = [
+    ("UPDATE trail SET subject = 'another' WHERE id = 5", ["trail 2: rows were changed"]),
+    ("UPDATE trail SET at = at + interval '1 microsecond' WHERE id = 5", ["trail 2: rows were changed"]),
+    ("DELETE FROM trail WHERE id = 5", ["trail 2: rows are missing"]),
+    ("DELETE FROM trail WHERE id > 9", ["trail 4: rows are missing"]),
+    (
+        "DELETE FROM trail WHERE id = 5; INSERT INTO trail OVERRIDING SYSTEM VALUE"
+        " SELECT 5, at, actor_kind, actor_id, actor, action, 'forged' FROM trail WHERE id = 4",
+        ["trail 2: rows were changed"],
+    ),
+    (
+        "INSERT INTO trail (id, actor_kind, actor, action, subject) OVERRIDING SYSTEM VALUE"
+        " VALUES (0 - 1, 4, 'x', 'a.b', 'x')",
+        ["trail 1: rows were added"],
+    ),
+    (
+        "DELETE FROM trail_seal WHERE block = 2",
+        ["trail 3: block 2 is missing", "trail 3: rows were added"],
+    ),
+    (
+        "UPDATE trail_seal SET previous = sha256('x') WHERE block = 3",
+        ["trail 3: does not follow", "trail 3: rows were"],
+    ),
+    (
+        "UPDATE trail_seal SET hash = sha256('x') WHERE block = 3",
+        ["trail 3: rows were changed", "trail 4: does not"],
+    ),
+    (
+        "DELETE FROM trail_seal WHERE block = 4; UPDATE trail SET at = now() - interval '2 hours' WHERE id = 11",
+        ["trail None: not sealed for an hour"],
+    ),
+]
+
+
+async def test_what_is_done_to_sealed_rows_shows(pool: Pool) -> None:
+    """OP-94: altered, removed and added rows, broken links, and rows that nobody seals."""
+    sealing = Sealing(pool)
+    for _ in range(BLOCKS):
+        await deeds(pool, 3)
+        assert await sealing.round() == 3
+
+    async with transaction(pool) as tx:
+        assert await flaws(tx) == []
+        # Somebody with all rights on the database.
+        await tx.execute(
+            "ALTER TABLE trail DISABLE TRIGGER USER; ALTER TABLE trail_seal DISABLE TRIGGER USER"
+        )
+        for change, said in CHANGES:
+            attempt = tx.transaction()
+            await attempt.start()
+            await tx.execute(change)
+            found = await flaws(tx)
+            await attempt.rollback()
+            assert [one[: len(words)] for one, words in zip(found, said, strict=False)] == said, change
+            assert len(found) == len(said), change
+
+
+async def test_the_trail_is_only_ever_added_to(pool: Pool) -> None:
+    """OP-94: append-only, whoever asks."""
+    for table in ("trail", "reveal", "trail_seal"):
+        for change in (f"UPDATE {table} SET at = now()", f"DELETE FROM {table}", f"TRUNCATE {table}"):  # noqa: S608
+            with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=f"{table} is append-only"):
+                await pool.execute(change)
