@@ -1089,6 +1089,32 @@ CREATE SEQUENCE quote_number
     NO MAXVALUE
     CACHE 1;
 
+CREATE TABLE reveal (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    order_id bigint NOT NULL,
+    company_id integer NOT NULL,
+    line_from integer NOT NULL,
+    lines integer NOT NULL,
+    via smallint NOT NULL,
+    actor_kind smallint NOT NULL,
+    actor_id bigint,
+    address inet,
+    CONSTRAINT reveal_actor_kind_check CHECK (((actor_kind >= 0) AND (actor_kind <= 5))),
+    CONSTRAINT reveal_line_from_check CHECK (((line_from >= 0) AND (line_from <= 9999))),
+    CONSTRAINT reveal_lines_check CHECK (((lines >= 1) AND (lines <= 10000))),
+    CONSTRAINT reveal_via_check CHECK (((via >= 0) AND (via <= 8)))
+);
+
+ALTER TABLE reveal ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME reveal_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE sandbox_purchase (
     supplier text NOT NULL,
     reference text NOT NULL,
@@ -1212,6 +1238,54 @@ ALTER TABLE supplier ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE sweep (
     name text NOT NULL,
     upto timestamp with time zone NOT NULL
+);
+
+CREATE TABLE trail (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    actor_kind smallint NOT NULL,
+    actor_id bigint,
+    actor text NOT NULL,
+    action text NOT NULL,
+    subject text NOT NULL,
+    company_id integer,
+    state smallint,
+    address inet,
+    request_id text,
+    detail jsonb,
+    CONSTRAINT trail_action_check CHECK (((action ~ '^[a-z][a-z0-9_]*([.-][a-z0-9_]+)+$'::text) AND (length(action) <= 100))),
+    CONSTRAINT trail_actor_check CHECK (((length(actor) >= 1) AND (length(actor) <= 300))),
+    CONSTRAINT trail_actor_kind_check CHECK (((actor_kind >= 0) AND (actor_kind <= 5))),
+    CONSTRAINT trail_detail_check CHECK ((jsonb_typeof(detail) = 'object'::text)),
+    CONSTRAINT trail_request_id_check CHECK (((length(request_id) >= 1) AND (length(request_id) <= 200))),
+    CONSTRAINT trail_state_check CHECK ((state = ANY (ARRAY[0, 1]))),
+    CONSTRAINT trail_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 300)))
+);
+
+ALTER TABLE trail ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME trail_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE trail_seal (
+    book text NOT NULL,
+    block bigint NOT NULL,
+    first_id bigint NOT NULL,
+    last_id bigint NOT NULL,
+    rows integer NOT NULL,
+    previous bytea NOT NULL,
+    hash bytea NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT trail_seal_block_check CHECK ((block > 0)),
+    CONSTRAINT trail_seal_book_check CHECK ((book = ANY (ARRAY['trail'::text, 'reveal'::text]))),
+    CONSTRAINT trail_seal_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT trail_seal_in_order CHECK (((0 < first_id) AND (first_id <= last_id) AND (rows <= ((last_id - first_id) + 1)))),
+    CONSTRAINT trail_seal_previous_check CHECK ((length(previous) = 32)),
+    CONSTRAINT trail_seal_rows_check CHECK ((rows > 0))
 );
 
 CREATE TABLE vat_rate (
@@ -1500,6 +1574,9 @@ ALTER TABLE ONLY quarantined_code
 ALTER TABLE ONLY quote
     ADD CONSTRAINT quote_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY reveal
+    ADD CONSTRAINT reveal_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY sandbox_purchase
     ADD CONSTRAINT sandbox_purchase_pkey PRIMARY KEY (supplier, reference);
 
@@ -1526,6 +1603,12 @@ ALTER TABLE ONLY supplier
 
 ALTER TABLE ONLY sweep
     ADD CONSTRAINT sweep_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY trail
+    ADD CONSTRAINT trail_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY trail_seal
+    ADD CONSTRAINT trail_seal_pkey PRIMARY KEY (book, block);
 
 ALTER TABLE ONLY vat_rate
     ADD CONSTRAINT vat_rate_pkey PRIMARY KEY (country, valid_from);
@@ -1635,9 +1718,13 @@ CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, na
 
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
 
+CREATE INDEX reveal_order ON reveal USING btree (order_id);
+
 CREATE INDEX session_expiry ON session USING btree (expires_at);
 
 CREATE INDEX session_of_user ON session USING btree (user_id);
+
+CREATE INDEX trail_company ON trail USING btree (company_id, id) WHERE (company_id IS NOT NULL);
 
 CREATE INDEX waiting_attempt ON waiting USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
 
@@ -1731,9 +1818,15 @@ CREATE TRIGGER quarantined_code_append_only BEFORE DELETE OR UPDATE OR TRUNCATE 
 
 CREATE TRIGGER quote_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quote FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+CREATE TRIGGER reveal_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reveal FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER spend_forwards BEFORE UPDATE ON spend FOR EACH ROW WHEN ((new.spent_eur_minor < old.spent_eur_minor)) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER supplier_epoch_moves AFTER UPDATE OF active ON supplier FOR EACH STATEMENT EXECUTE FUNCTION bump_offer_epoch();
+
+CREATE TRIGGER trail_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON trail FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER trail_seal_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON trail_seal FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER waiting_once AFTER INSERT ON waiting REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_waits();
 
