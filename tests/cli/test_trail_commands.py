@@ -29,7 +29,7 @@ def test_what_commands_change_is_in_the_trail(terminal: Terminal, database_url: 
         "webhook", "add", "Acme", "https://acme.com/in", "--secret", SECRET, "--header", "X-Auth: sesame"
     )
     user = terminal.json("user", "add", "ann@acme.example", "--company", "Acme", "--role", "buyer")
-    terminal.json("wallet", "top-up", "Acme", "10.00 EUR", "--reference", "bank 1")
+    terminal.json("wallet", "top-up", "Acme", "10.00", "EUR", "--state", "live", "--reference", "bank 1")
     assert_refused(terminal.run("key", "revoke", "999"), "no key 999")
     terminal.json("key", "revoke", str(key["id"]))
 
@@ -40,7 +40,7 @@ def test_what_commands_change_is_in_the_trail(terminal: Terminal, database_url: 
         ("key.add", f"key {key['id']}", "Acme", "sandbox"),
         ("webhook.add", f"webhook {hook['id']}", "Acme", None),
         ("user.add", "user ann@acme.example", "Acme", None),
-        ("wallet.top-up", "company Acme", "Acme", None),
+        ("wallet.top-up", "company Acme", "Acme", "live"),
         ("key.revoke", f"key {key['id']}", "Acme", "sandbox"),
     ]
     who = f"{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()}"
