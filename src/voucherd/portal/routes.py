@@ -1,59 +1,26 @@
-"""Every page on one screen."""
+"""Every page: the doors here, each area's pages in a table of its own."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
-from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
-from voucherd.access.roles import Right
-from voucherd.http import Response
 from voucherd.portal import doors
-from voucherd.portal.buyer import overview as buyer_overview
-from voucherd.portal.console import overview as console_overview
-from voucherd.portal.house import House
-from voucherd.portal.visit import Visit
+from voucherd.portal.buyer.pages import PAGES as BUYER
+from voucherd.portal.console.pages import PAGES as CONSOLE
+from voucherd.portal.page import Audience, Page
 
-BODY_BYTES_MAX: Final = 64 * 1024
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
+_PUBLIC, _ANY = Audience.PUBLIC, Audience.SIGNED_IN
 
-Handler: TypeAlias = Callable[[House, Visit], Awaitable[Response]]
-
-
-class Audience(Enum):
-    """For whom a page is."""
-
-    PUBLIC = "everybody"
-    SIGNED_IN = "whoever signed in"
-    COMPANY = "a company's people"
-    OPERATOR = "the operator's people"
-
-
-class Page(NamedTuple):
-    """One page. A page that changes something is a POST."""
-
-    method: str
-    path: str
-    handler: Handler
-    audience: Audience
-    right: Right | None = None
-    body_bytes_max: int = BODY_BYTES_MAX
-
-
-_PUBLIC, _ANY, _BUYER, _HOUSE = Audience.PUBLIC, Audience.SIGNED_IN, Audience.COMPANY, Audience.OPERATOR
-
-PAGES: Final[tuple[Page, ...]] = (
+DOORS: Final[tuple[Page, ...]] = (
     Page("GET", "/", doors.start, _PUBLIC),
     Page("GET", "/sign-in", doors.sign_in_page, _PUBLIC),
     Page("POST", "/sign-in", doors.sign_in, _PUBLIC),
     Page("POST", "/sign-out", doors.sign_out, _PUBLIC),
     Page("POST", "/state", doors.switch_state, _ANY),
-    # ── the buyer's portal ──
-    Page("GET", "/portal", buyer_overview.overview, _BUYER),
-    # ── the operator's console ──
-    Page("GET", "/console", console_overview.overview, _HOUSE),
 )
+PAGES: Final[tuple[Page, ...]] = DOORS + BUYER + CONSOLE
 
 
 class Routes:

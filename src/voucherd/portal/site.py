@@ -19,8 +19,9 @@ from voucherd.orders.gate import Busy
 from voucherd.orders.refusals import BadInput, OrderNotFound
 from voucherd.portal.forms import read_form, read_query
 from voucherd.portal.house import House
+from voucherd.portal.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.portal.render import render
-from voucherd.portal.routes import BODY_BYTES_MAX, Audience, Page, Routes
+from voucherd.portal.routes import Routes
 from voucherd.portal.visit import Visit, cookie, see_other, session_cookie_name
 
 logger = structlog.get_logger(__name__)

@@ -1,0 +1,36 @@
+"""What a page is: its path, who handles it, and for whom it is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from voucherd.access.roles import Right
+from voucherd.http import Response
+from voucherd.portal.house import House
+from voucherd.portal.visit import Visit
+
+BODY_BYTES_MAX: Final = 64 * 1024
+
+Handler: TypeAlias = Callable[[House, Visit], Awaitable[Response]]
+
+
+class Audience(Enum):
+    """For whom a page is."""
+
+    PUBLIC = "everybody"
+    SIGNED_IN = "whoever signed in"
+    COMPANY = "a company's people"
+    OPERATOR = "the operator's people"
+
+
+class Page(NamedTuple):
+    """One page. A page that changes something is a POST."""
+
+    method: str
+    path: str
+    handler: Handler
+    audience: Audience
+    right: Right | None = None
+    body_bytes_max: int = BODY_BYTES_MAX
