@@ -1,0 +1,44 @@
+"""What people do on pages, written into the audit trail with their name and where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from voucherd.access import trail
+from voucherd.access.trail import Actor, ActorKind, Entry
+from voucherd.db import Tx
+from voucherd.portal.visit import Visit
+
+
+def actor(visit: Visit) -> Actor:
+    """Who is at the page."""
+    person = visit.someone
+    kind = ActorKind.OPERATOR if person.company is None else ActorKind.PERSON
+    return Actor(kind, person.email, person.id)
+
+
+async def record(
+    tx: Tx,
+    visit: Visit,
+    action: str,
+    subject: str,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    company_id: int | None = None,
+) -> None:
+    """Write a deed down in the transaction that does it; the company is the person's own unless another is named."""
+    own = visit.someone.company
+    await trail.record(
+        tx,
+        Entry(
+            actor(visit),
+            action,
+            subject,
+            company_id=company_id if own is None else own.id,
+            state=visit.state,
+            address=visit.request.client_ip or None,
+            request_id=visit.request.id,
+            detail=detail,
+        ),
+    )
