@@ -170,6 +170,7 @@ class Settings:
     log_level: Annotated[str, _one_of("debug", "info", "warning", "error", "critical")] = "info"
     log_format: Annotated[str, _one_of("auto", "json", "plain")] = "auto"
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
+    strangers_per_minute_max: Annotated[int, _whole(1, 1_000_000_000)] = 300  # Of an address.
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.

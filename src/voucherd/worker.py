@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from voucherd.access import idempotency
+from voucherd.access import idempotency, lending
 from voucherd.access.chain import BLOCK_ROWS_MAX, Sealing
 from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
@@ -92,6 +92,7 @@ class Worker:
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_events", self.remove_events)),
             asyncio.create_task(self._every(FORGET_EVERY_S, "forget_answers", self.forget_answers)),
+            asyncio.create_task(self._every(FORGET_EVERY_S, "forget_windows", self.forget_windows)),
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
             asyncio.create_task(self._every(SEAL_EVERY_S, "seal_trail", self.seal_trail)),
@@ -141,6 +142,10 @@ class Worker:
     async def forget_answers(self) -> int:
         """Forget answers that were kept for repeated requests, after 30 days."""
         return await idempotency.sweep(self._pool)
+
+    async def forget_windows(self) -> int:
+        """Forget the counts of keys that have not been used for some minutes."""
+        return await lending.sweep(self._pool)
 
     async def announce_low(self) -> int:
         """Announce balances that fell below what their owners chose."""

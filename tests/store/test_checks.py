@@ -38,6 +38,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "product_change": {
         "at": "now()", "product_id": "1", "version_id": "1", "kind": "'price'", "active": "true", "stocked": "false",
     },
+    "rate_window": {"key_id": "1", "number": "1", "lent": "5", "before": "5"},
     "idempotency": {
         "company_id": "1", "state": "0", "key": "sha256('k')", "request": "sha256('r')", "running_until": "now()",
     },
@@ -211,6 +212,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("company_spend_day_eur_minor_check", {"spend_day_eur_minor": "0"}),
     ("api_key_spend_order_eur_minor_check", {"spend_order_eur_minor": "0"}),
     ("api_key_spend_day_eur_minor_check", {"spend_day_eur_minor": "0"}),
+    ("rate_window_counts", {"lent": "-1"}),
+    ("rate_window_counts", {"before": "-1"}),
     ("idempotency_state_check", {"state": "2"}),
     ("idempotency_key_check", {"key": "'short'"}),
     ("idempotency_request_check", {"request": "'short'"}),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.shop import Shop
+from tests.shop import Shop, open_shop
 from voucherd.access import key_store
 from voucherd.access.keys import KeyDraft, Scope, new_key
-from voucherd.db import transaction
+from voucherd.db import Pool, transaction
 from voucherd.ids import State
 
 TRX = "TRX" + "0" * 26
@@ -211,6 +213,52 @@ async def test_a_key_over_its_limit_is_told_when_to_come_back(quiet_shop: Shop) 
     assert "ratelimit" in not_found.headers
     sandbox = await shop.call("GET", "/api/1.03/order", company, state=State.SANDBOX)
     assert sandbox.status_code == 200
+
+
+async def test_a_limit_is_one_limit_for_all_servers(
+    quiet_shop: Shop, database_url: str, tmp_path: Path
+) -> None:
+    """OP-27: two servers on one database; together they let pass what one would."""
+    company = await quiet_shop.company(rate_limit=8)
+    async with open_shop(quiet_shop.pool, database_url, tmp_path, with_worker=False) as other:
+        shops = (quiet_shop, other)
+        answers = await asyncio.gather(
+            *[shops[at % 2].call("GET", "/api/1.03/order", company) for at in range(20)]
+        )
+        assert sorted(answer.status_code for answer in answers) == [200] * 8 + [429] * 12
+        # Each refuses from memory now, and says when it is worth coming back.
+        refused = [await shop.call("GET", "/api/1.03/order", company) for shop in shops]
+        assert {answer.status_code for answer in refused} == {429}
+
+
+async def test_whoever_keeps_calling_without_a_valid_key_is_told_to_wait(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """OP-27: by address, without a look-up; keys that were good lately are let in from there all the same."""
+    async with open_shop(
+        pool,
+        database_url,
+        tmp_path,
+        with_worker=False,
+        strangers_per_minute_max=5,
+        trusted_proxies="127.0.0.1",
+    ) as shop:
+        company, newcomer = await shop.company(), await shop.company()
+        assert (await shop.call("GET", "/api/1.03/order", company)).status_code == 200
+        wrong = {"authorization": f"Bearer {new_key(State.LIVE).text}", "x-forwarded-for": "192.0.2.1"}
+        statuses = [(await shop.client.get("/api/1.03/order", headers=wrong)).status_code for _ in range(7)]
+        assert statuses == [401] * 5 + [429] * 2
+        refused = await shop.client.get("/api/1.03/order", headers={"x-forwarded-for": "192.0.2.1"})
+        assert (refused.status_code, refused.text) == (429, "too many requests without a valid key")
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        elsewhere = wrong | {"x-forwarded-for": "192.0.2.2"}
+        assert (await shop.client.get("/api/1.03/order", headers=elsewhere)).status_code == 401
+        # A change of any key empties the memory of all.
+        there = {"x-forwarded-for": "192.0.2.1"}
+        await shop.set_company(newcomer, verified=False)
+        await asyncio.sleep(0.6)
+        assert (await shop.call("GET", "/api/1.03/order", company, headers=there)).status_code == 200
+        assert (await shop.call("GET", "/api/1.03/order", newcomer, headers=there)).status_code == 429
 
 
 async def test_a_client_that_asks_for_it_gets_problem_json(quiet_shop: Shop) -> None:

@@ -21,8 +21,10 @@ import structlog
 from voucherd.access import key_store
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.keys import bearer_key, key_hash, permits
+from voucherd.access.lending import Lender
 from voucherd.access.limits import RateLimiter
 from voucherd.access.spending import limits_of
+from voucherd.access.strangers import STRANGERS_A_MINUTE, Strangers
 from voucherd.db import CONNECT_S_MAX, Pool
 
 POLL_S: Final = 0.25
@@ -31,6 +33,7 @@ ANSWER_S_MAX: Final = 0.5
 
 TRUST_S: Final = 1.0
 CACHED_MAX: Final = 10_000
+FAMILIAR_MAX: Final = 10_000
 LAST_USE_S: Final = 5.0
 
 _log = structlog.get_logger(__name__)
@@ -39,8 +42,10 @@ _log = structlog.get_logger(__name__)
 class Gatekeeper:
     """Lets requests in by their key. Start it before use and stop it after."""
 
-    def __init__(self, pool: Pool) -> None:
-        self.limiter: Final = RateLimiter()
+    def __init__(self, pool: Pool, *, strangers_a_minute: int = STRANGERS_A_MINUTE) -> None:
+        self.limiter: Final = RateLimiter(Lender(pool).lend)
+        self._strangers = Strangers(strangers_a_minute)
+        self._familiar: dict[bytes, None] = {}
         self._pool = pool
         self._callers: dict[bytes, Caller] = {}
         self._looking_up: dict[bytes, asyncio.Task[Caller | None]] = {}
@@ -60,6 +65,7 @@ class Gatekeeper:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._looking_up.values(), return_exceptions=True)
+        await self.limiter.stop()
         self._fresh_until = -inf
         await self._write_last_use()
 
@@ -78,14 +84,19 @@ class Gatekeeper:
 
     async def admit(self, authorization: bytes | None, client_ip: str) -> Caller:
         """The caller behind this header; refuses a key that is not valid now, or not from this address."""
-        if authorization is None:
-            raise Unauthorized(token_sent=False)
-        caller = self._callers.get(authorization) if self._fresh_until > monotonic() else None
-        if caller is None:
-            caller = await self._look_up(authorization)
+        caller = None
+        if authorization is not None:
+            caller = self._callers.get(authorization) if self._fresh_until > monotonic() else None
         now_s = time()
+        if caller is None:
+            # A key that was good lately is looked up whatever others at its address do.
+            if authorization not in self._familiar:
+                self._strangers.check(client_ip)
+            if authorization is not None:
+                caller = await self._look_up(authorization)
         if caller is None or caller.expires_at_s <= now_s:
-            raise Unauthorized(token_sent=True)
+            self._strangers.count(client_ip)
+            raise Unauthorized(token_sent=authorization is not None)
         if caller.allow_ips and not permits(caller.allow_ips, client_ip):
             raise Forbidden("address")
         self._used_at_s[caller.key_id] = now_s
@@ -114,7 +125,11 @@ class Gatekeeper:
         asked_at = monotonic()
         found = await key_store.find_key(self._pool, wanted)
         if found is None or not compare_digest(found.hash, wanted):
+            self._familiar.pop(authorization, None)
             return None
+        if authorization not in self._familiar and len(self._familiar) >= FAMILIAR_MAX:
+            del self._familiar[next(iter(self._familiar))]
+        self._familiar[authorization] = None
         key = found.key
         caller = Caller(
             key_id=key.id,

@@ -12,6 +12,7 @@ from voucherd.access import limits
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.gatekeeper import Gatekeeper
 from voucherd.access.idempotency import TicketTaken
+from voucherd.access.strangers import TooManyStrangers
 from voucherd.api import errors, routes
 from voucherd.api.handlers import Call, Service
 from voucherd.api.once import HEADER, IN_USE, Once
@@ -84,6 +85,8 @@ class Api:
             return errors.turned_away(request, reason)
         except TicketTaken:
             return errors.error(request, 409, *IN_USE, headers=_RETRY_SOON, retryable=True)
+        except TooManyStrangers as reason:
+            return errors.http_error(request, _too_many_strangers(reason))
         except Busy:
             return errors.error(
                 request, 503, "busy", "too many requests are waiting", headers=_RETRY_SOON, retryable=True
@@ -108,7 +111,8 @@ class Api:
         self, request: Request, route: Route, version: str, parameters: tuple[str, ...]
     ) -> Response:
         caller = await self._admitted(request)
-        taken = self._gatekeeper.limiter.take(caller)
+        limiter = self._gatekeeper.limiter
+        taken = limiter.take(caller) or await limiter.borrow(caller)
         rate_headers = [
             (b"ratelimit-policy", limits.policy(caller.rate_limit)),
             (b"ratelimit", limits.standing(taken)),
@@ -153,3 +157,14 @@ class Api:
         authorization = request.headers.get(b"authorization")
         caller = None if authorization is None else self._gatekeeper.known(authorization)
         return caller or await self._gatekeeper.admit(authorization, request.client_ip)
+
+
+def _too_many_strangers(reason: TooManyStrangers) -> HttpError:
+    retry_after = (b"retry-after", b"%d" % reason.wait_s)
+    return HttpError(
+        429,
+        "too_many_failures",
+        "too many requests without a valid key",
+        headers=[retry_after],
+        retryable=True,
+    )

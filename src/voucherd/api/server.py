@@ -91,7 +91,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             await check_fingerprint(conn, master)
         sealer = Sealer(master)
         desk = Desk(pool, sealer, settings)
-        gatekeeper = Gatekeeper(pool)
+        gatekeeper = Gatekeeper(pool, strangers_a_minute=settings.strangers_per_minute_max)
         await gatekeeper.start()
         ids = Identifiers(master)
         worker = Worker(pool, sealer, settings, desk.watch.wake, ids)

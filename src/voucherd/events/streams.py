@@ -15,6 +15,7 @@ import structlog
 
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.keys import Scope
+from voucherd.access.strangers import TooManyStrangers
 from voucherd.db import Pool
 from voucherd.events import feed, log, wire
 from voucherd.events.feed import Cursor, Event, Filters, Page
@@ -246,7 +247,7 @@ class Streams:
             try:
                 caller = await self._admit(pass_.authorization, pass_.client_ip)
                 caller.require(Scope.EVENTS_READ)
-            except (Unauthorized, Forbidden):
+            except (Unauthorized, Forbidden, TooManyStrangers):
                 return None
             except Exception as error:  # noqa: BLE001 - Without the database nobody knows, and nothing is told either.
                 logger.warning("stream_check_failed", error=repr(error))

@@ -235,6 +235,13 @@ ANYWHERE: Final = (
     Problem(403, "forbidden", "forbidden", "The key lacks the scope, or may not be used from this address."),
     Problem(
         429,
+        "too_many_failures",
+        "too many requests without a valid key",
+        "Too many calls without a valid key came from your address. Wait for `Retry-After` seconds.",
+        retryable=True,
+    ),
+    Problem(
+        429,
         "rate_limit_exceeded",
         "rate limit exceeded",
         "The key made more calls than it may. Wait for `Retry-After` seconds.",
