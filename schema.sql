@@ -185,6 +185,42 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION lend_requests(keys bigint[], quotas integer[], wanted integer[], back integer[], back_numbers bigint[], moment timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS TABLE(key_id bigint, number bigint, given integer, lent integer, before integer, left_ms bigint)
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+DECLARE
+    now_ms bigint;
+BEGIN
+    INSERT INTO rate_window (key_id) SELECT k FROM unnest(keys) AS k ORDER BY k ON CONFLICT DO NOTHING;
+    -- In the order of their keys, so that two processes never wait for each other.
+    PERFORM FROM rate_window r WHERE r.key_id = ANY (keys) ORDER BY r.key_id FOR UPDATE;
+    now_ms := floor(extract(epoch FROM coalesce(moment, clock_timestamp())) * 1000);
+    RETURN QUERY
+    WITH asked AS (
+        SELECT r.key_id, a.quota, a.want, a.back, a.back_number, r.lent, r.before, r.number AS old_number,
+               -- A clock that is set back does not lend a minute twice.
+               greatest(r.number, (now_ms + a.key_id * 7919 % 60000) / 60000) AS number,
+               now_ms + a.key_id * 7919 % 60000 AS own_ms
+        FROM unnest(keys, quotas, wanted, back, back_numbers) AS a (key_id, quota, want, back, back_number)
+        JOIN rate_window r ON r.key_id = a.key_id
+    ), turned AS (
+        SELECT a.key_id, a.quota, a.want, a.number, (a.number + 1) * 60000 - a.own_ms AS left_ms,
+               CASE WHEN a.number > a.old_number THEN 0
+                    ELSE greatest(0, a.lent - CASE WHEN a.back_number = a.number THEN a.back ELSE 0 END) END AS lent,
+               greatest(0, CASE a.number - a.old_number WHEN 0 THEN a.before WHEN 1 THEN a.lent ELSE 0 END
+                           - CASE WHEN a.back_number = a.number - 1 THEN a.back ELSE 0 END) AS before
+        FROM asked a
+    ), free AS (
+        SELECT t.*, t.quota - t.lent - (t.before * least(t.left_ms, 60000) / 60000)::integer AS free FROM turned t
+    ), loans AS (
+        SELECT f.*, greatest(0, least(f.want, f.free, greatest(1, f.free / 8))) AS given FROM free f
+    )
+    UPDATE rate_window r SET number = l.number, lent = l.lent + l.given, before = l.before
+    FROM loans l WHERE r.key_id = l.key_id
+    RETURNING l.key_id, l.number, l.given, r.lent, r.before, l.left_ms;
+END $$;
+
 CREATE FUNCTION list_products(ids integer[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1089,6 +1125,15 @@ CREATE SEQUENCE quote_number
     NO MAXVALUE
     CACHE 1;
 
+CREATE UNLOGGED TABLE rate_window (
+    key_id bigint NOT NULL,
+    number bigint DEFAULT 0 NOT NULL,
+    lent integer DEFAULT 0 NOT NULL,
+    before integer DEFAULT 0 NOT NULL,
+    CONSTRAINT rate_window_counts CHECK (((lent >= 0) AND (before >= 0)))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE reveal (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
@@ -1573,6 +1618,9 @@ ALTER TABLE ONLY quarantined_code
 
 ALTER TABLE ONLY quote
     ADD CONSTRAINT quote_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY rate_window
+    ADD CONSTRAINT rate_window_pkey PRIMARY KEY (key_id);
 
 ALTER TABLE ONLY reveal
     ADD CONSTRAINT reveal_pkey PRIMARY KEY (id);
