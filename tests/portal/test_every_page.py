@@ -9,6 +9,10 @@ from typing import TypeAlias
 from tests.portal.people import HTML, Someone, someone
 from tests.shop import Company, Shop
 from voucherd.access.roles import COMPANY, OPERATOR
+from voucherd.db import transaction
+from voucherd.events.webhooks.endpoints import Draft
+from voucherd.events.webhooks.service import Owner
+from voucherd.ids import State
 from voucherd.portal.page import Audience, Page
 from voucherd.portal.routes import PAGES
 
@@ -16,7 +20,39 @@ Fill: TypeAlias = Callable[[Shop, Company], Awaitable[dict[str, str]]]
 """What to put into a path's places, given another company than the one that asks."""
 
 
-FOREIGN: dict[str, Fill] = {}
+async def foreign_currency(shop: Shop, other: Company) -> dict[str, str]:
+    """A balance that only the other company has."""
+    await shop.top_up(other, "5.00 USD")
+    return {"currency": "USD"}
+
+
+async def foreign_key(shop: Shop, other: Company) -> dict[str, str]:
+    """A key of the other company."""
+    number = await shop.pool.fetchval("SELECT max(id) FROM api_key WHERE company_id = $1", other.id)
+    return {"key": shop.ids.key(number)}
+
+
+async def foreign_webhook(shop: Shop, other: Company) -> dict[str, str]:
+    """An endpoint of the other company, and an event of its own."""
+    webhooks = shop.app.front._api.site.house.webhooks
+    async with transaction(shop.pool) as tx:
+        endpoint, _ = await webhooks.add(tx, Owner(other.id, State.LIVE), Draft("https://hooks.example.com/"))
+        event = await webhooks.ping(tx, endpoint)
+    return {"webhook": shop.ids.webhook(endpoint.id), "event": shop.ids.event(event)}
+
+
+FOREIGN: dict[str, Fill] = {
+    "/portal/balances/{currency}": foreign_currency,
+    "/portal/balances/{currency}/statement.csv": foreign_currency,
+    "/portal/keys/{key}/rotate": foreign_key,
+    "/portal/keys/{key}/revoke": foreign_key,
+    "/portal/webhooks/{webhook}": foreign_webhook,
+    "/portal/webhooks/{webhook}/remove": foreign_webhook,
+    "/portal/webhooks/{webhook}/rotate": foreign_webhook,
+    "/portal/webhooks/{webhook}/test": foreign_webhook,
+    "/portal/webhooks/{webhook}/recover": foreign_webhook,
+    "/portal/webhooks/{webhook}/replay/{event}": foreign_webhook,
+}
 """For each path of companies with places: a thing that is not the caller's.
 
 A company's page with places that has no row here fails the tests below. The operator's people see everything, so

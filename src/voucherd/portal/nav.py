@@ -23,7 +23,18 @@ class Group(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-BUYER: Final = (Group("", (Entry("/portal", "Overview"),)),)
+BUYER: Final = (
+    Group("", (Entry("/portal", "Overview"),)),
+    Group("Money", (Entry("/portal/balances", "Balances", Right.WALLET_VIEW),)),
+    Group(
+        "Developers",
+        (
+            Entry("/portal/keys", "API keys", Right.KEYS_MANAGE),
+            Entry("/portal/webhooks", "Webhooks", Right.WEBHOOKS_MANAGE),
+            Entry("/docs", "API guide"),
+        ),
+    ),
+)
 
 CONSOLE: Final = (Group("", (Entry("/console", "Overview"),)),)
 

@@ -31,6 +31,19 @@ INDEXED: Final = frozenset({Kind.TOP_UP, Kind.REFUND, Kind.CORRECTION})
 _COLUMNS: Final = (
     "seq, at, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor, order_id, reference"
 )
+_BALANCES_AT: Final = """
+    SELECT coalesce((SELECT balance_after_minor FROM entry WHERE wallet_id = $1 AND seq = found.low), 0)
+    FROM unnest($3::timestamptz[]) WITH ORDINALITY AS wanted (moment, at) CROSS JOIN LATERAL (
+        WITH RECURSIVE halving (low, high) AS (
+            SELECT 0::bigint, $2::bigint + 1
+            UNION ALL
+            SELECT CASE WHEN e.at >= wanted.moment THEN h.low ELSE h.middle END,
+                   CASE WHEN e.at >= wanted.moment THEN h.middle ELSE h.high END
+            FROM (SELECT low, high, (low + high) / 2 AS middle FROM halving WHERE high - low > 1) h
+            JOIN entry e ON e.wallet_id = $1 AND e.seq = h.middle)
+        SELECT low FROM halving WHERE high - low <= 1) found
+    ORDER BY wanted.at
+"""
 _KINDS: Final = {int(kind): kind for kind in Kind}
 
 
@@ -100,6 +113,12 @@ class Statements:
         """One page."""
         async with self._pool.acquire() as conn:
             return await page(conn, account, filters, after=after, size=size)
+
+    async def balances_at(self, account: Account, moments: Sequence[datetime]) -> list[int]:
+        """The balance just before each of these moments, in minor units; found by halving, like a period's ends."""
+        async with self._pool.acquire() as conn:
+            rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
+        return [row[0] for row in rows]
 
     async def whole(self, account: Account, filters: Filters) -> AsyncIterator[list[StatementLine]]:
         """All movements up to the account's last, a handful at a time, as fast as the reader takes them."""

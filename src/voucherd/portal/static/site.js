@@ -86,3 +86,6 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   for (const menu of document.querySelectorAll("details.menu[open]")) { menu.open = false; menu.querySelector("summary").focus(); }
 });
+
+// On a phone the navigation is one line: let the page that is open be in sight.
+document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
