@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from email.utils import formataddr, parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, get_type_hints
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 PREFIX: Final = "VOUCHERD_"
 DAY_S: Final = 86_400
+SMTP_PORTS: Final = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
 Network: TypeAlias = IPv4Network | IPv6Network
 
 # Not settings of the service: where the file is, and what the test suite reads.
@@ -140,6 +142,44 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
+def _smtp_url(raw: Any) -> str:
+    rule = "an address such as smtp+starttls://user:password@mail.example.com:587"
+    try:
+        parts = urlsplit(str(raw))
+        sound = parts.scheme in SMTP_PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError(rule) from None
+    if not sound or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError(rule)
+    if parts.scheme == "smtp" and not _is_this_machine(parts.hostname or ""):
+        raise ValueError("smtp+starttls:// or smtps:// (smtp is for this machine only)")
+    return str(raw)
+
+
+def _sender(raw: Any) -> str:
+    name, address = parseaddr(str(raw))
+    if address.count("@") != 1 or not str(raw).isprintable():
+        raise ValueError("a sender such as Shop <no-reply@shop.example.com>")
+    return formataddr((name, address))
+
+
+def _yes_or_no(raw: Any) -> bool:
+    words = {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }
+    try:
+        return words[str(raw).lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
 def _networks(raw: Any) -> tuple[Network, ...]:
     words = raw.split(",") if isinstance(raw, str) else raw
     try:
@@ -175,6 +215,9 @@ class Settings:
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
     mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
+    smtp_url: Annotated[str | None, _smtp_url] = None  # None: mail stays in its folder.
+    mail_from: Annotated[str, _sender] = "voucherd <no-reply@localhost>"
+    operator_second_factor: Annotated[bool, _yes_or_no] = True  # The operator's people must have one.
     processes: Annotated[int, _whole(1, 256)] = 1  # Of `serve`; each uses one core.
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 

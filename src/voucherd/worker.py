@@ -11,13 +11,15 @@ from typing import Final
 
 import structlog
 
-from voucherd.access import idempotency, lending
+from voucherd.access import idempotency, lending, links, passkeys, throttle
 from voucherd.access.chain import BLOCK_ROWS_MAX, Sealing
 from voucherd.catalogue import feed
 from voucherd.db import Pool, open_pool
 from voucherd.dispatcher import Dispatcher
 from voucherd.events import feed as events
-from voucherd.events import low_balance, mail
+from voucherd.events import letters, low_balance, mail
+from voucherd.events.mail import Outbox
+from voucherd.events.smtp import server_of
 from voucherd.events.webhooks import fanout, history, messages
 from voucherd.events.webhooks.sender import Sender
 from voucherd.ids import Identifiers
@@ -45,6 +47,7 @@ FAN_OUT_EVERY_S: Final = 0.1
 SWEEP_EVERY_S: Final = 60.0
 MAIL_EVERY_S: Final = 5.0
 SEAL_EVERY_S: Final = 1.0
+RESETS_EVERY_S: Final = 5.0
 
 logger = structlog.get_logger(__name__)
 
@@ -62,7 +65,9 @@ class Worker:
     ) -> None:
         self._pool = pool
         self._sealing = Sealing(pool)
-        self._mail_folder = settings.mail_folder
+        server = None if settings.smtp_url is None else server_of(settings.smtp_url)
+        self._outbox = Outbox(settings.mail_folder, settings.mail_from, server)
+        self._public_url = settings.public_url
         # Without identifiers nothing can be told to clients, so nothing is sent to them.
         self.sender = None
         if ids is not None:
@@ -103,6 +108,8 @@ class Worker:
                 asyncio.create_task(self._every(FAN_OUT_EVERY_S, "fan_out", self.fan_out)),
                 asyncio.create_task(self._every(SWEEP_EVERY_S, "sweep_deliveries", self.sweep_deliveries)),
                 asyncio.create_task(self._every(MAIL_EVERY_S, "put_out_mail", self.put_out_mail)),
+                asyncio.create_task(self._every(RESETS_EVERY_S, "answer_resets", self.answer_resets)),
+                asyncio.create_task(self._every(SWEEP_EVERY_S, "sweep_people", self.sweep_people)),
             ]
         if self._fx_url is not None:
             self._tasks.append(
@@ -178,8 +185,17 @@ class Worker:
         return await history.sweep(self._pool)
 
     async def put_out_mail(self) -> int:
-        """Put mail into its folder."""
-        return await mail.put_out(self._pool, self._mail_folder)
+        """Hand mail to its server, or put it into its folder."""
+        return await mail.put_out(self._pool, self._outbox)
+
+    async def answer_resets(self) -> int:
+        """Mail links to those who have forgotten their passwords."""
+        return await letters.answer_resets(self._pool, self._public_url)
+
+    async def sweep_people(self) -> int:
+        """Remove what is over: tallies of failed sign-ins, links, challenges of passkeys, old mail."""
+        sweeps = (throttle.sweep, links.sweep, passkeys.sweep, mail.sweep)
+        return sum([await sweep(self._pool) for sweep in sweeps])
 
     def _told(self, orders: list[Order]) -> int:
         for order in orders:

@@ -151,7 +151,7 @@ async def test_a_person_gets_a_password_that_is_shown_once(terminal: Terminal, p
     assert (first["email"], first["company"], first["role"]) == ("ann@acme.example", "Acme", "buyer")
     login = await store.find_login(pool, "ann@acme.example")
     assert login is not None
-    assert login.password_hash.startswith("$argon2id$")
+    assert (login.password_hash or "").startswith("$argon2id$")
     assert await verified(login, first["password"]) == login.user
 
     second = terminal.json("user", "reset-password", "ann@acme.example")
@@ -169,3 +169,39 @@ def test_the_operators_own_people_have_no_company(terminal: Terminal) -> None:
     assert_refused(terminal.run("user", "reset-password", "who@shop.example"), "there is no user")
     assert_wrong_usage(terminal.run("user", "add", "x@shop.example", "--role", "buyer"), "is not a role")
     assert_wrong_usage(terminal.run("user", "add", "nonsense", "--role", "admin"), "is not an e-mail address")
+
+
+async def test_people_are_listed_changed_and_freed_of_lost_second_factors(
+    terminal: Terminal, pool: Pool
+) -> None:
+    """OP-92: `user list`, `user set`, `user reset-second-factor`; the last owner stays. `company people`."""
+    terminal.json("company", "add", "Acme", "--country", "NL")
+    ann = terminal.json("user", "add", "ann@acme.example", "--company", "Acme", "--role", "owner")
+    terminal.json("user", "add", "bob@acme.example", "--company", "Acme", "--role", "buyer")
+    terminal.json("user", "add", "boss@shop.example", "--role", "admin")
+
+    assert_refused(terminal.run("user", "set", "ann@acme.example", "--role", "viewer"), "is the last owner")
+    assert_refused(terminal.run("user", "set", "boss@shop.example", "--inactive"), "is the last admin")
+    assert terminal.json("user", "set", "bob@acme.example", "--role", "owner")["role"] == "owner"
+    left = terminal.json("user", "set", "ann@acme.example", "--inactive")
+    assert (left["active"], left["company"]) == (False, "Acme")
+    assert await store.find_login(pool, "ann@acme.example") is None
+    assert_wrong_usage(terminal.run("user", "set", "bob@acme.example", "--role", "admin"), "is not a role")
+
+    await pool.execute("INSERT INTO totp (user_id, secret, confirmed_at) VALUES ($1, 'x', now())", ann["id"])
+    assert [one["secondFactor"] for one in terminal.json("user", "list", "--company", "Acme")] == [
+        True,
+        False,
+    ]
+    assert terminal.json("user", "reset-second-factor", "ann@acme.example")["secondFactor"] is False
+    assert [one["email"] for one in terminal.json("user", "list")] == [
+        "boss@shop.example",
+        "ann@acme.example",
+        "bob@acme.example",
+    ]
+    assert "boss@shop.example" in terminal.view("user", "list", "--operator")
+
+    asked = terminal.json("company", "people", "Acme", "--second-factor", "--approve-from", "250.00 EUR")
+    assert asked == {"name": "Acme", "secondFactor": True, "approveFromEur": 250}
+    assert "from 250.00 EUR on" in terminal.view("company", "people", "Acme")
+    assert terminal.json("company", "people", "Acme", "--no-approval")["approveFromEur"] is None

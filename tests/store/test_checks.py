@@ -12,7 +12,7 @@ from voucherd.db import Pool, Tx, transaction
 VALID: Final[dict[str, dict[str, str]]] = {
     "company": {
         "id": "1", "name": "'Acme'", "country": "'NL'", "vat_number": "'NL12345678'", "spend_order_eur_minor": "NULL",
-        "spend_day_eur_minor": "NULL",
+        "spend_day_eur_minor": "NULL", "approve_from_eur_minor": "NULL",
     },
     "api_key": {"company_id": "1", "state": "0", "prefix": "'vk_live_a'", "hash": "sha256('a')", "scopes": "'{}'"},
     "app_user": {
@@ -24,6 +24,15 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "strong_at": "NULL", "flash": "'Done.'", "flash_kind": "'good'", "address": "'::1'", "agent": "'x'",
         "expires_at": "now() + interval '1 day'",
     },
+    "totp": {"user_id": "1", "secret": "'x'", "last_step": "0"},
+    "recovery_code": {"user_id": "1", "hash": "sha256('r')"},
+    "passkey": {
+        "id": "1", "user_id": "1", "credential": "'x'", "public_key": "'x'", "sign_count": "0", "name": "'key'",
+    },
+    "passkey_challenge": {"hash": "sha256('c')", "user_id": "1", "network": "'::/56'", "ends_at": "now()"},
+    "account_link": {"hash": "sha256('l')", "user_id": "1", "kind": "'reset'", "ends_at": "now()"},
+    "reset_request": {"email": "'a@b.example'"},
+    "throttle": {"key": "sha256('t')", "failures": "0"},
     "access_epoch": {"epoch": "1"},
     "brand": {"id": "1", "slug": "'play'", "name": "'Play'"},
     "product": {"id": "1", "slug": "'play-10'", "version_id": "1"},
@@ -104,6 +113,11 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "created_at": "now()", "expires_at": "now()", "updated_at": "now()", "reference": "'r'",
         "cancelling": "false",
     },
+    "approval": {
+        "kind": "1", "company_id": "1", "state": "0", "order_id": "2", "amount_minor": "121", "currency": "'EUR'",
+        "reference": "NULL", "note": "''", "requested_by": "1", "ends_at": "now()", "status": "0",
+        "decided_by": "NULL", "decided_at": "NULL",
+    },
     "attempt_line": {
         "attempt_id": "'00000000-0000-0000-0000-000000000001'", "order_id": "2", "line_from": "0", "line_to": "1",
     },
@@ -145,7 +159,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "order_pin": {"order_id": "2", "hash": "sha256('1234')"},
     "pin_try": {"order_id": "2", "line": "0", "wrong": "1"},
     "webhook_cursor": {"upto": "0"},
-    "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''"},
+    "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''", "next_at": "now()"},
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
     "trail": {
         "actor_kind": "2", "actor": "'key 1'", "action": "'key.revoke'", "subject": "'key 2'", "state": "0",
@@ -179,6 +193,8 @@ ASKED: Final = {"ask_at": "now()"}
 ENDED: Final = {"ended_at": "now()"}
 BY_ATTEMPT: Final = {"attempt_id": "'00000000-0000-0000-0000-000000000001'"}
 LONG: Final = "repeat('x', 1001)"
+# A correction of a balance that waits for a second person, instead of an order that does.
+MONEY: Final = {"kind": "3", "order_id": "NULL", "reference": "'r'"}
 
 # (constraint, what is changed in the valid row).
 FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
@@ -527,6 +543,37 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("mail_recipients_check", {"recipients": "'{}'"}),
     ("mail_subject_check", {"subject": "''"}),
     ("mail_body_check", {"body": "repeat('x', 20001)"}),
+    ("mail_tries_check", {"tries": "-1"}),
+    ("mail_problem_check", {"problem": LONG}),
+    ("mail_over", {"sent_at": "now()"}),
+    ("company_approve_from_eur_minor_check", {"approve_from_eur_minor": "0"}),
+    ("totp_last_step_check", {"last_step": "-1"}),
+    ("recovery_code_hash_check", {"hash": "'short'"}),
+    ("passkey_credential_check", {"credential": "''"}),
+    ("passkey_public_key_check", {"public_key": "''"}),
+    ("passkey_sign_count_check", {"sign_count": "-1"}),
+    ("passkey_name_check", {"name": "''"}),
+    ("passkey_challenge_hash_check", {"hash": "'short'"}),
+    ("passkey_challenge_network_check", {"network": "''"}),
+    ("account_link_hash_check", {"hash": "'short'"}),
+    ("account_link_kind_check", {"kind": "'gift'"}),
+    ("reset_request_email_check", {"email": "''"}),
+    ("throttle_key_check", {"key": "'short'"}),
+    ("throttle_failures_check", {"failures": "-1"}),
+    ("approval_kind_check", MONEY | {"kind": "4"}),
+    ("approval_state_check", MONEY | {"state": "2"}),
+    ("approval_currency_check", {"currency": "'eur'"}),
+    ("approval_reference_check", MONEY | {"reference": "''"}),
+    ("approval_note_check", {"note": LONG}),
+    ("approval_status_check", {"status": "4", "decided_at": "now()"}),
+    ("approval_two_people", {"status": "1", "decided_at": "now()", "decided_by": "1"}),
+    ("approval_decided", {"status": "1", "decided_at": "now()"}),
+    ("approval_ended", {"decided_at": "now()"}),
+    ("approval_subject", {"order_id": "NULL"}),
+    ("approval_subject", {"reference": "'r'"}),
+    ("approval_same_state", {"state": "1"}),
+    ("approval_amount", {"amount_minor": "-1"}),
+    ("approval_amount", MONEY | {"amount_minor": "0"}),
     ("event_state_check", {"state": "2", "order_id": "NULL"}),
     ("event_same_state", {"state": "1"}),
     ("event_same_state", {"state": "NULL"}),

@@ -584,6 +584,31 @@ async def test_there_is_one_delivery_of_an_event_and_one_endpoint_in_a_slot(tx: 
     await refused(tx, second, "duplicate key")
 
 
+PEOPLE = """
+INSERT INTO app_user (email, company_id, role) VALUES ('a@b.example', 1, 'owner'), ('b@b.example', 1, 'owner');
+INSERT INTO totp (user_id, secret, last_step) VALUES (1, 'x', 7);
+INSERT INTO recovery_code (user_id, hash, used_at) VALUES (1, sha256('r'), now());
+INSERT INTO approval (kind, company_id, state, order_id, amount_minor, currency, requested_by, ends_at)
+VALUES (1, 1, 0, 2, 121, 'EUR', 1, now());
+"""
+
+
+async def test_what_opened_once_and_what_was_decided_stay_so(tx: Tx) -> None:
+    """OP-92, OP-93: a code that was used is used, a request stays what it was, and one decision is the last."""
+    await tx.execute(PEOPLE)
+    await refused(tx, "UPDATE totp SET last_step = 6", "totp is append-only")
+    await refused(tx, "UPDATE recovery_code SET used_at = NULL", "recovery_code is append-only")
+    await refused(tx, "UPDATE approval SET amount_minor = 1", "approval is append-only")
+    await refused(
+        tx,
+        "INSERT INTO approval (kind, company_id, state, order_id, amount_minor, currency, requested_by, ends_at)"
+        " VALUES (1, 1, 0, 2, 121, 'EUR', 2, now())",
+        "duplicate key",
+    )
+    await tx.execute("UPDATE approval SET status = 1, decided_by = 2, decided_at = now()")
+    await refused(tx, "UPDATE approval SET status = 2", "approval is append-only")
+
+
 async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
     """A guard that was never seen to bite may be asleep; whoever adds one adds its test and its name."""
     rows = await pool.fetch(
@@ -593,6 +618,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
 
     assert {row["tgname"] for row in rows} == {
         "api_key_epoch",
+        "approval_decided_once",
         "attempt_forwards",  # This and all that follows of purchases: tests/store/test_purchase_guards.py.
         "attempt_line_append_only",
         "attempt_unchanging",
@@ -625,9 +651,11 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "product_version_append_only",
         "quarantined_code_append_only",
         "quote_append_only",
+        "recovery_code_once",
         "reveal_append_only",  # This and those of the trail: tests/store/test_trail.py.
         "spend_forwards",
         "supplier_epoch_moves",
+        "totp_forwards",
         "trail_append_only",
         "trail_seal_append_only",
         "waiting_once",

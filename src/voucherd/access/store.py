@@ -1,4 +1,4 @@
-"""The only place that touches company and app_user."""
+"""The only place that touches company; of app_user, what has to do with passwords."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ async def list_companies(connection: Connection) -> list[Company]:
 # ── people ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def add_user(tx: Tx, draft: UserDraft, password_hash: str) -> User:
-    """The person, stored; refused if the address is taken."""
+async def add_user(tx: Tx, draft: UserDraft, password_hash: str | None) -> User:
+    """The person, stored; refused if the address is taken. Without a password it is only invited."""
     row = await tx.fetchrow(
         "INSERT INTO app_user (email, company_id, role, password_hash) VALUES ($1, $2, $3, $4)"
         " ON CONFLICT (email) DO NOTHING RETURNING id, email, company_id, role",
@@ -122,7 +122,8 @@ async def add_user(tx: Tx, draft: UserDraft, password_hash: str) -> User:
 async def find_login(connection: Connection | Pool, email: str) -> Login | None:
     """The person with this address and what is stored of the password."""
     row = await connection.fetchrow(
-        "SELECT id, email, company_id, role, password_hash FROM app_user WHERE email = $1", email.lower()
+        "SELECT id, email, company_id, role, password_hash FROM app_user WHERE email = $1 AND active",
+        email.lower(),
     )
     return None if row is None else Login(User(*tuple(row)[:4]), row["password_hash"])
 

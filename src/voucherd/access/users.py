@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -16,9 +17,17 @@ PASSWORD_CHARACTERS_MIN: Final = 12
 PASSWORD_CHARACTERS_MAX: Final = 256
 CHECKS_AT_ONCE_MAX: Final = 2
 """Each check takes 64 MiB and some 50 ms of a core: sign-ins wait for each other rather than for memory."""
+CHECKS_WAITING_MAX: Final = 32
+"""So many wait for their turn; whoever comes then is told to come again, not left to wait for minutes."""
 
 _hasher: Final = PasswordHasher()  # RFC 9106's second choice: 64 MiB, 3 passes, 4 lanes.
 _checkers: Final = ThreadPoolExecutor(CHECKS_AT_ONCE_MAX, thread_name_prefix="password")
+_turns: Final[set[object]] = set()
+T = TypeVar("T")
+
+
+class Busy(Exception):
+    """Too many passwords are being checked just now."""
 
 
 class UserExists(ValueError):
@@ -44,7 +53,8 @@ class Login:
     """A person and what is stored of the password."""
 
     user: User
-    password_hash: str = field(repr=False)
+    password_hash: str | None = field(repr=False)
+    """None: invited, and no password chosen yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +80,36 @@ async def hash_password(password: str) -> str:
     """What to store of a password; refuses one that is too short or absurdly long."""
     if not PASSWORD_CHARACTERS_MIN <= len(password) <= PASSWORD_CHARACTERS_MAX:
         raise ValueError(f"a password has {PASSWORD_CHARACTERS_MIN} to {PASSWORD_CHARACTERS_MAX} characters")
-    return await asyncio.get_running_loop().run_in_executor(_checkers, _hasher.hash, password)
+    return await _in_turn(_hasher.hash, password)
 
 
 async def verified(login: Login | None, password: str) -> User | None:
     """The person, if the password is right. For an unknown person it takes as long as for a known one."""
     if len(password) > PASSWORD_CHARACTERS_MAX:
         return None
-    right = await asyncio.get_running_loop().run_in_executor(_checkers, _matches, login, password)
+    right = await _in_turn(_matches, login, password)
     return login.user if login is not None and right else None
 
 
 def outdated(login: Login) -> bool:
     """Whether the password was stored with weaker parameters than today's and should be hashed again."""
-    return _hasher.check_needs_rehash(login.password_hash)
+    return login.password_hash is not None and _hasher.check_needs_rehash(login.password_hash)
+
+
+async def _in_turn(work: Callable[..., T], *arguments: object) -> T:
+    """What the work gives, off the event loop; refused while too many wait."""
+    if len(_turns) >= CHECKS_AT_ONCE_MAX + CHECKS_WAITING_MAX:
+        raise Busy
+    turn = asyncio.get_running_loop().run_in_executor(_checkers, work, *arguments)
+    _turns.add(turn)
+    try:
+        return await turn
+    finally:
+        _turns.discard(turn)
 
 
 def _matches(login: Login | None, password: str) -> bool:
-    if login is None:
+    if login is None or login.password_hash is None:
         # The time must not tell which addresses exist.
         _hasher.hash(password)
         return False

@@ -6,13 +6,15 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
-from voucherd.access import store
+from voucherd.access import people, store
 from voucherd.access.companies import Company, CompanyDraft
 from voucherd.cli.answers import Answer, record, table
 from voucherd.cli.frame import command, noun, usage
 from voucherd.cli.office import Office
 from voucherd.cli.words import SpendOption, decimal, read_spend, spend_words
+from voucherd.money import Money
 
 app = noun()
 
@@ -72,6 +74,42 @@ async def limit(
     async with office.transaction() as tx:
         company = await store.limit_company(tx, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
     return Answer(_document(company), _view(company))
+
+
+@command(app, "people")
+async def people_(
+    office: Office,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    second_factor: Annotated[
+        bool | None, typer.Option("--second-factor/--no-second-factor", help="All of them must have one.")
+    ] = None,
+    approve_from: Annotated[
+        str | None,
+        typer.Option(metavar="AMOUNT", help="Orders in the portal from here on need a second person."),
+    ] = None,
+    no_approval: Annotated[bool, typer.Option("--no-approval", help="None does.")] = False,
+) -> Answer:
+    """Show or change what a company asks of its own people."""
+    if approve_from is not None and no_approval:
+        raise typer.BadParameter("give either --approve-from or --no-approval")
+    async with office.transaction() as tx:
+        company = await store.find_company(tx, name)
+        asked = await people.policy(tx, company.id)
+        if second_factor is not None:
+            asked = replace(asked, second_factor=second_factor)
+        if approve_from is not None or no_approval:
+            asked = replace(asked, approve_from_eur_minor=read_spend("approve-from", approve_from))
+        await people.set_policy(tx, company.id, asked)
+    amount = asked.approve_from_eur_minor
+    document = {"name": company.name, "secondFactor": asked.second_factor, "approveFromEur": _eur(amount)}
+    view = record(
+        [
+            ("company", company.name),
+            ("second factor", "required" if asked.second_factor else "as each likes"),
+            ("second person", "never" if amount is None else f"for orders from {Money(amount, 'EUR')} on"),
+        ]
+    )
+    return Answer(document, view)
 
 
 @command(app, "list")

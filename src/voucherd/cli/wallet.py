@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from msgspec import Raw
 
 from voucherd.access import store as access
 from voucherd.cli.answers import Answer, Refused, record, table
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, decimal, read_currency, read_money
-from voucherd.db import Connection, Tx
-from voucherd.events import log, low_balance
-from voucherd.ids import Identifiers, State
-from voucherd.money import Money
+from voucherd.events import low_balance, top_ups
+from voucherd.ids import Identifiers
 from voucherd.wallet import statement as statements
 from voucherd.wallet import store
 from voucherd.wallet.statement import Filters, StatementLine
@@ -43,7 +40,7 @@ async def top_up(
         raise typer.BadParameter("reference: must be 1 to 200 characters")
     async with office.transaction() as tx:
         owner = await access.find_company(tx, company)
-        booked, balance = await book_top_up(tx, owner.id, state.state, money, reference)
+        booked, balance = await top_ups.book(tx, owner.id, state.state, money, reference)
     document = _document(balance) | {"toppedUp": booked, "company": company, "reference": reference}
     said = f"{money} added" if booked else f"nothing: {reference!r} was booked before"
     return Answer(document, record([("top-up", said), *_pairs(balance)]))
@@ -131,29 +128,6 @@ async def alert(
         "below": None if money is None else decimal(money.minor, currency),
     }
     return Answer(document, f"{owner.name}, {state} {currency}: {said}.")
-
-
-async def _balance(connection: Connection, company_id: int, currency: str, state: State) -> Balance | None:
-    balances = await store.balances(connection, company_id, state)
-    return next((balance for balance in balances if balance.currency == currency), None)
-
-
-async def book_top_up(
-    tx: Tx, company_id: int, state: State, money: Money, reference: str
-) -> tuple[bool, Balance]:
-    """Book a top-up and its event, once for each reference; whether it was new, and the balance."""
-    booked = await store.top_up(tx, company_id, state, money, reference)
-    balance = await _balance(tx, company_id, money.currency, state)
-    assert balance is not None, "a top-up makes the wallet"
-    if booked:
-        data = {
-            "currency": money.currency,
-            "amount": Raw(str(money.decimal()).encode()),
-            "balance": Raw(str(decimal(balance.balance_minor, money.currency)).encode()),
-            "reference": reference,
-        }
-        await log.append(tx, log.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)
-    return booked, balance
 
 
 def _amounts(balance: Balance) -> tuple[Any, Any, Any]:

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.access import approvals
 from voucherd.access.idempotency import Ticket
 from voucherd.access.spending import SpendLimit, purse
 from voucherd.events import log
@@ -25,6 +26,8 @@ from voucherd.ids import State
 from voucherd.money import RATE_ONE, worth
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.refusals import (
+    ApprovalNeeded,
+    ApprovalRefused,
     CompanyNotActive,
     CompanyNotVerified,
     InsufficientBalance,
@@ -71,6 +74,11 @@ class Finalise(Struct, frozen=True):
     limits: tuple[SpendLimit, ...] = ()
     """What the caller and its company may spend."""
     ticket: Ticket | None = None
+    approve_from_eur_minor: int | None = None
+    """From here on a second person is needed; None where none is, as for keys."""
+    approval: int | None = None
+    """The request that a second person grants with this call."""
+    approved_by: int = 0
 
 
 class Cancel(Struct, frozen=True):
@@ -118,6 +126,7 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     would = _would_get(facts, ruling, order, command)
     _refuse_unpayable(facts, order, command)
     _refuse_overspending(facts, order, command)
+    _refuse_unapproved(facts, order, command)
     # From here on nothing refuses.
     if command.chance is Chance.CANCELLED:
         return _decline(facts, ruling, order)
@@ -243,6 +252,22 @@ def _refuse_overspending(facts: Facts, order: Order, command: Finalise) -> None:
         spent = facts.spent.get(purse(order.company_id, limit, order.state), 0)
         if limit.day_max is not None and spent + cost > limit.day_max:
             raise SpendLimitExceeded
+
+
+def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
+    """Refuse what a second person has to allow, and what nobody else allows (OP-93)."""
+    if command.approval is None:
+        if approvals.needed(command.approve_from_eur_minor, _eur_minor(order)):
+            raise ApprovalNeeded
+        return
+    approval = facts.approvals.get(command.approval)
+    if (
+        approval is None
+        or not approval.open
+        or approval.order_id != order.id
+        or approval.requested_by == command.approved_by
+    ):
+        raise ApprovalRefused
 
 
 def _count_spending(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> None:

@@ -15,7 +15,7 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
-from voucherd.access import idempotency
+from voucherd.access import approvals, idempotency
 from voucherd.access.spending import Purse, purse
 from voucherd.db import Connection, Pool, within
 from voucherd.fulfilment.book import QuoteInfo
@@ -314,8 +314,15 @@ class Desk:
                     with_shelves=not with_lines,
                     purses=purses,
                 )
+                grants = [_grant(command) for command in commands]
+                if any(grants):
+                    facts.approvals = await approvals.lock(conn, [grant[0] for grant in grants if grant])
                 ruling = decision(facts)
                 await store.save(conn, ruling)
+                if any(grants):
+                    carried_out = zip(grants, ruling.answers, strict=True)
+                    decided = [grant for grant, answer in carried_out if grant and isinstance(answer, Order)]
+                    await approvals.decide(conn, decided, approvals.Status.APPROVED)
                 effects = effects_of(commands, ruling.answers)
                 if effects:
                     await idempotency.name_effects(conn, effects)
@@ -423,6 +430,13 @@ def lots_of(order: Order) -> list[int]:
     """The lots that the order was offered or delivered from, and the quotes it was offered (as negative numbers)."""
     offered = [lot_id for item in order.items for lot_id in item.offers[::2]]
     return offered + [outcome.lot_id for outcome in order.outcomes if outcome.lot_id is not None]
+
+
+def _grant(command: Finalise | Cancel) -> tuple[int, int] | None:
+    """The request that a second person grants with this call, and who that is."""
+    if isinstance(command, Finalise) and command.approval is not None:
+        return command.approval, command.approved_by
+    return None
 
 
 def _granted(reply: Reply) -> Answer:

@@ -68,6 +68,14 @@ class SpendLimitExceeded(Refusal):
     """The order would cost more than the company, or the key, may spend on one order or in one day."""
 
 
+class ApprovalNeeded(Refusal):
+    """The order costs so much that a second person has to allow it."""
+
+
+class ApprovalRefused(Refusal):
+    """Nobody else allows the order (any more): the request was decided, is over, or is the caller's own."""
+
+
 class BadInput(Refusal):
     """A field of the request breaks a rule."""
 

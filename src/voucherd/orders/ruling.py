@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.access.approvals import Approval
 from voucherd.access.spending import Purse
 from voucherd.events import log
 from voucherd.events.log import OrderEvent
@@ -58,6 +59,8 @@ class Facts(Struct):
     """The waits of each order, by their first line."""
     spent: dict[Purse, int] = field(default_factory=dict)
     """What those who have a limit for the day have spent today, in euro cents."""
+    approvals: dict[int, Approval] = field(default_factory=dict)
+    """The requests that a second person grants with a call."""
 
 
 class Ruling(Struct):

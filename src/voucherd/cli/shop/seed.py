@@ -18,8 +18,8 @@ from voucherd.cli.listings import tell_updated
 from voucherd.cli.shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.shop.handout import Handout, Person
 from voucherd.cli.user import new_password
-from voucherd.cli.wallet import book_top_up
 from voucherd.db import Connection, Tx
+from voucherd.events import top_ups
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.vault.imports import StockTarget, append_codes
@@ -54,7 +54,7 @@ async def open_shop(tx: Tx, sealer: Sealer) -> Company:
     company = await access.add_company(tx, CompanyDraft(COMPANY, "NL", verified=True))
     for state in State:
         for text in BALANCES:
-            await book_top_up(tx, company.id, state, Money.read(text), "demo opening balance")
+            await top_ups.book(tx, company.id, state, Money.read(text), "demo opening balance")
     for currency, rate in RATES.items():
         await catalogue.set_rate(tx, currency, parse_rate(rate), RATES_SOURCE)
     now: datetime = await tx.fetchval("SELECT now()")

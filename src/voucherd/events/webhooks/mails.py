@@ -18,7 +18,8 @@ async def tell_disabled(tx: Tx, company_id: int, state: State, url: str, reason:
     """Tell owners and developers that nothing is sent to this address any more."""
     people = await tx.fetch(
         """
-        SELECT email FROM app_user WHERE company_id = $1 AND role IN ('owner', 'developer') ORDER BY email LIMIT $2
+        SELECT email FROM app_user WHERE company_id = $1 AND role IN ('owner', 'developer') AND active
+        ORDER BY email LIMIT $2
         """,
         company_id,
         mail.RECIPIENTS_MAX,
