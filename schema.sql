@@ -355,6 +355,15 @@ CREATE TABLE access_epoch (
     CONSTRAINT access_epoch_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE account_link (
+    hash bytea NOT NULL,
+    user_id bigint NOT NULL,
+    kind text NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    CONSTRAINT account_link_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT account_link_kind_check CHECK ((kind = ANY (ARRAY['reset'::text, 'invitation'::text])))
+);
+
 CREATE TABLE api_key (
     id bigint NOT NULL,
     company_id integer NOT NULL,
@@ -394,7 +403,7 @@ CREATE TABLE app_user (
     email text NOT NULL,
     company_id integer,
     role text NOT NULL,
-    password_hash text NOT NULL,
+    password_hash text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     active boolean DEFAULT true NOT NULL,
     name text DEFAULT ''::text NOT NULL,
@@ -409,6 +418,45 @@ END))),
 
 ALTER TABLE app_user ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME app_user_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE approval (
+    id bigint NOT NULL,
+    kind smallint NOT NULL,
+    company_id integer NOT NULL,
+    state smallint NOT NULL,
+    order_id bigint,
+    amount_minor bigint NOT NULL,
+    currency text NOT NULL,
+    reference text,
+    note text DEFAULT ''::text NOT NULL,
+    requested_by bigint NOT NULL,
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    status smallint DEFAULT 0 NOT NULL,
+    decided_by bigint,
+    decided_at timestamp with time zone,
+    CONSTRAINT approval_amount CHECK (((amount_minor <> 0) AND ((kind = 3) OR (amount_minor > 0)))),
+    CONSTRAINT approval_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT approval_decided CHECK (((status = ANY (ARRAY[1, 2])) = (decided_by IS NOT NULL))),
+    CONSTRAINT approval_ended CHECK (((status = 0) = (decided_at IS NULL))),
+    CONSTRAINT approval_kind_check CHECK (((kind >= 1) AND (kind <= 3))),
+    CONSTRAINT approval_note_check CHECK ((length(note) <= 500)),
+    CONSTRAINT approval_reference_check CHECK (((length(reference) >= 1) AND (length(reference) <= 200))),
+    CONSTRAINT approval_same_state CHECK (((order_id & (1)::bigint) = state)),
+    CONSTRAINT approval_state_check CHECK ((state = ANY (ARRAY[0, 1]))),
+    CONSTRAINT approval_status_check CHECK (((status >= 0) AND (status <= 3))),
+    CONSTRAINT approval_subject CHECK ((((kind = 1) = (order_id IS NOT NULL)) AND ((kind = 1) = (reference IS NULL)))),
+    CONSTRAINT approval_two_people CHECK ((decided_by <> requested_by))
+);
+
+ALTER TABLE approval ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME approval_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -517,6 +565,9 @@ CREATE TABLE company (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     spend_order_eur_minor bigint,
     spend_day_eur_minor bigint,
+    second_factor boolean DEFAULT false NOT NULL,
+    approve_from_eur_minor bigint,
+    CONSTRAINT company_approve_from_eur_minor_check CHECK ((approve_from_eur_minor > 0)),
     CONSTRAINT company_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT company_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
     CONSTRAINT company_spend_day_eur_minor_check CHECK ((spend_day_eur_minor > 0)),
@@ -751,9 +802,17 @@ CREATE TABLE mail (
     subject text NOT NULL,
     body text NOT NULL,
     sent_at timestamp with time zone,
+    secret boolean DEFAULT false NOT NULL,
+    ends_at timestamp with time zone,
+    tries smallint DEFAULT 0 NOT NULL,
+    problem text,
+    next_at timestamp with time zone DEFAULT now(),
     CONSTRAINT mail_body_check CHECK ((length(body) <= 20000)),
+    CONSTRAINT mail_over CHECK (((sent_at IS NULL) OR (next_at IS NULL))),
+    CONSTRAINT mail_problem_check CHECK ((length(problem) <= 300)),
     CONSTRAINT mail_recipients_check CHECK (((cardinality(recipients) >= 1) AND (cardinality(recipients) <= 100))),
-    CONSTRAINT mail_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 200)))
+    CONSTRAINT mail_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 200))),
+    CONSTRAINT mail_tries_check CHECK ((tries >= 0))
 );
 
 ALTER TABLE mail ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -901,6 +960,39 @@ CREATE TABLE outcome (
     CONSTRAINT outcome_line_to_check CHECK ((line_to <= 10000)),
     CONSTRAINT outcome_same_state CHECK (((lot_id IS NULL) OR ((lot_id & (1)::bigint) = (order_id & (1)::bigint)))),
     CONSTRAINT outcome_seq_from_check CHECK ((seq_from >= 0))
+);
+
+CREATE TABLE passkey (
+    id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    credential bytea NOT NULL,
+    public_key bytea NOT NULL,
+    sign_count bigint NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT passkey_credential_check CHECK (((length(credential) >= 1) AND (length(credential) <= 1023))),
+    CONSTRAINT passkey_name_check CHECK (((length(name) >= 1) AND (length(name) <= 60))),
+    CONSTRAINT passkey_public_key_check CHECK (((length(public_key) >= 1) AND (length(public_key) <= 2000))),
+    CONSTRAINT passkey_sign_count_check CHECK ((sign_count >= 0))
+);
+
+CREATE TABLE passkey_challenge (
+    hash bytea NOT NULL,
+    user_id bigint,
+    network text NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    CONSTRAINT passkey_challenge_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT passkey_challenge_network_check CHECK (((length(network) >= 1) AND (length(network) <= 50)))
+);
+
+ALTER TABLE passkey ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME passkey_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE pin_try (
@@ -1134,6 +1226,28 @@ CREATE UNLOGGED TABLE rate_window (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE recovery_code (
+    user_id bigint NOT NULL,
+    hash bytea NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT recovery_code_hash_check CHECK ((length(hash) = 32))
+);
+
+CREATE TABLE reset_request (
+    id bigint NOT NULL,
+    email text NOT NULL,
+    CONSTRAINT reset_request_email_check CHECK (((length(email) >= 1) AND (length(email) <= 254)))
+);
+
+ALTER TABLE reset_request ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME reset_request_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE reveal (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
@@ -1283,6 +1397,24 @@ ALTER TABLE supplier ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE sweep (
     name text NOT NULL,
     upto timestamp with time zone NOT NULL
+);
+
+CREATE TABLE throttle (
+    key bytea NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_at timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT throttle_failures_check CHECK ((failures >= 0)),
+    CONSTRAINT throttle_key_check CHECK ((length(key) = 32))
+)
+WITH (fillfactor='70');
+
+CREATE TABLE totp (
+    user_id bigint NOT NULL,
+    secret bytea NOT NULL,
+    confirmed_at timestamp with time zone,
+    last_step bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT totp_last_step_check CHECK ((last_step >= 0))
 );
 
 CREATE TABLE trail (
@@ -1481,6 +1613,9 @@ WITH (fillfactor='50');
 ALTER TABLE ONLY access_epoch
     ADD CONSTRAINT access_epoch_pkey PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY account_link
+    ADD CONSTRAINT account_link_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
@@ -1492,6 +1627,9 @@ ALTER TABLE ONLY app_user
 
 ALTER TABLE ONLY app_user
     ADD CONSTRAINT app_user_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY attempt_line
     ADD CONSTRAINT attempt_line_pkey PRIMARY KEY (attempt_id, order_id, line_from);
@@ -1565,6 +1703,15 @@ ALTER TABLE ONLY orders
 ALTER TABLE ONLY outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (order_id, line_from);
 
+ALTER TABLE ONLY passkey_challenge
+    ADD CONSTRAINT passkey_challenge_pkey PRIMARY KEY (hash);
+
+ALTER TABLE ONLY passkey
+    ADD CONSTRAINT passkey_credential_key UNIQUE (credential);
+
+ALTER TABLE ONLY passkey
+    ADD CONSTRAINT passkey_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY pin_try
     ADD CONSTRAINT pin_try_pkey PRIMARY KEY (order_id, line);
 
@@ -1622,6 +1769,12 @@ ALTER TABLE ONLY quote
 ALTER TABLE ONLY rate_window
     ADD CONSTRAINT rate_window_pkey PRIMARY KEY (key_id);
 
+ALTER TABLE ONLY recovery_code
+    ADD CONSTRAINT recovery_code_pkey PRIMARY KEY (user_id, hash);
+
+ALTER TABLE ONLY reset_request
+    ADD CONSTRAINT reset_request_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY reveal
     ADD CONSTRAINT reveal_pkey PRIMARY KEY (id);
 
@@ -1651,6 +1804,12 @@ ALTER TABLE ONLY supplier
 
 ALTER TABLE ONLY sweep
     ADD CONSTRAINT sweep_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY throttle
+    ADD CONSTRAINT throttle_pkey PRIMARY KEY (key);
+
+ALTER TABLE ONLY totp
+    ADD CONSTRAINT totp_pkey PRIMARY KEY (user_id);
 
 ALTER TABLE ONLY trail
     ADD CONSTRAINT trail_pkey PRIMARY KEY (id);
@@ -1694,7 +1853,19 @@ ALTER TABLE ONLY webhook
 ALTER TABLE ONLY webhook_queue
     ADD CONSTRAINT webhook_queue_pkey PRIMARY KEY (webhook_id);
 
+CREATE INDEX account_link_age ON account_link USING btree (ends_at);
+
+CREATE INDEX account_link_user ON account_link USING btree (user_id);
+
 CREATE INDEX api_key_company ON api_key USING btree (company_id);
+
+CREATE INDEX approval_newest ON approval USING btree (company_id, state, id DESC);
+
+CREATE UNIQUE INDEX approval_open_money ON approval USING btree (company_id, state, currency, reference) WHERE ((status = 0) AND (kind <> 1));
+
+CREATE UNIQUE INDEX approval_open_order ON approval USING btree (order_id) WHERE (status = 0);
+
+CREATE INDEX approval_order ON approval USING btree (order_id);
 
 CREATE INDEX attempt_asking ON attempt USING btree (ask_at) WHERE (status = 1);
 
@@ -1734,7 +1905,7 @@ CREATE INDEX lot_on_shelf ON lot USING btree (product_id, face_minor, state) WHE
 
 CREATE INDEX lot_product ON lot USING btree (product_id);
 
-CREATE INDEX mail_unsent ON mail USING btree (id) WHERE (sent_at IS NULL);
+CREATE INDEX mail_due ON mail USING btree (next_at, id) WHERE (next_at IS NOT NULL);
 
 CREATE INDEX offer_product ON offer USING btree (product_id, state);
 
@@ -1745,6 +1916,12 @@ CREATE INDEX orders_created ON orders USING brin (created_at) WITH (autosummariz
 CREATE INDEX orders_reference ON orders USING btree (company_id, hashtextextended(reference, (0)::bigint)) WHERE (reference IS NOT NULL);
 
 CREATE UNIQUE INDEX outcome_lot ON outcome USING btree (lot_id, seq_from) WHERE (lot_id IS NOT NULL);
+
+CREATE INDEX passkey_challenge_age ON passkey_challenge USING btree (ends_at);
+
+CREATE INDEX passkey_challenge_network ON passkey_challenge USING btree (network, ends_at);
+
+CREATE INDEX passkey_user ON passkey USING btree (user_id);
 
 CREATE INDEX price_list_company_list ON price_list_company USING btree (list_id);
 
@@ -1771,6 +1948,8 @@ CREATE INDEX reveal_order ON reveal USING btree (order_id);
 CREATE INDEX session_expiry ON session USING btree (expires_at);
 
 CREATE INDEX session_of_user ON session USING btree (user_id);
+
+CREATE INDEX throttle_age ON throttle USING btree (last_at);
 
 CREATE INDEX trail_company ON trail USING btree (company_id, id) WHERE (company_id IS NOT NULL);
 
@@ -1801,6 +1980,8 @@ CREATE UNIQUE INDEX webhook_per_order ON webhook USING btree (company_id, state)
 CREATE INDEX webhook_queue_due ON webhook_queue USING btree (slow, next_at) WHERE (next_at IS NOT NULL);
 
 CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit, expires_at, revoked_at, hash, spend_order_eur_minor, spend_day_eur_minor ON api_key FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
+
+CREATE TRIGGER approval_decided_once BEFORE UPDATE ON approval FOR EACH ROW WHEN (((old.status <> 0) OR (new.kind <> old.kind) OR (new.company_id <> old.company_id) OR (new.state <> old.state) OR (new.amount_minor <> old.amount_minor) OR (new.currency <> old.currency) OR (new.requested_by <> old.requested_by))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER attempt_forwards BEFORE UPDATE ON attempt FOR EACH ROW WHEN (((new.fence < old.fence) OR (new.codes < old.codes) OR ((old.status = 3) AND (new.status <> 3)) OR ((old.status = 4) AND (new.status <> ALL (ARRAY[3, 4]))) OR ((old.status <> 0) AND (new.status = 0)))) EXECUTE FUNCTION refuse_change();
 
@@ -1866,11 +2047,15 @@ CREATE TRIGGER quarantined_code_append_only BEFORE DELETE OR UPDATE OR TRUNCATE 
 
 CREATE TRIGGER quote_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quote FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+CREATE TRIGGER recovery_code_once BEFORE UPDATE ON recovery_code FOR EACH ROW WHEN ((old.used_at IS NOT NULL)) EXECUTE FUNCTION refuse_change();
+
 CREATE TRIGGER reveal_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reveal FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER spend_forwards BEFORE UPDATE ON spend FOR EACH ROW WHEN ((new.spent_eur_minor < old.spent_eur_minor)) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER supplier_epoch_moves AFTER UPDATE OF active ON supplier FOR EACH STATEMENT EXECUTE FUNCTION bump_offer_epoch();
+
+CREATE TRIGGER totp_forwards BEFORE UPDATE ON totp FOR EACH ROW WHEN (((new.secret = old.secret) AND (new.last_step < old.last_step))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER trail_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON trail FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -1888,6 +2073,9 @@ CREATE TRIGGER webhook_attempt_append_only BEFORE UPDATE OR TRUNCATE ON webhook_
 
 CREATE TRIGGER webhook_cursor_forwards BEFORE UPDATE ON webhook_cursor FOR EACH ROW WHEN ((new.upto < old.upto)) EXECUTE FUNCTION refuse_change();
 
+ALTER TABLE ONLY account_link
+    ADD CONSTRAINT account_link_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
+
 ALTER TABLE ONLY api_key
     ADD CONSTRAINT api_key_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
@@ -1896,6 +2084,18 @@ ALTER TABLE ONLY api_key
 
 ALTER TABLE ONLY app_user
     ADD CONSTRAINT app_user_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY approval
+    ADD CONSTRAINT approval_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
+
+ALTER TABLE ONLY approval
+    ADD CONSTRAINT approval_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES app_user(id);
+
+ALTER TABLE ONLY approval
+    ADD CONSTRAINT approval_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY approval
+    ADD CONSTRAINT approval_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES app_user(id);
 
 ALTER TABLE ONLY attempt_line
     ADD CONSTRAINT attempt_line_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);
@@ -1951,6 +2151,12 @@ ALTER TABLE ONLY order_webhook
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_company_id_fkey FOREIGN KEY (company_id) REFERENCES company(id);
 
+ALTER TABLE ONLY passkey_challenge
+    ADD CONSTRAINT passkey_challenge_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
+
+ALTER TABLE ONLY passkey
+    ADD CONSTRAINT passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
+
 ALTER TABLE ONLY pin_try
     ADD CONSTRAINT pin_try_order_id_fkey FOREIGN KEY (order_id) REFERENCES order_pin(order_id) ON DELETE CASCADE;
 
@@ -1996,6 +2202,9 @@ ALTER TABLE ONLY quote
 ALTER TABLE ONLY quote
     ADD CONSTRAINT quote_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
 
+ALTER TABLE ONLY recovery_code
+    ADD CONSTRAINT recovery_code_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
+
 ALTER TABLE ONLY session
     ADD CONSTRAINT session_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id) ON DELETE CASCADE;
 
@@ -2004,6 +2213,9 @@ ALTER TABLE ONLY spend
 
 ALTER TABLE ONLY supplier_health
     ADD CONSTRAINT supplier_health_supplier_id_fkey FOREIGN KEY (supplier_id) REFERENCES supplier(id);
+
+ALTER TABLE ONLY totp
+    ADD CONSTRAINT totp_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
 
 ALTER TABLE ONLY waiting
     ADD CONSTRAINT waiting_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);

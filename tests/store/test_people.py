@@ -100,6 +100,8 @@ async def test_wrong_passwords_pause_those_who_try_and_nobody_else(
     )
     # All at once are counted one after another: five were looked at, and the rest has to pause.
     assert guesses.count(throttle.TooMany) == AT_ONCE - HERE.free
+    # The pause must outlast what a busy machine takes for the rest of this test.
+    await pool.execute("UPDATE throttle SET until = now() + interval '1 minute' WHERE until > last_at")
     assert await refused(entrance.password(ann.email, PASSWORD, there)) is throttle.TooMany
     assert await entrance.password(ann.email, PASSWORD, elsewhere) == ann
     known = Where("198.51.100.7", entrance.device(ann.email))
