@@ -14,7 +14,7 @@ import structlog
 from voucherd.access import idempotency, lending, links, passkeys, throttle
 from voucherd.access.chain import BLOCK_ROWS_MAX, Sealing
 from voucherd.catalogue import feed
-from voucherd.db import Pool, open_pool
+from voucherd.db import UNAVAILABLE, Pool, open_pool
 from voucherd.dispatcher import Dispatcher
 from voucherd.events import feed as events
 from voucherd.events import letters, low_balance, mail
@@ -28,6 +28,8 @@ from voucherd.orders.model import Order
 from voucherd.orders.ruling import Windows
 from voucherd.orders.states import Status
 from voucherd.orders.store import Memory
+from voucherd.rollcall import EVERY_S as ANSWER_EVERY_S
+from voucherd.rollcall import Rollcall
 from voucherd.settings import Settings
 from voucherd.storefront import stock
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
@@ -48,6 +50,7 @@ SWEEP_EVERY_S: Final = 60.0
 MAIL_EVERY_S: Final = 5.0
 SEAL_EVERY_S: Final = 1.0
 RESETS_EVERY_S: Final = 5.0
+LEAVE_S_MAX: Final = 2.0
 
 logger = structlog.get_logger(__name__)
 
@@ -68,6 +71,7 @@ class Worker:
         server = None if settings.smtp_url is None else server_of(settings.smtp_url)
         self._outbox = Outbox(settings.mail_folder, settings.mail_from, server)
         self._public_url = settings.public_url
+        self._rollcall = Rollcall(pool)
         # Without identifiers nothing can be told to clients, so nothing is sent to them.
         self.sender = None
         if ids is not None:
@@ -101,6 +105,7 @@ class Worker:
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
             asyncio.create_task(self._every(SEAL_EVERY_S, "seal_trail", self.seal_trail)),
+            asyncio.create_task(self._every(ANSWER_EVERY_S, "answer_rollcall", self.answer_rollcall)),
         ]
         if self.sender is not None:
             self.sender.start()
@@ -124,6 +129,9 @@ class Worker:
         await self.dispatcher.stop()
         if self.sender is not None:
             await self.sender.stop()
+        with contextlib.suppress(*UNAVAILABLE):
+            async with asyncio.timeout(LEAVE_S_MAX):
+                await self._rollcall.leave()
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
@@ -168,6 +176,10 @@ class Worker:
         """Seal what has been added to the audit trail; it goes on at once only where a block was full."""
         sealed = await self._sealing.round()
         return sealed if sealed >= BLOCK_ROWS_MAX else 0
+
+    async def answer_rollcall(self) -> int:
+        """Say that this worker is there."""
+        return await self._rollcall.answer()
 
     async def refresh_rates(self) -> int:
         """Take new exchange rates from their address when they are due."""

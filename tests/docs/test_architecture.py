@@ -119,6 +119,7 @@ def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
         "put_out_mail": "MAIL_EVERY_S",
         "answer_resets": "RESETS_EVERY_S",
         "sweep_people": "SWEEP_EVERY_S",
+        "answer_rollcall": "ANSWER_EVERY_S",
         "refresh_rates": "FX_EVERY_S",
     }
     told = {row[0].strip("`").rpartition(".")[2]: row[1] for row in pages.rows(ARCHITECTURE, "round")}

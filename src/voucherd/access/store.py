@@ -101,6 +101,18 @@ async def list_companies(connection: Connection) -> list[Company]:
     return [Company(*row) for row in rows]
 
 
+async def search_companies(connection: Connection, text: str, limit: int) -> list[Company]:
+    """The companies whose name or VAT number holds the text, by name."""
+    rows = await connection.fetch(
+        f"SELECT {_COMPANY} FROM company"  # noqa: S608 - A constant of ours.
+        " WHERE $1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(vat_number), lower($1)) > 0"
+        " ORDER BY name LIMIT $2",
+        text,
+        limit,
+    )
+    return [Company(*row) for row in rows]
+
+
 # ── people ──────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
-from voucherd.db import Pool, Tx
+from voucherd.db import Connection, Pool, Tx
 from voucherd.events import log
 from voucherd.ids import State
 from voucherd.money import Money, plain
@@ -80,3 +80,27 @@ async def announce(pool: Pool) -> int:
                 },
             )
     return len(low)
+
+
+class Low(Struct, frozen=True):
+    """A wallet below what its owner chose."""
+
+    company_id: int
+    company: str
+    available: Money
+    below: Money
+
+
+async def low(conn: Connection, state: State) -> list[Low]:
+    """The wallets that are below their alert now, those of one state, by company."""
+    rows = await conn.fetch(
+        """
+        SELECT c.id, c.name, w.currency, w.balance_minor - w.held_minor, a.low_minor
+        FROM wallet_alert a JOIN wallet w ON w.id = a.wallet_id JOIN company c ON c.id = w.company_id
+        WHERE w.state = $1 AND w.balance_minor - w.held_minor < a.low_minor AND c.active
+        ORDER BY c.name, w.currency LIMIT $2
+        """,
+        int(state),
+        ALERTS_MAX,
+    )
+    return [Low(row[0], row[1], Money(row[3], row[2]), Money(row[4], row[2])) for row in rows]

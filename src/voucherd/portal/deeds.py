@@ -8,6 +8,7 @@ from typing import Any
 from voucherd.access import trail
 from voucherd.access.trail import Actor, ActorKind, Entry
 from voucherd.db import Tx
+from voucherd.ids import State
 from voucherd.portal.visit import Visit
 
 
@@ -26,8 +27,9 @@ async def record(
     detail: Mapping[str, Any] | None = None,
     *,
     company_id: int | None = None,
+    state: State | None = None,
 ) -> None:
-    """Write a deed down in the transaction that does it; the company is the person's own unless another is named."""
+    """Write a deed down in the transaction that does it; both are the person's own unless named."""
     own = visit.someone.company
     await trail.record(
         tx,
@@ -36,7 +38,7 @@ async def record(
             action,
             subject,
             company_id=company_id if own is None else own.id,
-            state=visit.state,
+            state=visit.state if state is None else state,
             address=visit.request.client_ip or None,
             request_id=visit.request.id,
             detail=detail,

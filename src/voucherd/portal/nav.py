@@ -36,7 +36,10 @@ BUYER: Final = (
     ),
 )
 
-CONSOLE: Final = (Group("", (Entry("/console", "Overview"),)),)
+CONSOLE: Final = (
+    Group("", (Entry("/console", "Overview"),)),
+    Group("Customers", (Entry("/console/companies", "Companies", Right.COMPANIES_VIEW),)),
+)
 
 
 def nav_of(person: Person | None) -> list[Group]:

@@ -1,0 +1,193 @@
+"""How the service is doing: facts, and what each of them asks of the operator. The judgement is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from voucherd import rollcall
+from voucherd.db import Connection
+from voucherd.events import low_balance
+from voucherd.events import pulse as events
+from voucherd.events.low_balance import Low
+from voucherd.events.webhooks import figures as webhooks
+from voucherd.fulfilment import pulse as fulfilment
+from voucherd.fulfilment.suppliers import overview as suppliers
+from voucherd.ids import State
+from voucherd.migrate import pending
+from voucherd.portal.house import House
+from voucherd.portal.render import number
+from voucherd.rollcall import Seen
+
+WAIT_LOOK_S: Final = 60.0
+WAIT_ACT_S: Final = 900.0
+"""Paid lines that wait longer than a buyer expects, and longer than a supplier may pause."""
+WEBHOOK_LOOK_S: Final = 30.0
+WEBHOOK_ACT_S: Final = 300.0
+GATE_LOOK: Final = 500
+"""Calls that wait for a batch in this process."""
+_MIB: Final = 1024 * 1024
+
+
+class Mark(StrEnum):
+    """What a fact asks for."""
+
+    GOOD = "good"
+    LOOK = "look"
+    ACT = "act"
+
+
+class Check(NamedTuple):
+    """One fact with its mark, in words."""
+
+    name: str
+    value: str
+    said: str
+    mark: Mark = Mark.GOOD
+    path: str = ""
+
+
+class Facts(Struct):
+    """What was found out."""
+
+    state: State
+    orders: fulfilment.Pulse
+    offers: suppliers.Figures
+    webhooks: webhooks.Figures
+    events: events.Rate
+    low: list[Low]
+    workers: list[Seen]
+    pending: list[str]
+    database_bytes: int
+    gates: dict[str, tuple[int, int, int]]
+    """Calls that wait, batches and calls so far, of this process."""
+
+
+async def look(house: House, state: State) -> Facts:
+    """The facts of now."""
+    async with house.pool.acquire() as conn:
+        return Facts(
+            state=state,
+            orders=await fulfilment.take(conn),
+            offers=await _offers(conn),
+            webhooks=await webhooks.take(conn),
+            events=await events.take(conn),
+            low=await low_balance.low(conn, state),
+            workers=await rollcall.seen(conn),
+            pending=await pending(conn),
+            database_bytes=await conn.fetchval("SELECT pg_database_size(current_database())"),
+            gates={name: (g.waiting, g.batches, g.calls) for name, g in house.desk.gates.items()},
+        )
+
+
+async def _offers(conn: Connection) -> suppliers.Figures:
+    """The offers of all suppliers together."""
+    found = (await suppliers.figures(conn)).values()
+    return suppliers.Figures(
+        unknown=sum(one.unknown for one in found),
+        fresh=sum(one.fresh for one in found),
+        stale=sum(one.stale for one in found),
+        none=sum(one.none for one in found),
+    )
+
+
+def worst(checks: list[Check]) -> Mark:
+    """What the service as a whole asks for."""
+    marks = {check.mark for check in checks}
+    return next(mark for mark in (Mark.ACT, Mark.LOOK, Mark.GOOD) if mark in marks or mark is Mark.GOOD)
+
+
+def checks(facts: Facts) -> list[tuple[str, list[Check]]]:
+    """Every fact with its mark, in groups."""
+    return [
+        ("Orders", list(_orders(facts))),
+        ("Suppliers", list(_suppliers(facts))),
+        ("Clients", list(_clients(facts))),
+        ("Machine", list(_machine(facts))),
+    ]
+
+
+def _orders(facts: Facts) -> Iterator[Check]:
+    word = facts.state.word
+    lines = sum(count for (state, _, _), count in facts.orders.waiting.items() if state == word)
+    oldest = max(
+        (age for (state, _), age in facts.orders.oldest_wait_s.items() if state == word), default=0.0
+    )
+    if lines:
+        said = f"The oldest has waited for {duration(oldest)}."
+        yield Check("Paid lines that wait", number(lines), said, _above(oldest, WAIT_LOOK_S, WAIT_ACT_S))
+    else:
+        yield Check("Paid lines that wait", "0", "Everything that was paid for is delivered.")
+    waiting, batches, calls = facts.gates["confirm"]
+    size = f"{calls / batches:.1f}" if batches else "–"
+    said = f"{number(calls)} calls in {number(batches)} batches of this process; {number(waiting)} wait now."
+    yield Check("Calls in a Confirm batch", size, said, Mark.LOOK if waiting >= GATE_LOOK else Mark.GOOD)
+    rate = f"{'≥ ' if facts.events.many else ''}{number(facts.events.count)}"
+    last = facts.events.last_at
+    said = "None yet." if last is None else f"The last one on {last:%-d %b at %H:%M} UTC."
+    yield Check("Events in five minutes", rate, said)
+
+
+def _suppliers(facts: Facts) -> Iterator[Check]:
+    away = sorted(name for name, one in facts.orders.suppliers.items() if one.breaker)
+    if away:
+        said = f"Not bought from now: {', '.join(away[:5])}{' …' if len(away) > 5 else ''}."
+        yield Check("Breakers open", number(len(away)), said, Mark.LOOK)
+    else:
+        yield Check("Breakers open", "0", f"{number(len(facts.orders.suppliers))} suppliers can be asked.")
+    unknown = facts.offers.unknown
+    said = "A person has to find out what came of them." if unknown else "The end of every purchase is known."
+    yield Check("Purchases that nobody knows", number(unknown), said, Mark.ACT if unknown else Mark.GOOD)
+    stale = facts.offers.stale + facts.offers.none
+    said = f"{number(facts.offers.fresh)} prices are fresh; those that are not can't be used."
+    yield Check("Offers without a fresh price", number(stale), said, Mark.LOOK if stale else Mark.GOOD)
+
+
+def _clients(facts: Facts) -> Iterator[Check]:
+    late = facts.webhooks.late_s
+    trouble = facts.webhooks.failing + facts.webhooks.disabled
+    said = (
+        f"{number(facts.webhooks.failing)} endpoints fail, {number(facts.webhooks.disabled)} were turned off."
+    )
+    mark = max(_above(late, WEBHOOK_LOOK_S, WEBHOOK_ACT_S), Mark.LOOK if trouble else Mark.GOOD, key=_rank)
+    yield Check("Webhooks are late by", duration(late), said, mark)
+    low = len(facts.low)
+    said = "They are listed below." if low else "No company is below what it wants to be told about."
+    yield Check("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
+
+
+def _machine(facts: Facts) -> Iterator[Check]:
+    present = [one for one in facts.workers if one.present]
+    hosts = sorted({one.host for one in present})
+    if present:
+        yield Check("Workers at work", number(len(present)), f"On {', '.join(hosts[:5])}.")
+    else:
+        said = "Nothing is delivered late, refunded, bought or sent: start `voucherd worker` or `voucherd serve`."
+        yield Check("Workers at work", "0", said, Mark.ACT)
+    missing = len(facts.pending)
+    said = "Run `voucherd migrate`." if missing else "The schema is this program's."
+    yield Check("Migrations to run", number(missing), said, Mark.ACT if missing else Mark.GOOD)
+    yield Check(
+        "Database", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes, all together."
+    )
+
+
+def _above(value: float, look: float, act: float) -> Mark:
+    return Mark.ACT if value >= act else Mark.LOOK if value >= look else Mark.GOOD
+
+
+def _rank(mark: Mark) -> int:
+    return list(Mark).index(mark)
+
+
+def duration(seconds: float) -> str:
+    """A span as people say it: in the largest unit of which there are two."""
+    span = timedelta(seconds=int(seconds))
+    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if span.total_seconds() >= 2 * size:
+            return f"{int(span.total_seconds() // size)} {unit}"
+    return f"{int(span.total_seconds())} s"
