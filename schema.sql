@@ -1610,6 +1610,16 @@ CREATE TABLE webhook_queue (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE worker_seen (
+    id uuid NOT NULL,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT worker_seen_host_check CHECK (((length(host) >= 1) AND (length(host) <= 200))),
+    CONSTRAINT worker_seen_pid_check CHECK ((pid > 0))
+);
+
 ALTER TABLE ONLY access_epoch
     ADD CONSTRAINT access_epoch_pkey PRIMARY KEY (only_row);
 
@@ -1852,6 +1862,9 @@ ALTER TABLE ONLY webhook
 
 ALTER TABLE ONLY webhook_queue
     ADD CONSTRAINT webhook_queue_pkey PRIMARY KEY (webhook_id);
+
+ALTER TABLE ONLY worker_seen
+    ADD CONSTRAINT worker_seen_pkey PRIMARY KEY (id);
 
 CREATE INDEX account_link_age ON account_link USING btree (ends_at);
 
