@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import asyncpg
 
@@ -102,3 +102,40 @@ async def within(connection: Connection) -> AsyncIterator[Tx]:
         look = witness.get()
         if look is not None:
             await look(connection)
+
+
+TENANTS_NOT_LOCKED: Final = (
+    "the role voucherd_tenant is missing, so row-level security does not stand behind the queries: "
+    "let a superuser create it, grant it to this user, and run `voucherd migrate`"
+)
+
+_BECOME: Final = (
+    "SELECT set_config('voucherd.company', $1, true), set_config('voucherd.state', $2, true),"
+    " set_config('role', tenant_role(), true)"
+)
+
+
+@asynccontextmanager
+async def as_tenant(
+    connection: Connection, company_id: int, state: int, *, snapshot: bool = False
+) -> AsyncIterator[Connection]:
+    """A transaction that sees this company's rows in this state and no others, and can change nothing.
+
+    All of it ends with the transaction: a connection never goes back to its pool as a tenant.
+    """
+    isolation: Literal["repeatable_read"] | None = "repeatable_read" if snapshot else None
+    async with connection.transaction(isolation=isolation, readonly=True):
+        await connection.execute(_BECOME, str(company_id), str(int(state)))
+        yield connection
+
+
+@asynccontextmanager
+async def tenant(pool: Pool, company_id: int, state: int) -> AsyncIterator[Connection]:
+    """A connection for reads that serve one company; row-level security is the second lock."""
+    async with pool.acquire() as connection, as_tenant(connection, company_id, state):
+        yield connection
+
+
+async def tenants_locked(connection: Connection) -> bool:
+    """Whether row-level security stands behind the conditions of the queries."""
+    return bool(await connection.fetchval("SELECT tenant_role() <> 'none'"))

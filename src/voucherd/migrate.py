@@ -79,6 +79,8 @@ async def migrate(url: str) -> list[str]:
                     migration.name,
                     migration.checksum,
                 )
+        # Where no role can be made the first lock holds alone; the start and the audit say so.
+        await connection.execute("SELECT arrange_tenants()")
         return [migration.label for migration in missing]
 
 

@@ -263,13 +263,13 @@ async def test_an_order_that_moves_while_it_is_read_is_shown_before_or_after_and
     real = store._with_outcomes
     moves = 0
 
-    async def interrupted(conn: Any, orders: Any) -> Any:
+    async def interrupted(conn: Any, orders: Any, mark: str = "") -> Any:
         nonlocal moves
         moves += 1
         if moves == 1:
             await shop.stock("later", 1)
             await shop.worker.deliver()
-        return await real(conn, orders)
+        return await real(conn, orders, mark)
 
     monkeypatch.setattr(store, "_with_outcomes", interrupted)
     found = await shop.find(company, trx)

@@ -161,6 +161,8 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "pin_try": {"order_id": "2", "line": "0", "wrong": "1"},
     "webhook_cursor": {"upto": "0"},
     "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''", "next_at": "now()"},
+    "backup": {"bytes": "1", "seconds": "0.5"},
+    "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''"},
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
     "trail": {
         "actor_kind": "2", "actor": "'key 1'", "action": "'key.revoke'", "subject": "'key 2'", "state": "0",
@@ -541,6 +543,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("order_pin_hash_check", {"hash": "'1234'"}),
     ("pin_try_line_check", {"line": "-1"}),
     ("pin_try_wrong_check", {"wrong": "0"}),
+    ("backup_bytes_check", {"bytes": "0"}),
+    ("backup_seconds_check", {"seconds": "-1"}),
     ("webhook_cursor_only_row_check", {"only_row": "false"}),
     ("webhook_cursor_upto_check", {"upto": "-1"}),
     ("mail_recipients_check", {"recipients": "'{}'"}),

@@ -560,6 +560,13 @@ UPDATE webhook_cursor SET upto = 7;
 """
 
 
+async def test_a_backup_that_was_taken_stays_in_the_list(tx: Tx) -> None:
+    """Whoever asks when the last one was taken is told the truth."""
+    await tx.execute("INSERT INTO backup (bytes, seconds) VALUES (1, 0.5)")
+    await refused(tx, "UPDATE backup SET at = now()", "backup is append-only")
+    await refused(tx, "DELETE FROM backup", "backup is append-only")
+
+
 async def test_what_was_sent_and_where_orders_send_to_never_changes(tx: Tx) -> None:
     """OP-54: the log of attempts is true, an order's address is that of its Create, and no event is passed twice."""
     await tx.execute(WEBHOOK)
@@ -623,6 +630,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "attempt_line_append_only",
         "attempt_unchanging",
         "code_append_only",
+        "backup_append_only",
         "code_has_lot",
         "company_epoch",
         "entry_append_only",

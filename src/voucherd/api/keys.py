@@ -16,6 +16,7 @@ from voucherd.api.handlers import Call, Service
 from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
+from voucherd.db import tenant
 from voucherd.events import log
 from voucherd.http import JSON, Response
 from voucherd.orders.refusals import BadInput
@@ -24,7 +25,7 @@ from voucherd.orders.refusals import BadInput
 async def find_all(service: Service, call: Call) -> Response:
     """A page of keys, newest first."""
     size, before = requests.page(call.request, service.ids)
-    async with service.pool.acquire() as conn:
+    async with tenant(service.pool, call.caller.company_id, call.caller.state) as conn:
         found, more = await key_store.page_of_keys(
             conn, call.caller.company_id, call.caller.state, size=size, before=before
         )
@@ -37,7 +38,7 @@ async def find(service: Service, call: Call) -> Response:
     """Find one key."""
     number = _number(service, call)
     try:
-        async with service.pool.acquire() as conn:
+        async with tenant(service.pool, call.caller.company_id, call.caller.state) as conn:
             key = await key_store.own_key(conn, number, call.caller.company_id, call.caller.state)
     except key_store.KeyNotFound:
         raise KeyNotFound from None

@@ -19,7 +19,7 @@ async def lines(service: Service, call: Call) -> Response:
     """A page of the order's lines, in the shape of Find in version 1.03."""
     start, size = read_lines(call.request)
     order_id = service.ids.order_id(call.parameter)
-    answer = await service.desk.find(order_id, call.caller.company_id, call.caller.state)
+    answer = await service.desk.find_apart(order_id, call.caller.company_id, call.caller.state)
     stop = min(start + size, answer.order.lines)
     metadata = WalkMetadata(size, query.write_place(stop) if stop < answer.order.lines else None)
     view = view_of(service, call, answer, bare=False)
@@ -29,7 +29,7 @@ async def lines(service: Service, call: Call) -> Response:
 async def codes(service: Service, call: Call) -> Response:
     """The codes of the order's finished lines as a file."""
     order_id = service.ids.order_id(call.parameter)
-    answer = await service.desk.find(order_id, call.caller.company_id, call.caller.state)
+    answer = await service.desk.find_apart(order_id, call.caller.company_id, call.caller.state)
     order = answer.order
     view = view_of(service, call, answer, bare=False)
 

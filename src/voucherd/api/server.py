@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Final
 
+import structlog
 import uvicorn
 
 from voucherd import logs
@@ -22,7 +23,7 @@ from voucherd.api.metrics import Metrics
 from voucherd.api.once import Once
 from voucherd.api.pages import Pages
 from voucherd.api.protocol import ApiProtocol
-from voucherd.db import open_pool
+from voucherd.db import TENANTS_NOT_LOCKED, open_pool, tenants_locked
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
 from voucherd.ids import Identifiers
@@ -42,6 +43,9 @@ KEEP_ALIVE_S: Final = 75
 STOP_S_MAX: Final = 35
 GC_THRESHOLD: Final = 20_000
 """Objects between two young collections: a call makes many, and nearly all of them die with it."""
+
+
+logger = structlog.get_logger(__name__)
 
 
 class CannotListen(Exception):
@@ -89,6 +93,8 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
             master = load_or_create_master(settings.master_key_file, create=unsealed)
             await check_fingerprint(conn, master)
+            if not await tenants_locked(conn):
+                logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
         sealer = Sealer(master)
         desk = Desk(pool, sealer, settings)
         gatekeeper = Gatekeeper(pool, strangers_a_minute=settings.strangers_per_minute_max)

@@ -15,7 +15,7 @@ from voucherd.audit import Finding, Progress
 from voucherd.cli.answers import Answer, Refused, screen, stacked, table
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office, master_key
-from voucherd.db import Connection
+from voucherd.db import TENANTS_NOT_LOCKED, Connection, tenants_locked
 from voucherd.vault.keys import VaultKeyError
 from voucherd.vault.seal import Sealer
 
@@ -27,6 +27,7 @@ async def audit(office: Office) -> Answer:
     """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
     async with office.connection() as connection:
         sealer, note = await _sealer(office, connection)
+        locked = await tenants_locked(connection)
         with _progress() as told:
             findings = await books.audit(connection, sealer, progress=told)
         heads = [str(head) for head in await chain.heads(connection)]
@@ -38,13 +39,14 @@ async def audit(office: Office) -> Answer:
         "findings": [_document(finding) for finding in findings],
         "note": note,
         "heads": heads,
+        "tenantsLocked": locked,
     }
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise Refused(f"{count} broken", Answer(document, stacked(*map(_view, findings))))
-    said = f"All {len(names)} invariants hold."
-    notes = [said, *([] if note is None else [note]), *(f"Head of the trail: {head}" for head in heads)]
-    return Answer(document, "\n".join(notes))
+    notes = [note, None if locked else f"Note: {TENANTS_NOT_LOCKED}."]
+    trail = [f"Head of the trail: {head}" for head in heads]
+    return Answer(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
 
 
 async def _sealer(office: Office, connection: Connection) -> tuple[Sealer | None, str | None]:

@@ -16,10 +16,13 @@ INITDB_S_MAX: Final = 120.0
 HALF_MADE: Final = ".new-"
 
 # The service is no superuser: it owns its database, may make others and may look at the server's state.
-# The superuser has no password, and without one nobody can log in as it.
+# The superuser has no password, and without one nobody can log in as it. The tenants' role is taken by reads that serve
+# one company, and owns nothing.
 SETUP: Final = """\
 CREATE ROLE voucherd LOGIN CREATEDB PASSWORD '{password}'
 GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO voucherd
+CREATE ROLE voucherd_tenant NOLOGIN
+GRANT voucherd_tenant TO voucherd WITH INHERIT FALSE, SET TRUE
 CREATE DATABASE voucherd OWNER voucherd
 ALTER ROLE postgres PASSWORD NULL
 """

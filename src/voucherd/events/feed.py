@@ -13,7 +13,7 @@ from typing import Final
 import asyncpg
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool
+from voucherd.db import Connection, Pool, as_tenant
 from voucherd.events import log
 from voucherd.ids import State
 
@@ -143,7 +143,23 @@ async def after(
     settled, removed = await _settle(conn)
     if cursor is not None and cursor.place < removed:
         raise Removed
-    start, stop = await _bounds(conn, removed if cursor is None else cursor.place, settled, filters)
+    start = removed if cursor is None else cursor.place
+    if company_id is None or state is None:
+        return await _page(conn, start, settled, limit, None, None, filters)
+    async with as_tenant(conn, company_id, state):
+        return await _page(conn, start, settled, limit, company_id, state, filters)
+
+
+async def _page(
+    conn: Connection,
+    start: int,
+    settled: int,
+    limit: int,
+    company_id: int | None,
+    state: State | None,
+    filters: Filters,
+) -> Page:
+    start, stop = await _bounds(conn, start, settled, filters)
     scan = max(limit, SCAN_MAX) if filters.sparse else limit + 1
     types = filters.types
     if types is None and company_id is not None:

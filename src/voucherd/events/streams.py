@@ -16,7 +16,7 @@ import structlog
 from voucherd.access.callers import Caller, Forbidden, Unauthorized
 from voucherd.access.keys import Scope
 from voucherd.access.strangers import TooManyStrangers
-from voucherd.db import Pool
+from voucherd.db import Pool, tenant
 from voucherd.events import feed, log, wire
 from voucherd.events.feed import Cursor, Event, Filters, Page
 from voucherd.events.listeners import Listener, Pass
@@ -83,7 +83,7 @@ class Streams:
 
     async def find(self, caller: Caller, number: int) -> Event | None:
         """One event that the caller may see."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, caller.company_id, caller.state) as conn:
             return await feed.find(conn, number, caller.company_id, caller.state)
 
     async def listen(

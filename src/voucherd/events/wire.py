@@ -51,7 +51,8 @@ def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
     if number is not None:
         told["webhookId"] = ids.webhook(int(bytes(number)))
     if event.type == log.KEY_ROTATED:
-        told |= {name: ids.key(int(bytes(told[name]))) for name in ("id", "replacedBy") if name in told}
+        numbers = {name: bytes(told[name]) for name in ("id", "replacedBy") if name in told}
+        told |= {name: ids.key(int(raw)) for name, raw in numbers.items() if raw.isdigit()}
     if event.order_id is not None:
         # Lists of events are long: they would push out the identifiers that calls use again.
         told["trx"] = ids.trx_unkept(event.order_id)

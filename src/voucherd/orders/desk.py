@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from voucherd.access import approvals, idempotency
 from voucherd.access.spending import Purse, purse
-from voucherd.db import Connection, Pool, within
+from voucherd.db import Connection, Pool, as_tenant, within
 from voucherd.fulfilment.book import QuoteInfo
 from voucherd.ids import State
 from voucherd.orders import decide, store
@@ -160,6 +160,16 @@ class Desk:
         """The order as it stands."""
         return _granted(await self.finds.submit(company_id, _Find(order_id, company_id, state)))
 
+    async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
+        """The same, read by itself under the company's own policies: for files and long lists."""
+        if order_id is None:
+            raise OrderNotFound
+        async with self._pool.acquire() as conn:
+            async with as_tenant(conn, company_id, state, snapshot=True):
+                found = await store.read(conn, [order_id], self._memory.versions, as_tenant=True)
+            (reply,) = await self._with_codes(conn, [_of_caller(found.get(order_id), company_id, state)])
+        return _granted(reply)
+
     async def find_moved(
         self, order_id: int | None, company_id: int, state: State, *, wait_s: float
     ) -> Answer:
@@ -183,19 +193,19 @@ class Desk:
     ) -> Page:
         """One page of the company's orders."""
         # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
-        async with (
-            self._pool.acquire() as conn,
-            conn.transaction(isolation="repeatable_read", readonly=True),
-        ):
-            skip = 0 if page is None else (page - 1) * size
-            # One more than a page tells whether another follows.
-            found = await page_of_orders(
-                conn, company_id, state, filters, size=size + 1, skip=skip, after=after
-            )
-            more, found = len(found) > size, found[:size]
-            total = None if page is None else await count_orders(conn, company_id, state, filters)
-            orders = await store.read(conn, [one.id for one in found], self._memory.versions)
-            answers = await self._with_codes(conn, [orders[one.id] for one in found if one.id in orders])
+        async with self._pool.acquire() as conn:
+            async with as_tenant(conn, company_id, state, snapshot=True):
+                skip = 0 if page is None else (page - 1) * size
+                # One more than a page tells whether another follows.
+                found = await page_of_orders(
+                    conn, company_id, state, filters, size=size + 1, skip=skip, after=after
+                )
+                more, found = len(found) > size, found[:size]
+                total = None if page is None else await count_orders(conn, company_id, state, filters)
+                ids = [one.id for one in found]
+                orders = await store.read(conn, ids, self._memory.versions, as_tenant=True)
+            # No tenant reads codes. Which ones to open was read as one, and a code never changes.
+            answers = await self._with_codes(conn, [orders[number] for number in ids if number in orders])
         return Page([_granted(answer) for answer in answers], more, total)
 
     async def confirm(self, command: Finalise) -> Answer:
@@ -343,18 +353,12 @@ class Desk:
         known = list({find.order_id for find in wanted if find.order_id is not None})
         async with self._pool.acquire() as conn:
             orders = await store.read(conn, known, self._memory.versions)
-            found: list[Order | Refusal] = []
-            for find in wanted:
-                order = None if find.order_id is None else orders.get(find.order_id)
-                if (
-                    order is None
-                    or order.company_id != find.company_id
-                    or order.state != find.state
-                    or order.status is Status.DELETED
-                ):
-                    found.append(OrderNotFound())
-                else:
-                    found.append(order)
+            found = [
+                _of_caller(
+                    None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state
+                )
+                for find in wanted
+            ]
             return await self._with_codes(conn, found)
 
     async def _with_codes(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
@@ -415,6 +419,18 @@ class Desk:
         """The codes of these (lot, from, to) ranges, for an answer that is streamed."""
         async with self._pool.acquire() as conn:
             return await vault.read_codes(conn, self._sealer, ranges)
+
+
+def _of_caller(order: Order | None, company_id: int, state: State) -> Order | Refusal:
+    """The order, if it is there for this company in this state."""
+    if (
+        order is None
+        or order.company_id != company_id
+        or order.state != state
+        or order.status is Status.DELETED
+    ):
+        return OrderNotFound()
+    return order
 
 
 def delivered_ranges(order: Order) -> list[tuple[int, int, int]]:

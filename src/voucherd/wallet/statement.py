@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool
-from voucherd.ids import State
+from voucherd.db import Connection, Pool, tenant
+from voucherd.ids import State, state_of
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.store import Balance, balances
 
@@ -77,6 +77,7 @@ class Account(Struct, frozen=True):
     wallet_id: int
     currency: str
     last_seq: int
+    company_id: int
 
 
 class Part(Struct, frozen=True):
@@ -101,17 +102,17 @@ class Statements:
 
     async def balances(self, company_id: int, state: State) -> list[Balance]:
         """The company's balances."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, company_id, state) as conn:
             return await balances(conn, company_id, state)
 
     async def account(self, company_id: int, currency: str, state: State) -> Account | None:
         """The company's account, as far as it has come by now."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, company_id, state) as conn:
             return await find(conn, company_id, currency, state)
 
     async def page(self, account: Account, filters: Filters, *, after: int | None, size: int) -> Part:
         """One page."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, account.company_id, state_of(account.wallet_id)) as conn:
             return await page(conn, account, filters, after=after, size=size)
 
     async def balances_at(self, account: Account, moments: Sequence[datetime]) -> list[int]:
@@ -134,7 +135,7 @@ class Statements:
 async def find(conn: Connection, company_id: int, currency: str, state: State) -> Account | None:
     """The company's account in this currency and state."""
     row = await conn.fetchrow(
-        "SELECT id, currency, seq FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3",
+        "SELECT id, currency, seq, company_id FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3",
         company_id,
         currency,
         int(state),

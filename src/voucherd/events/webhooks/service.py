@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from voucherd.db import Pool, Tx
+from voucherd.db import Pool, Tx, tenant
 from voucherd.events import feed
 from voucherd.events.feed import Event
 from voucherd.events.webhooks import endpoints, history
@@ -43,17 +43,17 @@ class Webhooks:
 
     async def list_all(self, owner: Owner) -> list[Endpoint]:
         """All endpoints, oldest first."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, owner.company_id, owner.state) as conn:
             return await endpoints.list_all(conn, owner.company_id, owner.state)
 
     async def find(self, owner: Owner, number: int) -> Endpoint:
         """One endpoint."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, owner.company_id, owner.state) as conn:
             return await endpoints.find(conn, number, owner.company_id, owner.state)
 
     async def has_per_order(self, owner: Owner) -> bool:
         """Whether orders may name addresses of their own."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, owner.company_id, owner.state) as conn:
             return await endpoints.has_per_order(conn, owner.company_id, owner.state)
 
     async def add(self, tx: Tx, owner: Owner, draft: Draft) -> tuple[Endpoint, str]:
@@ -88,7 +88,7 @@ class Webhooks:
         type_: str | None = None,
     ) -> Log:
         """A page of deliveries, newest events first."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, endpoint.company_id, endpoint.state) as conn:
             found, more = await history.deliveries(
                 conn, endpoint.id, size=size, before=before, status=status, type_=type_
             )
@@ -100,7 +100,7 @@ class Webhooks:
 
     async def event(self, owner: Owner, number: int) -> Event | None:
         """One event that the company is told of."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, owner.company_id, owner.state) as conn:
             return await feed.find(conn, number, owner.company_id, owner.state)
 
     async def replay(self, tx: Tx, event: Event, chosen: Sequence[Endpoint]) -> int:
