@@ -2416,7 +2416,11 @@ CREATE POLICY everybody ON pin_try USING (true) WITH CHECK (true);
 
 CREATE POLICY everybody ON price_list_company USING (true) WITH CHECK (true);
 
+CREATE POLICY everybody ON reveal USING (true) WITH CHECK (true);
+
 CREATE POLICY everybody ON spend USING (true) WITH CHECK (true);
+
+CREATE POLICY everybody ON trail USING (true) WITH CHECK (true);
 
 CREATE POLICY everybody ON waiting USING (true) WITH CHECK (true);
 
@@ -2449,6 +2453,8 @@ ALTER TABLE outcome ENABLE ROW LEVEL SECURITY;
 ALTER TABLE pin_try ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE price_list_company ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE reveal ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE spend ENABLE ROW LEVEL SECURITY;
 
@@ -2497,7 +2503,11 @@ CREATE POLICY tenant ON pin_try AS RESTRICTIVE TO voucherd_tenant USING ((( SELE
 
 CREATE POLICY tenant ON price_list_company AS RESTRICTIVE TO voucherd_tenant USING ((company_id = tenant_company()));
 
+CREATE POLICY tenant ON reveal AS RESTRICTIVE TO voucherd_tenant USING ((company_id = tenant_company()));
+
 CREATE POLICY tenant ON spend AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
+
+CREATE POLICY tenant ON trail AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 
 CREATE POLICY tenant ON waiting AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 
@@ -2516,6 +2526,8 @@ CREATE POLICY tenant ON webhook_delivery AS RESTRICTIVE TO voucherd_tenant USING
 
 CREATE POLICY tenant ON webhook_queue AS RESTRICTIVE TO voucherd_tenant USING ((webhook_id IN ( SELECT w.id
    FROM webhook w)));
+
+ALTER TABLE trail ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE waiting ENABLE ROW LEVEL SECURITY;
 
