@@ -2378,6 +2378,8 @@ ALTER TABLE api_key ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE app_user ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE approval ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE attempt_line ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE company ENABLE ROW LEVEL SECURITY;
@@ -2389,6 +2391,8 @@ ALTER TABLE event ENABLE ROW LEVEL SECURITY;
 CREATE POLICY everybody ON api_key USING (true) WITH CHECK (true);
 
 CREATE POLICY everybody ON app_user USING (true) WITH CHECK (true);
+
+CREATE POLICY everybody ON approval USING (true) WITH CHECK (true);
 
 CREATE POLICY everybody ON attempt_line USING (true) WITH CHECK (true);
 
@@ -2461,6 +2465,8 @@ ALTER TABLE spend ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON api_key AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 
 CREATE POLICY tenant ON app_user AS RESTRICTIVE TO voucherd_tenant USING ((company_id = tenant_company()));
+
+CREATE POLICY tenant ON approval AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 
 CREATE POLICY tenant ON attempt_line AS RESTRICTIVE TO voucherd_tenant USING ((( SELECT o.company_id
    FROM orders o
