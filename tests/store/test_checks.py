@@ -162,7 +162,6 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "webhook_cursor": {"upto": "0"},
     "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''", "next_at": "now()"},
     "backup": {"bytes": "1", "seconds": "0.5"},
-    "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''"},
     "event": {"at": "now()", "company_id": "1", "state": "0", "type": "'ping'", "order_id": "2", "seq": "1"},
     "trail": {
         "actor_kind": "2", "actor": "'key 1'", "action": "'key.revoke'", "subject": "'key 2'", "state": "0",
