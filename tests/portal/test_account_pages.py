@@ -92,7 +92,8 @@ async def test_a_key_is_made_shown_once_replaced_and_revoked(shop: Shop) -> None
 
 async def webhook_of(owner: Someone) -> str:
     """The page of the one endpoint."""
-    (path,) = set(re.findall(r"/portal/webhooks/wh_[0-9A-Z]+", (await owner.get("/portal/webhooks")).text))
+    listed = (await owner.get("/portal/webhooks")).text
+    (path,) = {found[0] for found in re.finditer(r"/portal/webhooks/wh_[0-9A-Z]+", listed)}
     return path
 
 
@@ -128,3 +129,22 @@ async def test_an_endpoint_is_made_tried_changed_and_removed(shop: Shop) -> None
     assert "No endpoints yet" in gone.text
     assert (await owner.get(path)).status_code == 404
     assert (await owner.get("/portal/webhooks/wh_nonsense")).status_code == 404
+
+
+async def test_the_guide_has_a_sandbox_key_of_the_reader_in_its_examples(shop: Shop) -> None:
+    """OP-91: a click makes one that works, shows it in the first command, and ends the one before."""
+    company = await shop.company()
+    developer, viewer = await someone(shop, "developer", company), await someone(shop, "viewer", company)
+    assert "/portal/guide-key" in (await developer.get("/docs")).text
+    assert "/portal/guide-key" not in (await viewer.get("/docs")).text
+    keys = []
+    for _ in range(2):
+        page = await developer.post("/portal/guide-key")
+        assert (page.status_code, page.headers["cache-control"]) == (200, "no-store")
+        found = re.search("KEY=(vk_test_[0-9A-Za-z]{38})\n?", page.text)
+        assert found is not None
+        keys.append(found[1])
+    answers = [
+        await shop.client.get("/api/1.03/product", headers={"authorization": f"Bearer {key}"}) for key in keys
+    ]
+    assert [answer.status_code for answer in answers] == [401, 200]

@@ -10,20 +10,10 @@ from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from voucherd.api.openapi import EXAMPLE_URL, examples, reference
 from voucherd.api.openapi.operations import MAIN_VERSION
 from voucherd.api.openapi.parameters import OUTCOMES
-from voucherd.http import HTML, NO_SNIFFING, Response
+from voucherd.http import HTML, Response
 from voucherd.portal.assets import static_paths, templates
 
 BRIEFLY: Final = b"public, max-age=300"
-
-_POLICY: Final = (
-    b"default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; "
-    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_PAGE_HEADERS: Final = (
-    NO_SNIFFING,
-    (b"content-security-policy", _POLICY),
-    (b"referrer-policy", b"no-referrer"),
-)
 
 
 @cache
@@ -54,4 +44,4 @@ def page(document: dict[str, Any], public_url: str | None) -> Response:
         trx=examples.trx(),
         slug=examples.SLUG,
     )
-    return Response(200, html.encode(), HTML, list(_PAGE_HEADERS), BRIEFLY)
+    return Response(200, html.encode(), HTML, [], BRIEFLY)

@@ -15,7 +15,7 @@ from voucherd.api import docs
 from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import document
 from voucherd.db import Pool
-from voucherd.http import JSON, NO_SNIFFING, TEXT, HttpError, Request, Response
+from voucherd.http import JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
 from voucherd.portal.assets import static_files
 from voucherd.settings import Settings
 
@@ -52,9 +52,7 @@ class Pages:
                 405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
             )
         if still is not None:
-            return Response(
-                still.status, still.body, still.content_type, list(still.headers), still.cache_control
-            )
+            return still.answer(request)
         assert page is not None
         return await page()
 
@@ -78,11 +76,15 @@ class Pages:
 
 
 @lru_cache(maxsize=STILL_PAGES_KEPT_MAX)
-def _still_pages(public_url: str | None, body_bytes_max: int) -> Mapping[str, Response]:
+def _still_pages(public_url: str | None, body_bytes_max: int) -> Mapping[str, Still]:
     """The pages that never change while a service runs, made once for all services of this process that are alike."""
     described = document(public_url, body_bytes_max)
-    return {
-        "/openapi.json": Response(200, msgspec.json.encode(described), JSON, [NO_SNIFFING], docs.BRIEFLY),
-        "/docs": docs.page(described, public_url),
-        **static_files(),
-    }
+    openapi = Response(200, msgspec.json.encode(described), JSON, [NO_SNIFFING], docs.BRIEFLY)
+    pages = {"/openapi.json": openapi, **static_files()}
+    return {path: Still(page) for path, page in pages.items()}
+
+
+@lru_cache(maxsize=STILL_PAGES_KEPT_MAX)
+def guide(public_url: str | None, body_bytes_max: int) -> Still:
+    """The guide, for the site to show."""
+    return Still(docs.page(document(public_url, body_bytes_max), public_url))

@@ -21,7 +21,7 @@ from voucherd.api.front import Front
 from voucherd.api.handlers import Service
 from voucherd.api.metrics import Metrics
 from voucherd.api.once import Once
-from voucherd.api.pages import Pages
+from voucherd.api.pages import Pages, guide
 from voucherd.api.protocol import ApiProtocol
 from voucherd.db import TENANTS_NOT_LOCKED, open_pool, tenants_locked
 from voucherd.events.streams import Streams
@@ -116,7 +116,10 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             desk.watch.let_go()
             streams.let_go()
 
-        house = House(pool, desk, ids, settings, window, handlers.statements, webhooks, streams, sealer)
+        described = guide(settings.public_url, settings.body_bytes_max)
+        house = House(
+            pool, desk, ids, settings, window, handlers.statements, webhooks, streams, sealer, described
+        )
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once, Site(house))
         try:
             yield AsgiApp(Front(api, settings, metrics, let_go))

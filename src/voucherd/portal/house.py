@@ -7,6 +7,7 @@ from msgspec import Struct
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
+from voucherd.http import Still
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
 from voucherd.settings import Settings
@@ -27,3 +28,5 @@ class House(Struct):
     webhooks: Webhooks
     streams: Streams
     sealer: Sealer
+    guide: Still
+    """The guide for integrators, made from the API's own description."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from voucherd.portal import doors
+from voucherd.portal import doors, guide
 from voucherd.portal.buyer.pages import PAGES as BUYER
 from voucherd.portal.console.pages import PAGES as CONSOLE
 from voucherd.portal.page import Audience, Page
@@ -19,6 +19,7 @@ DOORS: Final[tuple[Page, ...]] = (
     Page("POST", "/sign-in", doors.sign_in, _PUBLIC),
     Page("POST", "/sign-out", doors.sign_out, _PUBLIC),
     Page("POST", "/state", doors.switch_state, _ANY),
+    Page("GET", "/docs", guide.guide, _PUBLIC),
 )
 PAGES: Final[tuple[Page, ...]] = DOORS + BUYER + CONSOLE
 

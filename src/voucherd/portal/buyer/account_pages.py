@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.access.roles import Right
+from voucherd.portal import guide
 from voucherd.portal.buyer import balances, keys, webhooks
 from voucherd.portal.page import Audience, Page
 
@@ -20,6 +21,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/keys", keys.add, _BUYER, _KEYS),
     Page("POST", "/portal/keys/{key}/rotate", keys.rotate, _BUYER, _KEYS),
     Page("POST", "/portal/keys/{key}/revoke", keys.revoke, _BUYER, _KEYS),
+    Page("POST", "/portal/guide-key", guide.with_key, _BUYER, _KEYS),
     Page("GET", "/portal/webhooks", webhooks.webhooks, _BUYER, _HOOKS),
     Page("GET", "/portal/webhooks/new", webhooks.new_webhook, _BUYER, _HOOKS),
     Page("POST", "/portal/webhooks", webhooks.add, _BUYER, _HOOKS),
