@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.portal.people import someone
 from tests.shop import Shop
-from voucherd.access import key_store, store, trail
+from voucherd.access import key_store, people, store, trail
 from voucherd.ids import State
 from voucherd.portal.console.health import Check, Mark, duration, worst
 
@@ -26,6 +26,7 @@ async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
         ("standing", {"active": "yes", "verified": "yes"}),
         ("limits", {"order": "500", "day": "2000.50"}),
         ("prices", {"list": ""}),
+        ("policy", {"second_factor": "yes", "approve_from": "99.99"}),
     ):
         assert (await admin.post(f"{home}/{form}", fields)).status_code == 303, form
     wrong = await admin.post(f"{home}/limits", {"order": "-5", "day": "1"})
@@ -34,10 +35,17 @@ async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
     assert (await admin.post(f"{home}/prices", {"list": "gold"})).status_code == 422
     async with shop.pool.acquire() as conn:
         company = await store.find_company(conn, "Acme <b>")
+        policy = await people.policy(conn, company.id)
         deeds = await trail.page(conn, company_id=company.id)
     assert (company.verified, company.active, company.expose_costs) == (True, True, False)
     assert (company.spend_order_eur_minor, company.spend_day_eur_minor) == (50_000, 200_050)
-    assert [deed.action for deed in deeds] == ["company.limit", "company.set", "company.add"]
+    assert policy == people.Policy(True, 9_999)
+    assert [deed.action for deed in deeds] == [
+        "company.people",
+        "company.limit",
+        "company.set",
+        "company.add",
+    ]
     assert {deed.actor for deed in deeds} == {admin.email}
     assert deeds[0].address
     found = await admin.get("/console/companies?q=aCME")

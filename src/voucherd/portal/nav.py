@@ -38,7 +38,13 @@ BUYER: Final = (
 
 CONSOLE: Final = (
     Group("", (Entry("/console", "Overview"),)),
-    Group("Customers", (Entry("/console/companies", "Companies", Right.COMPANIES_VIEW),)),
+    Group(
+        "Customers",
+        (
+            Entry("/console/companies", "Companies", Right.COMPANIES_VIEW),
+            Entry("/console/money", "Money", Right.COMPANIES_VIEW),
+        ),
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from voucherd import clock
-from voucherd.access import key_store, store
+from voucherd.access import key_store, people, store
 from voucherd.access.companies import Company, CompanyDraft, CompanyExists
 from voucherd.access.key_store import KeyNotFound
 from voucherd.access.roles import Right
@@ -17,6 +17,7 @@ from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.portal import deeds
 from voucherd.portal.console.reading import Problems, company_of, euros_of, missing, number_in, plain_euros
+from voucherd.portal.forms import Fields
 from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
@@ -139,6 +140,23 @@ async def set_prices(house: House, visit: Visit) -> Response:
     return _back(found)
 
 
+async def set_policy(house: House, visit: Visit) -> Response:
+    """Say what a company's people need: a second factor, and a second person for large orders."""
+    problems = Problems()
+    approve_from = problems.read("approve_from", lambda: euros_of(visit.form.get("approve_from")))
+    chosen = people.Policy("second_factor" in visit.form, approve_from)
+    async with transaction(house.pool) as tx:
+        found = await company_of(tx, visit)
+        if not problems:
+            await people.set_policy(tx, found.id, chosen)
+            said = {"second_factor": chosen.second_factor, "approve_from": plain_euros(approve_from) or None}
+            await _note(tx, visit, "company.people", found, said)
+    if problems:
+        return await _page(house, visit, found, problems)
+    visit.tell("It holds from now on.")
+    return _back(found)
+
+
 async def revoke_key(house: House, visit: Visit) -> Response:
     """End the life of one of a company's keys."""
     number = number_in(visit, "key")
@@ -167,7 +185,8 @@ async def revoke_key(house: House, visit: Visit) -> Response:
 async def _page(house: House, visit: Visit, found: Company, problems: Problems | None = None) -> Response:
     async with house.pool.acquire() as conn:
         balances = await wallets.balances(conn, found.id)
-        people = await store.list_users(conn, found.id)
+        members = await people.members(conn, found.id)
+        policy = await people.policy(conn, found.id)
         keys = await key_store.list_keys(conn, found.id)
         lists = await price_store.lists(conn)
     now = clock.now()
@@ -178,13 +197,15 @@ async def _page(house: House, visit: Visit, found: Company, problems: Problems |
         status=422 if problems else 200,
         company=found,
         problems=problems or Problems(),
-        order=form.get("order") if form else plain_euros(found.spend_order_eur_minor),
-        day=form.get("day") if form else plain_euros(found.spend_day_eur_minor),
+        order=_again(form, "order", plain_euros(found.spend_order_eur_minor)),
+        day=_again(form, "day", plain_euros(found.spend_day_eur_minor)),
         balances=[
             (one.state.word, Money(one.balance_minor, one.currency), Money(one.held_minor, one.currency))
             for one in balances
         ],
-        people=people,
+        people=members,
+        policy=policy,
+        approve_from=_again(form, "approve_from", plain_euros(policy.approve_from_eur_minor)),
         keys=[(key, key.standing(now)) for key in keys],
         lists=[("", "The catalogue’s prices"), *((one.name, one.name) for one in lists)],
         list_name=next((one.name for one in lists if found.name in one.companies), ""),
@@ -195,6 +216,11 @@ async def _page(house: House, visit: Visit, found: Company, problems: Problems |
 
 async def _note(tx: Tx, visit: Visit, action: str, found: Company, detail: dict[str, Any]) -> None:
     await deeds.record(tx, visit, action, f"company {found.name}", company_id=found.id, detail=detail)
+
+
+def _again(form: Fields | None, name: str, stored: str) -> str:
+    """What was sent, where this form was; else what is stored."""
+    return form.get(name) if form is not None and name in form else stored
 
 
 def _back(found: Company) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.access.roles import Right
-from voucherd.portal.console import companies, overview, statements
+from voucherd.portal.console import companies, money, overview, statements
 from voucherd.portal.page import Audience, Page
 
 _HOUSE: Final = Audience.OPERATOR
@@ -23,5 +23,14 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", f"{_ONE}/standing", companies.set_standing, _HOUSE, _MANAGE),
     Page("POST", f"{_ONE}/limits", companies.set_limits, _HOUSE, _MANAGE),
     Page("POST", f"{_ONE}/prices", companies.set_prices, _HOUSE, _MANAGE),
+    Page("POST", f"{_ONE}/policy", companies.set_policy, _HOUSE, _MANAGE),
     Page("POST", f"{_ONE}/keys/{{key}}/revoke", companies.revoke_key, _HOUSE, _MANAGE),
+    # ── money ──
+    Page("GET", "/console/money", money.payments, _HOUSE, _SEE),
+    Page("POST", "/console/money", money.propose, _HOUSE, Right.MONEY_PROPOSE),
+    Page("GET", "/console/companies/{company}/payment", money.new_payment, _HOUSE, Right.MONEY_PROPOSE),
+    Page("GET", "/console/money/{number}", money.payment, _HOUSE, _SEE),
+    Page("POST", "/console/money/{number}/approve", money.approve, _HOUSE, Right.MONEY_APPROVE),
+    Page("POST", "/console/money/{number}/reject", money.reject, _HOUSE, Right.MONEY_APPROVE),
+    Page("POST", "/console/money/{number}/withdraw", money.withdraw, _HOUSE, Right.MONEY_PROPOSE),
 )

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from voucherd import rollcall
+from voucherd.access import approvals
 from voucherd.db import Connection
 from voucherd.events import low_balance
 from voucherd.events import pulse as events
@@ -63,11 +64,13 @@ class Facts(Struct):
     workers: list[Seen]
     pending: list[str]
     database_bytes: int
+    proposals: int
+    """Payments that wait for whoever looks."""
     gates: dict[str, tuple[int, int, int]]
     """Calls that wait, batches and calls so far, of this process."""
 
 
-async def look(house: House, state: State) -> Facts:
+async def look(house: House, state: State, person_id: int) -> Facts:
     """The facts of now."""
     async with house.pool.acquire() as conn:
         return Facts(
@@ -80,6 +83,7 @@ async def look(house: House, state: State) -> Facts:
             workers=await rollcall.seen(conn),
             pending=await pending(conn),
             database_bytes=await conn.fetchval("SELECT pg_database_size(current_database())"),
+            proposals=await approvals.waiting(conn, None, state, person_id),
             gates={name: (g.waiting, g.batches, g.calls) for name, g in house.desk.gates.items()},
         )
 
@@ -158,6 +162,13 @@ def _clients(facts: Facts) -> Iterator[Check]:
     low = len(facts.low)
     said = "They are listed below." if low else "No company is below what it wants to be told about."
     yield Check("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
+    said = (
+        "Others have proposed to move money, and a second person decides."
+        if facts.proposals
+        else "None waits."
+    )
+    mark = Mark.LOOK if facts.proposals else Mark.GOOD
+    yield Check("Payments to decide about", number(facts.proposals), said, mark, "/console/money")
 
 
 def _machine(facts: Facts) -> Iterator[Check]:
