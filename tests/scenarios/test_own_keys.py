@@ -12,7 +12,7 @@ import pytest
 
 from tests.shop import Company, Shop
 from tests.wire.test_openapi import URL, assert_described, read
-from voucherd.access import key_store
+from voucherd.access import key_store, trail
 from voucherd.access.grants import KEYS_MAX
 from voucherd.access.keys import KeyDraft, Scope, new_key, read_networks
 from voucherd.api.once import Once
@@ -117,6 +117,20 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
     await asyncio.sleep(1.1)
     for gone in (till, heir):
         await shop.assert_refused(send(shop, gone, "GET"), 401, "unauthorized")
+    async with shop.pool.acquire() as conn:
+        deeds = await trail.page(conn, company_id=boss.id, action="key")
+    assert [deed.action for deed in reversed(deeds)] == [
+        *("key.add", "key.change", "key.rotate", "key.revoke", "key.revoke", "key.revoke"),
+    ]
+    own_id, till_id = (shop.ids.key_number(one) for one in (rest["data"][0]["id"], new["id"]))
+    first_deed = deeds[-1]
+    assert (first_deed.actor_kind, first_deed.actor_id, first_deed.subject) == (
+        *(trail.ActorKind.KEY, own_id),
+        f"key {till_id}",
+    )
+    assert (first_deed.address, first_deed.state) == ("127.0.0.1", State.LIVE)
+    assert deeds[0].actor_id == shop.ids.key_number(successor["id"])
+    assert text[14:] not in repr(deeds)
     listed = (await send(shop, boss, "GET")).json()["data"]
     assert [one["standing"] for one in listed] == ["revoked", "revoked", "valid"]
     await shop.assert_books_balance()

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any
 
 from msgspec import Struct
 
-from voucherd.access import idempotency
+from voucherd.access import idempotency, trail
+from voucherd.access.trail import Actor, ActorKind, Entry
 from voucherd.api import kept
 from voucherd.api.handlers import Call, Service
 from voucherd.db import Tx, transaction
@@ -24,6 +27,23 @@ class Effect(Struct):
     tx: Tx
     service: Service
     call: Call
+
+    async def record(self, action: str, subject: str, **detail: Any) -> None:
+        """Write into the audit trail what the calling key does here."""
+        caller, request = self.call.caller, self.call.request
+        await trail.record(
+            self.tx,
+            Entry(
+                Actor(ActorKind.KEY, f"key {caller.key_id}", caller.key_id),
+                action,
+                subject,
+                company_id=caller.company_id,
+                state=caller.state,
+                address=_address(request.client_ip),
+                request_id=request.id,
+                detail=detail,
+            ),
+        )
 
     async def answered(self, response: Response) -> Response:
         """The answer, which holds from now on for whoever sends the same request again."""
@@ -38,3 +58,11 @@ async def effect(service: Service, call: Call) -> AsyncIterator[Effect]:
     """The transaction of a write; a refusal that is raised in it undoes it."""
     async with transaction(service.pool) as tx:
         yield Effect(tx, service, call)
+
+
+def _address(client_ip: str) -> str | None:
+    """Where the call came from, if it has an address that a column for addresses can hold."""
+    try:
+        return str(ip_address(client_ip.partition("%")[0]))
+    except ValueError:
+        return None

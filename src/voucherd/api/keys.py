@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from voucherd import clock
 from voucherd.access import key_store, own_keys
@@ -50,6 +51,7 @@ async def add(service: Service, call: Call) -> Response:
     wishes = requests.wishes(call.request)
     async with _effect(service, call) as work:
         key, text = await own_keys.add(work.tx, call.caller, wishes)
+        await work.record("key.add", f"key {key.id}", **_rights(key))
         return await work.answered(_made(service, call, key, text))
 
 
@@ -58,6 +60,7 @@ async def change(service: Service, call: Call) -> Response:
     number, wishes = _number(service, call), requests.wishes(call.request)
     async with _effect(service, call) as work:
         key = await own_keys.change(work.tx, call.caller, number, wishes)
+        await work.record("key.change", f"key {key.id}", **_rights(key))
         return await work.answered(Response(200, encode(_shown(service, call, key)), JSON))
 
 
@@ -73,6 +76,9 @@ async def rotate(service: Service, call: Call) -> Response:
             state=key.state,
             data={"id": number, "replacedBy": key.id},
         )
+        await work.record(
+            "key.rotate", f"key {number}", replacedBy=key.id, overlapSeconds=int(overlap.total_seconds())
+        )
         return await work.answered(_made(service, call, key, text))
 
 
@@ -81,7 +87,21 @@ async def revoke(service: Service, call: Call) -> Response:
     number = _number(service, call)
     async with _effect(service, call) as work:
         await own_keys.revoke(work.tx, call.caller, number)
+        await work.record("key.revoke", f"key {number}")
         return await work.answered(Response(204))
+
+
+def _rights(key: Key) -> dict[str, Any]:
+    """What the trail tells of a key: what it may do."""
+    return {
+        "description": key.description,
+        "scopes": sorted(key.scopes),
+        "allowIps": [str(network) for network in key.allow_ips],
+        "rateLimit": key.rate_limit,
+        "dateExpires": key.expires_at,
+        "spendOrderEurMinor": key.spend_order_eur_minor,
+        "spendDayEurMinor": key.spend_day_eur_minor,
+    }
 
 
 def _number(service: Service, call: Call) -> int:
