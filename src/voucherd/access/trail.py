@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
-from ipaddress import IPv4Address, IPv6Address
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -103,7 +104,7 @@ async def record_all(tx: Tx | Pool, entries: Sequence[Entry]) -> None:
         [_plain(entry.subject, SUBJECT_CHARS_MAX) for entry in entries],
         [entry.company_id for entry in entries],
         [entry.state for entry in entries],
-        [None if entry.address is None else str(entry.address) for entry in entries],
+        [plain_address(entry.address) for entry in entries],
         [entry.request_id for entry in entries],
         [_detail(entry.detail) for entry in entries],
     )
@@ -154,6 +155,15 @@ async def page(
         )
         for row in rows
     ]
+
+
+@lru_cache(maxsize=4096)
+def plain_address(address: Address | None) -> str | None:
+    """The address as PostgreSQL reads it; what is none must not keep a row from being written."""
+    try:
+        return None if address is None else str(ip_address(address)).partition("%")[0]
+    except ValueError:
+        return None
 
 
 def _detail(detail: Mapping[str, Any] | None) -> str | None:

@@ -126,7 +126,7 @@ class Api:
                 headers=[*rate_headers, retry_after],
                 retryable=True,
             )
-        call = Call(request, caller, version, parameters)
+        call = Call(request, caller, version, parameters, op=route.op)
         try:
             caller.require(route.scope)
             if route.also is not None:

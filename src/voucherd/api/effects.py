@@ -50,7 +50,26 @@ class Effect(Struct):
         ticket = self.call.ticket
         if ticket is not None:
             await idempotency.keep_with(self.tx, ticket, kept.seal(self.service.sealer, ticket, response))
+        await trail.record(self.tx, self._deed(response))
         return response
+
+    def _deed(self, response: Response) -> Entry:
+        """What the audit trail says of it: `add_webhook` is `webhook.add`, and its subject what was made or named."""
+        call, caller = self.call, self.call.caller
+        assert call.op is not None, "every route names its operation"
+        verb, _, noun = call.op.value.partition("_")
+        made = [value.rpartition(b"/")[2].decode() for name, value in response.headers if name == b"location"]
+        named = list(call.parameters) or made
+        return Entry(
+            Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
+            f"{noun or 'order'}.{verb}",
+            " ".join([noun or "order", *named]),
+            caller.company_id,
+            caller.state,
+            call.request.client_ip,
+            call.request.id,
+            {"made": made[0]} if call.parameters and made else None,
+        )
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from voucherd.access.callers import Caller
 from voucherd.access.idempotency import Ticket
+from voucherd.access.trail import ActorKind
 from voucherd.api import requests
 from voucherd.api.errors import Op
 from voucherd.api.wire import next as v_next
@@ -33,12 +34,20 @@ from voucherd.orders.refusals import BadInput
 from voucherd.orders.states import Status
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
+from voucherd.vault.reveals import Reveal, Via, Viewer
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
 SANDBOX_DECLINES: Final = 0.5
 """Section 8: the chance that a sandbox Confirm or Resolve is cancelled at once."""
+
+VIA: Final[dict[Op | None, Via]] = {
+    Op.CONFIRM: Via.CONFIRM,
+    Op.RESOLVE: Via.RESOLVE,
+    Op.CANCEL: Via.CANCEL,
+    Op.FIND_ALL: Via.FIND_ALL,
+}
 
 _coin: Final = random.SystemRandom().random
 
@@ -69,11 +78,18 @@ class Call(Struct):
     """What stands in the path's places for parameters, from left to right."""
     ticket: Ticket | None = None
     """With an Idempotency-Key: what it does is named in the transaction that does it."""
+    op: Op | None = None
 
     @property
     def parameter(self) -> str:
         """The first of them, for the many paths that have one."""
         return self.parameters[0]
+
+    @property
+    def viewer(self) -> Viewer | None:
+        """Who is shown codes; None for a key that may not see any (OP-59)."""
+        caller = self.caller
+        return Viewer(ActorKind.KEY, caller.key_id, self.request.client_ip) if caller.sees_codes else None
 
 
 class Shown(Struct, frozen=True):
@@ -92,7 +108,7 @@ async def create(service: Service, call: Call) -> Response:
     command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
     if command.webhook_url is not None:
         await _require_per_order(service, caller)
-    return _created(service, call, await service.desk.create(replace(command, ticket=call.ticket)))
+    return await _created(service, call, await service.desk.create(replace(command, ticket=call.ticket)))
 
 
 async def _require_per_order(service: Service, caller: Caller) -> None:
@@ -101,9 +117,9 @@ async def _require_per_order(service: Service, caller: Caller) -> None:
         raise BadInput("webhookUrl", "needs a webhook with perOrder first")
 
 
-def _created(service: Service, call: Call, answer: Answer) -> Response:
+async def _created(service: Service, call: Call, answer: Answer) -> Response:
     location = f"/api/{call.version}/order/{service.ids.trx(answer.order.id)}".encode()
-    return shown(service, call, answer, 201, [(b"location", location)])
+    return await shown(service, call, answer, 201, [(b"location", location)])
 
 
 async def quote(service: Service, call: Call) -> Response:
@@ -115,24 +131,26 @@ async def quote(service: Service, call: Call) -> Response:
 
 async def confirm(service: Service, call: Call) -> Response:
     """Confirm order."""
-    return shown(
-        service, call, await service.desk.confirm(_finalise(service, call, resolve=False)), bare=True
-    )
+    answer = await service.desk.confirm(_finalise(service, call, resolve=False))
+    return await shown(service, call, answer, bare=True)
 
 
 async def resolve(service: Service, call: Call) -> Response:
     """Resolve order."""
-    return shown(service, call, await service.desk.resolve(_finalise(service, call, resolve=True)), bare=True)
+    answer = await service.desk.resolve(_finalise(service, call, resolve=True))
+    return await shown(service, call, answer, bare=True)
 
 
 async def cancel(service: Service, call: Call) -> Response:
     """Cancel order."""
     order_id = service.ids.order_id(call.parameter)
-    command = Cancel(order_id, call.caller.company_id, call.caller.state, ticket=call.ticket)
+    command = Cancel(
+        order_id, call.caller.company_id, call.caller.state, ticket=call.ticket, viewer=call.viewer
+    )
     answer = await service.desk.cancel(command)
     if answer.order.status is Status.DELETED:
         return Response(204)
-    return shown(service, call, answer)
+    return await shown(service, call, answer)
 
 
 async def done_before(service: Service, call: Call, op: Op, order_id: int) -> Response:
@@ -140,10 +158,10 @@ async def done_before(service: Service, call: Call, op: Op, order_id: int) -> Re
     caller, desk = call.caller, service.desk
     answer = await desk.look_again(order_id, caller.company_id, caller.state, resolve=op is Op.RESOLVE)
     if op is Op.CREATE:
-        return _created(service, call, answer)
+        return await _created(service, call, answer)
     if answer.order.status is Status.DELETED:
         return Response(204)
-    return shown(service, call, answer, bare=op is not Op.CANCEL)
+    return await shown(service, call, answer, bare=op is not Op.CANCEL)
 
 
 async def find(service: Service, call: Call) -> Response:
@@ -152,7 +170,7 @@ async def find(service: Service, call: Call) -> Response:
     order_id = service.ids.order_id(call.parameter)
     caller = call.caller
     answer = await service.desk.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)
-    return shown(service, call, answer)
+    return await shown(service, call, answer)
 
 
 async def find_all(service: Service, call: Call) -> Response:
@@ -170,6 +188,7 @@ async def find_all(service: Service, call: Call) -> Response:
         metadata.page = page.number
         metadata.totalItems = found.total
         metadata.totalPages = -(-found.total // page.size)
+    await note_reveals(service, call, found.answers)
     return Response(200, _page(service, call, found.answers, metadata), JSON)
 
 
@@ -184,7 +203,15 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
         chance, slow_s = Chance.FINISHED, 0
     order_id = service.ids.order_id(call.parameter)
     return Finalise(
-        order_id, caller.company_id, caller.state, resolve, chance, slow_s, caller.limits, call.ticket
+        order_id,
+        caller.company_id,
+        caller.state,
+        resolve,
+        chance,
+        slow_s,
+        caller.limits,
+        call.ticket,
+        viewer=call.viewer,
     )
 
 
@@ -202,7 +229,21 @@ def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View
     )
 
 
-def shown(
+async def note_reveals(service: Service, call: Call, answers: Sequence[Answer]) -> None:
+    """Write down whose codes are shown, before any of them leaves (OP-94)."""
+    viewer = call.viewer
+    if viewer is not None:
+        via = VIA.get(call.op, Via.FIND)
+        await service.desk.reveals.record(
+            [
+                Reveal(one.order.id, one.order.company_id, one.order.lines_finished, via, viewer)
+                for one in answers
+                if one.order.lines_finished and not one.noted
+            ]
+        )
+
+
+async def shown(
     service: Service,
     call: Call,
     answer: Answer,
@@ -212,6 +253,8 @@ def shown(
     bare: bool = False,
 ) -> Response:
     """The order in the shape of the call's version, in one piece or as a stream."""
+    if answer.order.lines_finished and not answer.noted:
+        await note_reveals(service, call, [answer])
     shape = SHAPES[call.version]
     view = view_of(service, call, answer, bare=bare)
     body = stream(shape, view, service.desk.codes_of) if is_large(view) else render(shape, view)

@@ -115,7 +115,7 @@ class Once:
         response = Response(first.status, first.body, first.content_type, list(first.headers))
         if first.order is not None:
             answer = await self._service.desk.show(first.order)
-            response = handlers.shown(
+            response = await handlers.shown(
                 self._service, call, answer, first.status, list(first.headers), bare=first.bare
             )
         response.headers.append(REPLAYED)

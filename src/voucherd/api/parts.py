@@ -9,7 +9,9 @@ from voucherd.api.handlers import Call, Service, view_of
 from voucherd.api.wire.parts import codes_file, lines_page
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.http import JSON, Request, Response
+from voucherd.orders.model import Order
 from voucherd.sheets import rfc4180 as csv
+from voucherd.vault.reveals import Reveal, Via, Viewer
 
 LINES_PAGE: Final = 100
 LINES_PAGE_MAX: Final = 1_000
@@ -23,6 +25,9 @@ async def lines(service: Service, call: Call) -> Response:
     stop = min(start + size, answer.order.lines)
     metadata = WalkMetadata(size, query.write_place(stop) if stop < answer.order.lines else None)
     view = view_of(service, call, answer, bare=False)
+    viewer, delivered = call.viewer, delivered_lines(answer.order, start, stop)
+    if viewer is not None and delivered:
+        await service.desk.reveals.record([_reveal(answer.order, delivered, Via.LINES, viewer)])
     return Response(200, lines_page(view, start, stop, metadata, service.desk.codes_of), JSON)
 
 
@@ -33,13 +38,31 @@ async def codes(service: Service, call: Call) -> Response:
     order = answer.order
     view = view_of(service, call, answer, bare=False)
 
+    viewer, delivered = call.viewer, delivered_lines(order, 0, order.lines)
+
     async def note() -> None:
+        if viewer is not None:
+            await service.desk.reveals.record([_reveal(order, delivered, Via.FILE, viewer)])
         if not order.downloaded:
             await service.desk.note_download(order)
 
     # Noted when the first code leaves, so HEAD, and a file without codes, note nothing.
     body = codes_file(view, service.desk.codes_of, note)
     return Response(200, body, csv.CSV, csv.headers(f"codes-{call.parameter}.csv"))
+
+
+def delivered_lines(order: Order, start: int, stop: int) -> list[range]:
+    """The delivered lines of this part of the order, as ranges in order."""
+    cut = [
+        range(max(start, outcome.line_from), min(stop, outcome.line_to))
+        for outcome in sorted(order.outcomes, key=lambda outcome: outcome.line_from)
+        if outcome.lot_id is not None
+    ]
+    return [lines for lines in cut if lines]
+
+
+def _reveal(order: Order, delivered: list[range], via: Via, viewer: Viewer) -> Reveal:
+    return Reveal(order.id, order.company_id, sum(map(len, delivered)), via, viewer, delivered[0].start)
 
 
 def read_lines(request: Request) -> tuple[int, int]:

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from voucherd.access import store as access
+from voucherd.access.trail import ActorKind
 from voucherd.catalogue.cache import VersionCache
 from voucherd.cli.answers import Answer, Refused, record, stacked, table
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office, master_key
+from voucherd.cli.witness import operator
 from voucherd.cli.words import StateWord, decimal
-from voucherd.db import Connection
+from voucherd.db import Connection, within
 from voucherd.ids import Identifiers
 from voucherd.money import Money
 from voucherd.orders import register, store
@@ -24,7 +26,9 @@ from voucherd.orders.model import Order
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.register import Registered
 from voucherd.orders.states import Payment, Status
+from voucherd.vault import reveals
 from voucherd.vault import store as vault
+from voucherd.vault.reveals import Reveal, Via, Viewer
 from voucherd.vault.seal import Sealer
 
 app = noun()
@@ -106,6 +110,8 @@ async def show(
         names = Identifiers(master)
         order = await _read(connection, names, trx)
         company = (await access.companies(connection, [order.company_id]))[order.company_id]
+        if reveal and order.lines_finished:
+            await _note_reveal(office, connection, order, trx)
         codes = await vault.read_codes(connection, Sealer(master), delivered_ranges(order)) if reveal else []
     shown = _lines(order, names, [pair for group in codes for pair in group])
     document = _document(order, company.name, trx) | {
@@ -131,6 +137,15 @@ async def cancel(office: Office, trx: Trx) -> Answer:
         finally:
             await desk.stop()
     return Answer(_document(answer.order, company.name, trx), _head(answer.order, company.name, trx))
+
+
+async def _note_reveal(office: Office, connection: Connection, order: Order, trx: str) -> None:
+    """Write down who is about to see the codes, here and in the trail."""
+    office.about(f"order {trx}", order.company_id, order.state)
+    viewer = Viewer(ActorKind.COMMAND, operator().id, None)
+    async with within(connection) as tx:
+        shown = Reveal(order.id, order.company_id, order.lines_finished, Via.FIND, viewer)
+        await reveals.write(tx, [shown])
 
 
 async def _read(connection: Connection, names: Identifiers, trx: str) -> Order:

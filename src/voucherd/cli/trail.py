@@ -15,6 +15,7 @@ from voucherd.cli.answers import Answer, Refused, table
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.words import read_moment
+from voucherd.vault import reveals
 
 ROWS_SHOWN: Final = 50
 _HEAD: Final = re.compile(r"(trail|reveal):([1-9][0-9]{0,17}):([0-9a-f]{64})")
@@ -64,6 +65,52 @@ async def list_(
         empty="Nothing of this sort was done.",
     )
     return Answer([_document(row, companies) for row in rows], view)
+
+
+@command(app, "reveals")
+async def reveals_(
+    office: Office,
+    trx: Annotated[str, typer.Argument(metavar="TRX")],
+    limit: Annotated[int, typer.Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
+) -> Answer:
+    """List who has seen codes of an order, newest first."""
+    async with office.connection() as connection:
+        order_id = (await office.identifiers(connection)).order_id(trx)
+        if order_id is None:
+            raise Refused(f"there is no order {trx[:40]}")
+        rows = await reveals.of_order(connection, order_id, limit)
+    view = table(
+        [">id", "at", "who", "via", ">from line", ">codes", "?from"],
+        [
+            (
+                row.id,
+                row.at,
+                f"{row.actor_kind.word} {'' if row.actor_id is None else row.actor_id}".strip(),
+                row.via.word,
+                row.line_from,
+                row.lines,
+                row.address,
+            )
+            for row in rows
+        ],
+        empty="Nobody has seen a code of this order.",
+    )
+    return Answer(
+        [
+            {
+                "id": row.id,
+                "at": row.at,
+                "actorKind": row.actor_kind.word,
+                "actorId": row.actor_id,
+                "via": row.via.word,
+                "lineFrom": row.line_from,
+                "codes": row.lines,
+                "address": row.address,
+            }
+            for row in rows
+        ],
+        view,
+    )
 
 
 @command(app, "head")

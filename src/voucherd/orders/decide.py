@@ -42,6 +42,7 @@ from voucherd.orders.refusals import (
 )
 from voucherd.orders.ruling import Facts, Plan, Ruling, book, deliver, drop, record, take
 from voucherd.orders.states import Move, Payment, Status, move
+from voucherd.vault.reveals import Viewer
 from voucherd.vault.shelf import Shelf
 from voucherd.wallet.ledger import Kind
 
@@ -79,6 +80,8 @@ class Finalise(Struct, frozen=True):
     approval: int | None = None
     """The request that a second person grants with this call."""
     approved_by: int = 0
+    viewer: Viewer | None = None
+    """Who is shown the codes; None if nobody is."""
 
 
 class Cancel(Struct, frozen=True):
@@ -90,6 +93,7 @@ class Cancel(Struct, frozen=True):
     at_limit: bool = False
     """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
     ticket: Ticket | None = None
+    viewer: Viewer | None = None
 
 
 class _Open(Struct, frozen=True):

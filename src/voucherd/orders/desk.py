@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import asyncpg
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from voucherd.access import approvals, idempotency
 from voucherd.access.spending import Purse, purse
@@ -37,6 +38,7 @@ from voucherd.orders.store import Memory
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
 from voucherd.vault import store as vault
+from voucherd.vault.reveals import Recorder, Reveal, Via
 from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.vault.store import LotInfo, VaultHole
 
@@ -67,6 +69,8 @@ class Answer(Struct, frozen=True):
     """The facts of every lot that the order was offered or delivered from."""
     quotes: dict[int, QuoteInfo] = {}
     """The facts of every supplier's quote that the order was offered."""
+    noted: bool = False
+    """Whether it is written down already that the codes are shown (OP-94)."""
 
 
 class Page(Struct, frozen=True):
@@ -117,6 +121,7 @@ class Desk:
             )
         )
         self.watch = Watch(pool)
+        self.reveals = Recorder(pool)
         limit = settings.waiting_calls_max
         self.creates: Gate[Create, Reply] = Gate(self._create, waiting_max=limit)
         self.quotes: Gate[Create, Quote | Refusal] = Gate(self._quote, waiting_max=limit)
@@ -143,6 +148,7 @@ class Desk:
         """Finish what is in flight."""
         for gate in self.gates.values():
             await gate.drain()
+        await self.reveals.drain()
         await self.watch.stop()
 
     async def create(self, command: Create) -> Answer:
@@ -233,7 +239,9 @@ class Desk:
             await self.watch.until_done(answer.order.id, patience_s)
             # Done or not: whatever is still open now will not be delivered any more.
             # Through the gate: a thousand that end in the same moment must not queue one by one for a wallet.
-            cancel = Cancel(command.order_id, command.company_id, command.state, at_limit=True)
+            cancel = Cancel(
+                command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
+            )
             ended = await self.cancels.submit(command.company_id, cancel)
             if isinstance(ended, WrongStatus):
                 return await self.find(command.order_id, command.company_id, command.state)
@@ -328,7 +336,7 @@ class Desk:
                 if any(grants):
                     facts.approvals = await approvals.lock(conn, [grant[0] for grant in grants if grant])
                 ruling = decision(facts)
-                await store.save(conn, ruling)
+                await store.save(conn, ruling, reveals_of(commands, ruling.answers))
                 if any(grants):
                     carried_out = zip(grants, ruling.answers, strict=True)
                     decided = [grant for grant, answer in carried_out if grant and isinstance(answer, Order)]
@@ -336,7 +344,13 @@ class Desk:
                 effects = effects_of(commands, ruling.answers)
                 if effects:
                     await idempotency.name_effects(conn, effects)
-            return await self._shown(conn, ruling.answers)
+            shown = await self._shown(conn, ruling.answers)
+        return [
+            replace(answer, noted=True)
+            if isinstance(answer, Answer) and command.viewer is not None
+            else answer
+            for command, answer in zip(commands, shown, strict=True)
+        ]
 
     async def _shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
         """The answers to what is stored by now: whatever the database says, the gate must not run it again."""
@@ -431,6 +445,21 @@ def _of_caller(order: Order | None, company_id: int, state: State) -> Order | Re
     ):
         return OrderNotFound()
     return order
+
+
+def reveals_of(commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]) -> list[Reveal]:
+    """What the answers to these commands show to whom."""
+    return [
+        Reveal(answer.id, answer.company_id, answer.lines_finished, _via(command), command.viewer)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.viewer is not None and isinstance(answer, Order) and answer.lines_finished
+    ]
+
+
+def _via(command: Finalise | Cancel) -> Via:
+    if isinstance(command, Cancel):
+        return Via.RESOLVE if command.at_limit else Via.CANCEL
+    return Via.RESOLVE if command.resolve else Via.CONFIRM
 
 
 def delivered_ranges(order: Order) -> list[tuple[int, int, int]]:

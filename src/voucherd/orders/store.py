@@ -22,7 +22,8 @@ from voucherd.fulfilment.book import OfferBook
 from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Outcome, Viewed
 from voucherd.orders.ruling import Facts, Ruling, Standing, Windows
 from voucherd.orders.states import Payment, Status
-from voucherd.vault import shelf
+from voucherd.vault import reveals, shelf
+from voucherd.vault.reveals import Reveal
 from voucherd.vault.shelf import Shelf
 from voucherd.wallet import store as wallet_store
 
@@ -252,7 +253,8 @@ async def views(conn: Connection, order_id: int, line_from: int, line_to: int) -
 
 
 _SAVE = f"""
-    WITH sold AS ({shelf.move_sql(22)}), booked AS ({wallet_store.entries_sql(24)}), moved AS (
+    WITH sold AS ({shelf.move_sql(22)}), booked AS ({wallet_store.entries_sql(24)}),
+    shown AS ({reveals.insert_sql(34)}), moved AS (
         UPDATE orders o
         SET status = n.status, payment_status = n.payment_status, charged_minor = n.charged_minor,
             refunded_minor = n.refunded_minor, held_minor = n.held_minor, lines_finished = n.lines_finished,
@@ -276,17 +278,20 @@ _SAVE = f"""
 """  # noqa: S608 - Constants only.
 
 
-async def save(tx: Tx, ruling: Ruling) -> None:
-    """Store a ruling: lots, money, orders, outcomes and events in one statement, however many orders."""
+async def save(tx: Tx, ruling: Ruling, shown: Sequence[Reveal] = ()) -> None:
+    """Store a ruling: lots, money, orders, outcomes and events in one statement, however many orders.
+
+    In the same statement goes to whom codes will be shown right after it.
+    """
     if ruling.orders:
-        await _save_orders(tx, ruling)
+        await _save_orders(tx, ruling, shown)
     if ruling.spent:
         await spending.save(tx, ruling.spent)
     if ruling.waits or ruling.waits_over or ruling.waits_moved:
         await queue.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
 
 
-async def _save_orders(tx: Tx, ruling: Ruling) -> None:
+async def _save_orders(tx: Tx, ruling: Ruling, shown: Sequence[Reveal]) -> None:
     orders = list(ruling.orders.values())
     # A shorter list is filled up with NULL, and an order that ended at once has no deadline.
     deadlines = [o.deadline_at for o in orders] if any(o.deadline_at for o in orders) else []
@@ -315,6 +320,7 @@ async def _save_orders(tx: Tx, ruling: Ruling) -> None:
         numbers([e.seq for e in ruling.events]),
         *shelf.move_values(ruling.cursors),
         *wallet_store.entries_values(ruling.entries),
+        *reveals.insert_values(shown),
     )
 
 

@@ -1,0 +1,185 @@
+"""Reveals: every time that codes are shown is a row, written before they leave (OP-94).
+
+Whoever shows codes calls `Recorder.record` and waits for it, or writes the row in a transaction of his own with
+`write`. One row for an order and an answer, however many codes. A crash in between leaves a row for codes that nobody
+saw, never the other way round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from enum import IntEnum
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.access.trail import ActorKind, plain_address
+from voucherd.db import Connection, Pool, Tx, numbers, sparse_numbers, words
+
+BATCH_MAX: Final = 1_000
+
+
+class Via(IntEnum):
+    """How codes were shown."""
+
+    CONFIRM = 0
+    RESOLVE = 1
+    FIND = 2
+    FIND_ALL = 3
+    LINES = 4
+    FILE = 5
+    PORTAL = 6
+    REDEMPTION = 7
+    CANCEL = 8
+
+    @property
+    def word(self) -> str:
+        """The way in lower case."""
+        return self.name.lower()
+
+
+class Viewer(Struct, frozen=True):
+    """Who sees codes, and from where: a key, a person, or whoever holds a link."""
+
+    kind: ActorKind
+    id: int | None
+    address: str | None
+    """As the request told it; what is no address is left out."""
+
+
+class Reveal(Struct, frozen=True):
+    """Codes of one order that are about to be shown."""
+
+    order_id: int
+    company_id: int
+    lines: int
+    """How many codes."""
+    via: Via
+    viewer: Viewer
+    line_from: int = 0
+    """The first line of those that are shown."""
+
+
+class Revealed(Struct, frozen=True):
+    """A reveal as it was written down."""
+
+    id: int
+    at: datetime
+    order_id: int
+    company_id: int
+    line_from: int
+    lines: int
+    via: Via
+    actor_kind: ActorKind
+    actor_id: int | None
+    address: str | None
+
+
+def insert_sql(first: int) -> str:
+    """A statement that writes reveals, its parameters numbered from `first` on; to be part of a larger one."""
+    at = [f"${first + place}::text" for place in range(COLUMNS)]
+    return f"""
+        INSERT INTO reveal (order_id, company_id, line_from, lines, via, actor_kind, actor_id, address)
+        SELECT * FROM unnest({at[0]}::bigint[], {at[1]}::int[], {at[2]}::int[], {at[3]}::int[], {at[4]}::smallint[],
+                             {at[5]}::smallint[], {at[6]}::bigint[], {at[7]}::inet[])
+    """  # noqa: S608 - Numbers of ours.
+
+
+COLUMNS: Final = 8
+_INSERT: Final = insert_sql(1)
+
+
+def insert_values(reveals: Sequence[Reveal]) -> list[str]:
+    """The values of those parameters."""
+    return [
+        numbers([one.order_id for one in reveals]),
+        numbers([one.company_id for one in reveals]),
+        numbers([one.line_from for one in reveals]),
+        numbers([one.lines for one in reveals]),
+        numbers([int(one.via) for one in reveals]),
+        numbers([int(one.viewer.kind) for one in reveals]),
+        sparse_numbers([one.viewer.id for one in reveals]),
+        words([plain_address(one.viewer.address) or "NULL" for one in reveals]),
+    ]
+
+
+async def write(tx: Tx | Pool, reveals: Sequence[Reveal]) -> None:
+    """Write these reveals down: in a transaction that commits before a code leaves."""
+    if reveals:
+        await tx.execute(_INSERT, *insert_values(reveals))
+
+
+class Recorder:
+    """Writes reveals of answers that only read: those that come while a write is under way share the next one."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._waiting: list[tuple[Sequence[Reveal], asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def record(self, reveals: Sequence[Reveal]) -> None:
+        """Come back when these reveals are on disk; raises if they can't be written, and then nothing may be shown."""
+        if not reveals:
+            return
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((reveals, done))
+        if self._task is None:
+            self._task = asyncio.create_task(self._write_all())
+        await done
+
+    async def drain(self) -> None:
+        """Finish what is under way."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _write_all(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
+                try:
+                    await write(self._pool, [one for reveals, _ in batch for one in reveals])
+                except Exception as error:  # noqa: BLE001 - Each of them is told, and answers for itself.
+                    _tell(batch, error)
+                else:
+                    _tell(batch, None)
+        finally:
+            self._task = None
+
+
+def _tell(batch: Sequence[tuple[Sequence[Reveal], asyncio.Future[None]]], error: Exception | None) -> None:
+    for _, done in batch:
+        if done.done():
+            continue  # Whoever asked has left.
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+
+async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed]:
+    """Who has seen codes of an order, newest first."""
+    rows = await conn.fetch(
+        """
+        SELECT id, at, order_id, company_id, line_from, lines, via, actor_kind, actor_id, host(address) AS address
+        FROM reveal WHERE order_id = $1 ORDER BY id DESC LIMIT $2
+        """,
+        order_id,
+        limit,
+    )
+    return [
+        Revealed(
+            row["id"],
+            row["at"],
+            row["order_id"],
+            row["company_id"],
+            row["line_from"],
+            row["lines"],
+            Via(row["via"]),
+            ActorKind(row["actor_kind"]),
+            row["actor_id"],
+            row["address"],
+        )
+        for row in rows
+    ]
