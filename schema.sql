@@ -1371,6 +1371,7 @@ CREATE TABLE reveal (
     actor_kind smallint NOT NULL,
     actor_id bigint,
     address inet,
+    state smallint GENERATED ALWAYS AS (((order_id & (1)::bigint))::smallint) STORED NOT NULL,
     CONSTRAINT reveal_actor_kind_check CHECK (((actor_kind >= 0) AND (actor_kind <= 5))),
     CONSTRAINT reveal_line_from_check CHECK (((line_from >= 0) AND (line_from <= 9999))),
     CONSTRAINT reveal_lines_check CHECK (((lines >= 1) AND (lines <= 10000))),
@@ -2509,7 +2510,7 @@ CREATE POLICY tenant ON pin_try AS RESTRICTIVE TO voucherd_tenant USING ((( SELE
 
 CREATE POLICY tenant ON price_list_company AS RESTRICTIVE TO voucherd_tenant USING ((company_id = tenant_company()));
 
-CREATE POLICY tenant ON reveal AS RESTRICTIVE TO voucherd_tenant USING ((company_id = tenant_company()));
+CREATE POLICY tenant ON reveal AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 
 CREATE POLICY tenant ON spend AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 
