@@ -23,6 +23,8 @@ class Job(Struct, kw_only=True):
     ends_as: str = "finished"
     """The order status that the second answer must show."""
     paths: list[str] = []
+    cookie: str = ""
+    """Sent with the paths instead of a key."""
     warm_s: float = 0.0
     load_s: float = 0.0
     rounds_max: int = 0
@@ -42,6 +44,7 @@ class Spread(Struct):
     p50_ms: float
     p99_ms: float
     max_ms: float
+    p95_ms: float = 0.0
 
 
 class Tally(Struct, kw_only=True):
@@ -83,6 +86,7 @@ def spread(times_s: Sequence[float]) -> Spread:
         1000 * ranked[(count - 1) // 2],
         1000 * ranked[min(count - 1, -(-99 * count // 100) - 1)],
         1000 * ranked[-1],
+        1000 * ranked[min(count - 1, -(-95 * count // 100) - 1)],
     )
 
 

@@ -254,6 +254,9 @@ class Client(asyncio.Protocol):
 
 def _openings(job: Job) -> list[str]:
     """The first request of a round, for every key; or the paths, the i-th with the i-th key."""
+    if job.cookie:
+        head = f" HTTP/1.1\r\nhost: {HOST}\r\naccept: text/html\r\ncookie: {job.cookie}\r\n\r\n"
+        return [f"GET {path}{head}" for path in job.paths]
     if not job.operation:
         return [
             f"GET {path} HTTP/1.1\r\nhost: {HOST}\r\nauthorization: Bearer {job.keys[at % len(job.keys)]}\r\n\r\n"

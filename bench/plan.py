@@ -22,6 +22,7 @@ PARTS: Final = (
     "catalogue",
     "streams",
     "webhooks",
+    "pages",
 )
 
 
@@ -54,6 +55,8 @@ class Plan:
     streams_idle_s: float = 30.0
     webhook_events: int = 20_000
     webhook_endpoints: int = 1_000
+    page_orders: int = 100_000
+    page_products: int = 10_000
 
 
 QUICK: Final = Plan(
@@ -77,6 +80,8 @@ QUICK: Final = Plan(
     streams_idle_s=2.0,
     webhook_events=1_000,
     webhook_endpoints=60,
+    page_orders=2_000,
+    page_products=1_000,
 )
 
 

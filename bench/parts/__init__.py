@@ -10,6 +10,7 @@ from bench.parts import (
     intake,
     large,
     lifecycle,
+    pages,
     queue,
     statement,
     streams,
@@ -31,4 +32,5 @@ MEASURES: Final[dict[str, Callable[[Session], Awaitable[None]]]] = {
     "catalogue": catalogue.measure,
     "streams": streams.measure,
     "webhooks": webhooks.measure,
+    "pages": pages.measure,
 }
