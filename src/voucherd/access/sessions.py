@@ -135,6 +135,16 @@ async def find(pool: Pool, token: str) -> Session | None:
     return _session(row)
 
 
+async def is_open(pool: Pool, key: bytes) -> bool:
+    """Whether a session that was found before may still be used."""
+    found = await pool.fetchval(
+        "SELECT true FROM session s JOIN app_user u ON u.id = s.user_id LEFT JOIN company c ON c.id = u.company_id"
+        " WHERE s.key = $1 AND NOT s.pending AND s.expires_at > now() AND u.active AND coalesce(c.active, true)",
+        key,
+    )
+    return bool(found)
+
+
 async def end(pool: Pool | Tx, key: bytes) -> None:
     """Sign this browser out."""
     await pool.execute("DELETE FROM session WHERE key = $1", key)

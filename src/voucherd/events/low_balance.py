@@ -6,6 +6,7 @@ second.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Raw, Struct
@@ -46,6 +47,14 @@ async def remove_alert(tx: Tx, company_id: int, state: State, currency: str) -> 
         int(state),
     )
     return bool(gone)
+
+
+async def alerts(connection: Connection, wallet_ids: Sequence[int]) -> dict[int, int]:
+    """Below how much each of these wallets is low, for those that have an alert."""
+    rows = await connection.fetch(
+        "SELECT wallet_id, low_minor FROM wallet_alert WHERE wallet_id = ANY($1::bigint[])", wallet_ids
+    )
+    return dict(rows)
 
 
 async def announce(pool: Pool) -> int:

@@ -7,6 +7,7 @@ call and no wait happens inside a transaction, and no connection is held while a
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -214,12 +215,12 @@ class Desk:
             answers = await self._with_codes(conn, [orders[number] for number in ids if number in orders])
         return Page([_granted(answer) for answer in answers], more, total)
 
-    async def confirm(self, command: Finalise) -> Answer:
+    async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""
         answer = _granted(await self.confirms.submit(command.company_id, command))
         if answer.order.status is not Status.PENDING or command.chance is Chance.PENDING:
             return answer
-        await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
+        await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
         return await self.find(command.order_id, command.company_id, command.state)
 
     async def resolve(self, command: Finalise) -> Answer:

@@ -1,0 +1,139 @@
+"""From a cart to an order that is paid: the price is fixed first, then confirmed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.access.spending import limits_of
+from voucherd.db import transaction
+from voucherd.http import Response
+from voucherd.ids import State
+from voucherd.orders import carts
+from voucherd.orders.decide import Cancel, Chance, Finalise
+from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
+from voucherd.orders.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
+from voucherd.orders.states import Status
+from voucherd.portal.buyer import words
+from voucherd.portal.buyer.cart import asked, cart_page
+from voucherd.portal.buyer.catalogue import payment_currency
+from voucherd.portal.house import House
+from voucherd.portal.visit import Visit, see_other
+
+WAIT_S_MAX: Final = 1.0
+"""A person looks at progress rather than at a page that does not come."""
+SLOW_S: Final = 8
+
+OUTCOMES: Final = (
+    (Chance.FINISHED, "Deliver at once"),
+    (Chance.SLOW, f"Deliver after {SLOW_S} seconds"),
+    (Chance.PENDING, "Stay in progress for a while"),
+    (Chance.CANCELLED, "Cancel"),
+    (Chance.OUT_OF_STOCK, "Be out of stock"),
+    (Chance.INSUFFICIENT_BALANCE, "Lack the balance"),
+)
+"""What a sandbox order can be told to do."""
+_CHANCES: Final = {chance.value: chance for chance, _ in OUTCOMES}
+
+
+async def order(house: House, visit: Visit) -> Response:
+    """Fix the price of what is in the cart: an order, still to be confirmed."""
+    me = visit.someone.id
+    found = await carts.read(house.pool, me, visit.state)
+    if not found.items:
+        visit.tell("Your cart is empty.", "note")
+        return see_other("/portal/cart")
+    currency = await payment_currency(house, visit, found)
+    try:
+        answer = await house.desk.create(asked(visit, found, currency, _reference(visit)))
+    except Refusal as refusal:
+        return await cart_page(house, visit, refusal=refusal)
+    await carts.clear(house.pool, me, visit.state)
+    return see_other(f"/portal/orders/{house.ids.trx(answer.order.id)}")
+
+
+async def confirm(house: House, visit: Visit) -> Response:
+    """Pay, and let the codes come."""
+    trx = visit.parameters["trx"]
+    company = visit.company
+    limits = limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor))
+    chance = _CHANCES.get(visit.form.get("outcome"), Chance.FINISHED)
+    if visit.state is State.LIVE:
+        chance = Chance.FINISHED
+    command = Finalise(
+        house.ids.order_id(trx),
+        visit.company_id,
+        visit.state,
+        resolve=False,
+        chance=chance,
+        slow_s=SLOW_S if chance is Chance.SLOW else 0,
+        limits=limits,
+    )
+    try:
+        answer = await house.desk.confirm(command, wait_s_max=WAIT_S_MAX)
+    except OrderNotFound:
+        raise
+    except Refusal as refusal:
+        visit.tell(_refused(refusal), "bad")
+        return see_other(f"/portal/orders/{trx}")
+    _tell_confirmed(visit, answer.order)
+    return see_other(f"/portal/orders/{trx}")
+
+
+async def reopen(house: House, visit: Visit) -> Response:
+    """Withdraw an order that is not confirmed, and put what was in it back into the cart."""
+    answer = await house.desk.find(house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state)
+    found = answer.order
+    try:
+        if found.status is Status.CREATED:
+            await house.desk.cancel(Cancel(found.id, visit.company_id, visit.state))
+    except Refusal as refusal:
+        visit.tell(words.said(refusal), "bad")
+        return see_other(f"/portal/orders/{visit.parameters['trx']}")
+    await refill(house, visit, found)
+    return see_other("/portal/cart")
+
+
+async def again(house: House, visit: Visit) -> Response:
+    """Put what was in an order into the cart once more."""
+    answer = await house.desk.find(house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state)
+    await refill(house, visit, answer.order)
+    return see_other("/portal/cart")
+
+
+async def refill(house: House, visit: Visit, found: Order) -> None:
+    """Put the order's products into the cart; those that are no longer for sale, or don't fit, stay out of it."""
+    me, missing = visit.someone.id, []
+    async with transaction(house.pool) as tx:
+        await carts.choose_currency(tx, me, visit.state, found.payment_currency)
+        for item in found.items:
+            face_minor = item.unit.face_minor if item.version.is_variable else 0
+            try:
+                async with tx.transaction():
+                    await carts.add(tx, me, visit.state, item.version.slug, face_minor, item.amount)
+            except (carts.NotForSale, carts.CartFull):
+                missing.append(item.version.name)
+    if missing:
+        visit.tell(f"No longer for sale: {', '.join(missing)}.", "note")
+
+
+def _reference(visit: Visit) -> str | None:
+    reference = visit.form.get("reference")
+    if len(reference) > REFERENCE_CHARS_MAX:
+        raise BadInput("Reference", f"must be at most {REFERENCE_CHARS_MAX} characters")
+    if not reference.isprintable():
+        raise BadInput("Reference", "must have no control characters")
+    return reference or None
+
+
+def _refused(refusal: Refusal) -> str:
+    text = words.said(refusal)
+    return f"{text} Nothing was charged." if isinstance(refusal, InsufficientBalance) else text
+
+
+def _tell_confirmed(visit: Visit, found: Order) -> None:
+    if found.status is Status.FINISHED:
+        visit.tell("Paid and delivered. Your codes are ready.")
+    elif found.status is Status.PENDING:
+        visit.tell("Paid. Your codes are on their way.")
+    else:
+        visit.tell("The order was cancelled, and nothing was charged.", "bad")
