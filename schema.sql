@@ -657,6 +657,25 @@ ALTER TABLE brand ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE cart (
+    user_id bigint NOT NULL,
+    state smallint NOT NULL,
+    payment_currency text NOT NULL,
+    CONSTRAINT cart_payment_currency_check CHECK ((payment_currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT cart_state_check CHECK ((state = ANY (ARRAY[0, 1])))
+);
+
+CREATE TABLE cart_item (
+    user_id bigint NOT NULL,
+    state smallint NOT NULL,
+    product_id integer NOT NULL,
+    face_minor bigint NOT NULL,
+    amount integer NOT NULL,
+    added_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT cart_item_amount_check CHECK (((amount >= 1) AND (amount <= 10000))),
+    CONSTRAINT cart_item_face_minor_check CHECK ((face_minor >= 0))
+);
+
 CREATE TABLE code (
     lot_id bigint NOT NULL,
     seq integer NOT NULL,
@@ -1769,6 +1788,12 @@ ALTER TABLE ONLY brand
 ALTER TABLE ONLY brand
     ADD CONSTRAINT brand_slug_key UNIQUE (slug);
 
+ALTER TABLE ONLY cart_item
+    ADD CONSTRAINT cart_item_pkey PRIMARY KEY (user_id, state, product_id, face_minor);
+
+ALTER TABLE ONLY cart
+    ADD CONSTRAINT cart_pkey PRIMARY KEY (user_id, state);
+
 ALTER TABLE ONLY code
     ADD CONSTRAINT code_pkey PRIMARY KEY (lot_id, seq);
 
@@ -2012,6 +2037,8 @@ CREATE INDEX attempt_placed ON attempt USING btree (supplier_id, placed_at);
 
 CREATE INDEX attempt_problem ON attempt USING btree (placed_at, id) WHERE ((status = 2) OR (spare > 0) OR (quarantined > 0) OR (codes > count) OR ((status = 3) AND (codes < count)));
 
+CREATE INDEX cart_item_product ON cart_item USING btree (product_id);
+
 CREATE UNIQUE INDEX code_blind ON code USING btree (blind);
 
 CREATE INDEX entry_kind ON entry USING btree (wallet_id, kind, seq) WHERE (kind = ANY (ARRAY[1, 3, 6]));
@@ -2242,6 +2269,15 @@ ALTER TABLE ONLY attempt
 
 ALTER TABLE ONLY attempt
     ADD CONSTRAINT attempt_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
+
+ALTER TABLE ONLY cart_item
+    ADD CONSTRAINT cart_item_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);
+
+ALTER TABLE ONLY cart_item
+    ADD CONSTRAINT cart_item_user_id_state_fkey FOREIGN KEY (user_id, state) REFERENCES cart(user_id, state) ON DELETE CASCADE;
+
+ALTER TABLE ONLY cart
+    ADD CONSTRAINT cart_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY entry
     ADD CONSTRAINT entry_wallet_id_fkey FOREIGN KEY (wallet_id) REFERENCES wallet(id);
