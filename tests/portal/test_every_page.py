@@ -41,7 +41,30 @@ async def foreign_webhook(shop: Shop, other: Company) -> dict[str, str]:
     return {"webhook": shop.ids.webhook(endpoint.id), "event": shop.ids.event(event)}
 
 
+async def an_order(shop: Shop, other: Company) -> dict[str, str]:
+    """An order of the other company, which even has a code."""
+    if "foreign" not in shop.products:
+        await shop.product("foreign", stock=20)
+    trx = (await shop.create(other, ("foreign", 1)))["trx"]
+    await shop.confirm(other, trx)
+    return {"trx": trx}
+
+
+async def no_product(_shop: Shop, _other: Company) -> dict[str, str]:
+    """A product that nobody sells."""
+    return {"slug": "no-such-product"}
+
+
 FOREIGN: dict[str, Fill] = {
+    "/portal/catalogue/{slug}": no_product,
+    "/portal/orders/{trx}": an_order,
+    "/portal/orders/{trx}/live": an_order,
+    "/portal/orders/{trx}/confirm": an_order,
+    "/portal/orders/{trx}/reopen": an_order,
+    "/portal/orders/{trx}/again": an_order,
+    "/portal/orders/{trx}/cancel": an_order,
+    "/portal/orders/{trx}/codes": an_order,
+    "/portal/orders/{trx}/download": an_order,
     "/portal/balances/{currency}": foreign_currency,
     "/portal/balances/{currency}/statement.csv": foreign_currency,
     "/portal/keys/{key}/rotate": foreign_key,

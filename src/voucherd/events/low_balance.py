@@ -54,7 +54,7 @@ async def alerts(connection: Connection, wallet_ids: Sequence[int]) -> dict[int,
     rows = await connection.fetch(
         "SELECT wallet_id, low_minor FROM wallet_alert WHERE wallet_id = ANY($1::bigint[])", wallet_ids
     )
-    return dict(rows)
+    return {row[0]: row[1] for row in rows}
 
 
 async def announce(pool: Pool) -> int:

@@ -37,9 +37,14 @@ class CartItem(Struct, frozen=True):
     amount: int
 
     @property
+    def face(self) -> Money:
+        """The face value that was picked."""
+        return Money(self.face_minor, self.face_currency)
+
+    @property
     def face_value(self) -> Decimal | None:
         """The face value that was picked, for a product that lets one pick."""
-        return Money(self.face_minor, self.face_currency).decimal() if self.face_minor else None
+        return self.face.decimal() if self.face_minor else None
 
     @property
     def line(self) -> CartLine:

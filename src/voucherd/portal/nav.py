@@ -24,7 +24,15 @@ class Group(NamedTuple):
 
 
 BUYER: Final = (
-    Group("", (Entry("/portal", "Overview"),)),
+    Group(
+        "",
+        (
+            Entry("/portal", "Overview"),
+            Entry("/portal/catalogue", "Catalogue", Right.ORDERS_VIEW),
+            Entry("/portal/cart", "Cart", Right.ORDERS_PLACE),
+            Entry("/portal/orders", "Orders", Right.ORDERS_VIEW),
+        ),
+    ),
     Group("Money", (Entry("/portal/balances", "Balances", Right.WALLET_VIEW),)),
     Group(
         "Developers",

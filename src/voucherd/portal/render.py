@@ -54,7 +54,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(money=money, moment=moment, day=day, number=number, qualified=qualified)
+    made.filters.update(money=money, moment=moment, day=day, number=number, qualified=qualified, hue=hue)
     made.globals.update(static=static_paths(), Right=Right)
     return made
 
@@ -94,6 +94,11 @@ def day(at: datetime | None) -> Markup:
 def number(count: int) -> str:
     """A count with its digits in groups of three."""
     return f"{count:,}".replace(",", THIN)
+
+
+def hue(name: str) -> int:
+    """One of eight colours, always the same for a name."""
+    return sum(name.encode()) % 8
 
 
 def qualified(path: str, parameters: Mapping[str, object]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
+from voucherd.catalogue.pricing import UnitPrice
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.ids import LINES_MAX
-from voucherd.money import DIGITS, BadAmount, to_minor
+from voucherd.money import DIGITS, BadAmount, Money, digits, divide_half_up, plain, to_minor
 from voucherd.orders import carts
 from voucherd.orders.model import AMOUNT_MAX, REFERENCE_CHARS_MAX
 from voucherd.orders.place import Create
@@ -16,7 +17,7 @@ from voucherd.orders.quote import Quote
 from voucherd.orders.refusals import BadInput, Refusal
 from voucherd.portal.buyer import words
 from voucherd.portal.buyer.catalogue import payment_currency, product_page
-from voucherd.portal.buyer.purse import purses_of
+from voucherd.portal.buyer.purse import Purse, purses_of
 from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
@@ -24,6 +25,7 @@ from voucherd.storefront.window import Visitor
 
 PORTAL: Final = 1
 """The type of an order that was made here (orders.model.TYPES)."""
+RATE_SHOWN_DIGITS: Final = 4
 _ITEM: Final = re.compile(r"items\[(\d+)\]")
 _AMOUNT_RULE: Final = f"Between 1 and {AMOUNT_MAX:,}".replace(",", "\u202f")
 
@@ -86,14 +88,42 @@ async def cart_page(house: House, visit: Visit, *, refusal: Refusal | None = Non
         cart=found,
         quote=quote,
         currency=currency,
-        currencies=sorted({currency, *(one.currency for one in purses)}),
+        currency_options=[(one, one) for one in sorted({currency, *(one.currency for one in purses)})],
         purse=purse,
+        **_costs(quote, purse, currency),
         problem=None if problem is None else words.said(problem),
         wrong=_wrong_item(problem),
         reference=visit.form.get("reference"),
         reference_max=REFERENCE_CHARS_MAX,
         amount_max=AMOUNT_MAX,
     )
+
+
+def _rate(unit: UnitPrice, currency: str) -> str:
+    """About what one unit of the price's currency costs in the currency of payment, the operator's margin included."""
+    paid = unit.pay_price_minor * 10 ** (digits(unit.price_currency) + RATE_SHOWN_DIGITS)
+    rate = divide_half_up(paid, unit.price_minor * 10 ** digits(currency))
+    return plain(rate, RATE_SHOWN_DIGITS)
+
+
+def _costs(quote: Quote | None, purse: Purse | None, currency: str) -> dict[str, Any]:
+    """The price in its parts: before VAT, at which rates, VAT, and in all."""
+    if quote is None:
+        return {}
+    order = quote.order
+    rates = {
+        item.unit.price_currency: _rate(item.unit, currency)
+        for item in order.items
+        if item.unit.price_currency != currency
+    }
+    return {
+        "net": Money(order.price_minor, currency),
+        "vat": Money(order.vat_minor, currency),
+        "total": Money(order.total_minor, currency),
+        "rates": sorted(rates.items()),
+        "sums": [Money(item.unit_charge_minor * item.amount, currency) for item in order.items],
+        "short": purse is None or purse.available.minor < order.total_minor,
+    }
 
 
 async def change(house: House, visit: Visit) -> Response:
@@ -106,7 +136,9 @@ async def change(house: House, visit: Visit) -> Response:
             await carts.choose_currency(tx, me, state, currency)
         for item in found.items:
             name = f"{item.product_id}-{item.face_minor}"
-            amount = 0 if visit.form.get("remove") == name else read_amount(visit.form.get(f"amount-{name}"), 0)
+            amount = (
+                0 if visit.form.get("remove") == name else read_amount(visit.form.get(f"amount-{name}"), 0)
+            )
             if amount is not None and amount != item.amount:
                 await carts.change(tx, me, state, item.product_id, item.face_minor, amount)
     return see_other("/portal/cart")

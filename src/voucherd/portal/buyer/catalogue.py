@@ -140,7 +140,9 @@ def priced(shown: Shown, currency: str) -> Price | None:
 def page_number(visit: Visit) -> int:
     """Which page of a list is asked for; anything that is no number is the first."""
     text = visit.query.get("page", "1")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= PAGE_MAX else 1
+    return (
+        int(text) if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= PAGE_MAX else 1
+    )
 
 
 def _filters(visit: Visit) -> tuple[Filters, dict[str, str]]:
@@ -169,12 +171,8 @@ async def _look(
 ) -> Page:
     try:
         visitor = Visitor(visit.company, visit.state, currency)
-        return await house.window.find_all(
-            visitor, filters, order, size=PAGE_SIZE, page=number, after=None
-        )
+        return await house.window.find_all(visitor, filters, order, size=PAGE_SIZE, page=number, after=None)
     except NoRate:
         # Without a rate everything still has a price of its own.
         visitor = Visitor(visit.company, visit.state)
-        return await house.window.find_all(
-            visitor, filters, order, size=PAGE_SIZE, page=number, after=None
-        )
+        return await house.window.find_all(visitor, filters, order, size=PAGE_SIZE, page=number, after=None)

@@ -1,0 +1,84 @@
+"""An order's codes: on the screen when asked for, and as files."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from voucherd.http import HttpError, Response
+from voucherd.ids import State
+from voucherd.orders.desk import Answer
+from voucherd.portal.buyer import papers
+from voucherd.portal.buyer.reveal import revealed
+from voucherd.portal.house import House
+from voucherd.portal.render import render
+from voucherd.portal.visit import Visit, see_other
+from voucherd.sheets import rfc4180
+
+SCREEN_MAX: Final = 100
+"""Codes on one screen."""
+CARDS_MAX: Final = 800
+"""Cards of one PDF; a hundred pages is a stack."""
+_XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_PDF: Final = b"application/pdf"
+
+
+async def show(house: House, visit: Visit) -> Response:
+    """Show codes of an order. Not a page to come back to: a browser keeps no page that a form gave."""
+    answer = await _found(house, visit)
+    start = _start(visit, answer)
+    end = min(start + SCREEN_MAX, answer.order.lines)
+    lines = await revealed(house, visit, answer, start, end)
+    return render(
+        "buyer/codes.html",
+        visit,
+        trx=visit.parameters["trx"],
+        order=answer.order,
+        lines=lines,
+        start=start,
+        end=end,
+        size=SCREEN_MAX,
+    )
+
+
+async def download(house: House, visit: Visit) -> Response:
+    """The codes as a file; the order remembers that they left (OP-56)."""
+    trx = visit.parameters["trx"]
+    answer = await _found(house, visit)
+    kind = visit.form.get("format")
+    if kind not in ("csv", "xlsx", "pdf"):
+        raise HttpError(400, "bad_format", "Choose CSV, XLSX or PDF.")
+    if kind == "pdf" and answer.order.lines_finished > CARDS_MAX:
+        visit.tell(f"A PDF holds up to {CARDS_MAX} codes. Take the CSV or XLSX file for this order.", "bad")
+        return see_other(f"/portal/orders/{trx}")
+    lines = await revealed(house, visit, answer, 0, answer.order.lines)
+    # Off the loop: a workbook of ten thousand codes takes a second of a core.
+    if kind == "csv":
+        body, content_type = papers.as_csv(lines), rfc4180.CSV
+    elif kind == "xlsx":
+        body, content_type = await asyncio.to_thread(papers.as_workbook, lines), _XLSX
+    else:
+        try:
+            sandbox = visit.state is State.SANDBOX
+            body, content_type = await asyncio.to_thread(papers.as_cards, lines, sandbox), _PDF
+        except papers.Unprintable:
+            text = "Some of these codes have letters that can't be printed here. Take the CSV or XLSX file."
+            visit.tell(text, "bad")
+            return see_other(f"/portal/orders/{trx}")
+    if not answer.order.downloaded:
+        await house.desk.note_download(answer.order)
+    disposition = f'attachment; filename="codes-{trx}.{kind}"'.encode()
+    return Response(200, body, content_type, [(b"content-disposition", disposition)])
+
+
+async def _found(house: House, visit: Visit) -> Answer:
+    answer = await house.desk.find(house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state)
+    if not answer.order.lines_finished:
+        raise HttpError(404, "no_codes", "not found")
+    return answer
+
+
+def _start(visit: Visit, answer: Answer) -> int:
+    text = visit.form.get("from", "0")
+    start = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+    return start if start < answer.order.lines else 0

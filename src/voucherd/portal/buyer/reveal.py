@@ -1,0 +1,73 @@
+"""The one way in which codes of an order reach a person's screen or disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from voucherd.ids import line_id
+from voucherd.orders.desk import Answer
+from voucherd.orders.model import Item, Order, Outcome
+from voucherd.portal.house import House
+from voucherd.portal.visit import Visit
+
+
+class Revealed(Struct, frozen=True):
+    """One delivered line with its code."""
+
+    line: int
+    number: int
+    """Its number for ever, as the API has it."""
+    tag: str
+    item: Item
+    code: str
+    serial: str
+    expires_at: datetime | None
+    link: str
+    """Where the recipient can see the code."""
+
+
+async def revealed(
+    house: House, visit: Visit, answer: Answer, line_from: int, line_to: int
+) -> list[Revealed]:
+    """The codes of the delivered lines in this range, to be shown to whoever is here.
+
+    Every page and file with codes in it comes through here, so this is where it is written down who saw them.
+    """
+    order = answer.order
+    parts = list(delivered(order, line_from, line_to))
+    opened = await house.desk.codes_of([(lot, start, start + count) for _, _, lot, start, count in parts])
+    found = []
+    link = f"{house.settings.public_url}/r/"
+    for (item, first, lot_id, _, count), codes in zip(parts, opened, strict=True):
+        lines = range(first, first + count)
+        tags, tokens = house.ids.tags(order.id, lines), house.ids.tokens(order.id, lines)
+        expires_at = answer.lots[lot_id].expires_at
+        for line, tag, token, (code, serial) in zip(lines, tags, tokens, codes, strict=True):
+            number = line_id(order.id, line)
+            found.append(Revealed(line, number, tag, item, code, serial, expires_at, link + token))
+    return found
+
+
+def delivered(order: Order, line_from: int, line_to: int) -> Iterator[tuple[Item, int, int, int, int]]:
+    """The delivered ranges within these lines: item, first line, lot, first place in the lot, and how many."""
+    for item in order.items:
+        for outcome in _of(order, item):
+            assert outcome.lot_id is not None
+            assert outcome.seq_from is not None
+            first = max(line_from, item.first_line, outcome.line_from)
+            end = min(line_to, item.end_line, outcome.line_to)
+            if first < end:
+                yield item, first, outcome.lot_id, outcome.seq_from + first - outcome.line_from, end - first
+
+
+def _of(order: Order, item: Item) -> list[Outcome]:
+    """What was delivered of an item, in the order of its lines."""
+    found = [
+        one
+        for one in order.outcomes
+        if one.lot_id is not None and one.line_from < item.end_line and one.line_to > item.first_line
+    ]
+    return sorted(found, key=lambda one: one.line_from)
