@@ -31,6 +31,8 @@ class Request(Struct):
     client_ip: str
     id: str
     started: float = 0.0
+    body_wanted: bool = True
+    """Not by HEAD, which is answered like GET otherwise."""
 
 
 class Response(Struct):

@@ -30,6 +30,7 @@ class AsgiApp:
             list(scope["headers"]),
             scope["client"][0] if scope.get("client") else "",
         )
+        request.body_wanted = scope["method"] != "HEAD"
         try:
             request.body = await self._body(request, receive)
         except _TooLarge:
@@ -38,7 +39,7 @@ class AsgiApp:
             return
         else:
             response = await self.front.answer(request)
-        await _send(response, receive, send, with_body=scope["method"] != "HEAD")
+        await _send(response, receive, send, with_body=request.body_wanted)
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
         """The whole body, refused as soon as it is known to be too large."""

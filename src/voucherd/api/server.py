@@ -28,7 +28,7 @@ from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
-from voucherd.orders.pins import Pins
+from voucherd.orders.recipients import Recipients
 from voucherd.portal.house import House
 from voucherd.portal.site import Site
 from voucherd.settings import Settings
@@ -106,8 +106,9 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         webhooks = Webhooks(pool, sealer, settings.webhook_networks)
         streams = Streams(pool, ids, gatekeeper.admit)
+        recipients = Recipients(pool, sealer, ids, master)
         handlers = Service(
-            desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer, Pins(master)
+            desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer, recipients.pins
         )
         once = Once(pool, sealer, handlers)
         metrics = Metrics(desk, pool, worker.dispatcher.calls, streams)
@@ -118,7 +119,17 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
 
         described = guide(settings.public_url, settings.body_bytes_max)
         house = House(
-            pool, desk, ids, settings, window, handlers.statements, webhooks, streams, sealer, described
+            pool,
+            desk,
+            ids,
+            settings,
+            window,
+            handlers.statements,
+            webhooks,
+            streams,
+            sealer,
+            described,
+            recipients,
         )
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once, Site(house))
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
@@ -10,6 +10,8 @@ from voucherd.events.webhooks.service import Webhooks
 from voucherd.http import Still
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
+from voucherd.orders.recipients import Recipients
+from voucherd.portal.recipient.visitors import Allowance
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
 from voucherd.vault.seal import Sealer
@@ -30,3 +32,5 @@ class House(Struct):
     sealer: Sealer
     guide: Still
     """The guide for integrators, made from the API's own description."""
+    recipients: Recipients
+    allowance: Allowance = field(default_factory=Allowance)

@@ -20,6 +20,8 @@ class Audience(Enum):
     """For whom a page is."""
 
     PUBLIC = "everybody"
+    LINK = "whoever has the link"
+    """No session is looked for and no cookie set; a form of such a page brings a word of its own along."""
     SIGNED_IN = "whoever signed in"
     COMPANY = "a company's people"
     OPERATOR = "the operator's people"

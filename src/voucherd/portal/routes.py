@@ -9,6 +9,7 @@ from voucherd.portal import doors, guide
 from voucherd.portal.buyer.pages import PAGES as BUYER
 from voucherd.portal.console.pages import PAGES as CONSOLE
 from voucherd.portal.page import Audience, Page
+from voucherd.portal.recipient.pages import PAGES as RECIPIENT
 
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 _PUBLIC, _ANY = Audience.PUBLIC, Audience.SIGNED_IN
@@ -21,7 +22,7 @@ DOORS: Final[tuple[Page, ...]] = (
     Page("POST", "/state", doors.switch_state, _ANY),
     Page("GET", "/docs", guide.guide, _PUBLIC),
 )
-PAGES: Final[tuple[Page, ...]] = DOORS + BUYER + CONSOLE
+PAGES: Final[tuple[Page, ...]] = DOORS + RECIPIENT + BUYER + CONSOLE
 
 
 class Routes:

@@ -109,7 +109,9 @@ class Site:
         if page is None:
             allow = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)).encode()
             raise HttpError(405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)])
-        await self._recognise(visit)
+        by_link = page.audience is Audience.LINK
+        if not by_link:
+            await self._recognise(visit)
         visit.query = read_query(request)
         elsewhere = self._admit(page, visit)
         if elsewhere is not None:
@@ -117,7 +119,7 @@ class Site:
         if request.method == "POST":
             self._refuse_foreign(visit)
             visit.form, visit.files = read_form(request)
-            if not hmac.compare_digest(visit.form.get("csrf").encode(), visit.csrf.encode()):
+            if not by_link and not hmac.compare_digest(visit.form.get("csrf").encode(), visit.csrf.encode()):
                 raise HttpError(
                     403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
                 )
@@ -137,7 +139,7 @@ class Site:
 
     def _admit(self, page: Page, visit: Visit) -> Response | None:
         """Let only those in for whom the page is; the rest is refused, or sent to sign in first."""
-        if page.audience is Audience.PUBLIC:
+        if page.audience in (Audience.PUBLIC, Audience.LINK):
             return None
         person = visit.person
         if person is None:

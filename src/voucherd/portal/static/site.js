@@ -6,9 +6,14 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     const label = button.textContent;
     await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = "Copied";
+    button.textContent = button.dataset.copied || "Copied";
     setTimeout(() => { button.textContent = label; }, 1500);
   });
+}
+
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
 }
 
 // A form with data-confirm asks in a dialog before it is sent; data-confirm-label names what it does.

@@ -1,0 +1,1 @@
+"""The page behind a redemption link."""

@@ -1,0 +1,13 @@
+"""The pages of recipients."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.portal.page import Audience, Page
+from voucherd.portal.recipient import link
+
+PAGES: Final[tuple[Page, ...]] = (
+    Page("GET", "/r/{token}", link.voucher, Audience.LINK),
+    Page("POST", "/r/{token}", link.reveal, Audience.LINK),
+)
