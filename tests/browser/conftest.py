@@ -80,7 +80,12 @@ async def walk(browser: Browser, demo: Demo) -> AsyncIterator[Callable[..., Awai
     wrong: list[str] = []
 
     async def opened(
-        size: ViewportSize = DESKTOP, *, scripts: bool = True, scheme: str | None = None
+        size: ViewportSize = DESKTOP,
+        *,
+        scripts: bool = True,
+        scheme: str | None = None,
+        agent: str | None = None,
+        language: str | None = None,
     ) -> Walker:
         context = await browser.new_context(
             base_url=demo.url,
@@ -88,6 +93,8 @@ async def walk(browser: Browser, demo: Demo) -> AsyncIterator[Callable[..., Awai
             java_script_enabled=scripts,
             color_scheme="dark" if scheme == "dark" else "light",
             has_touch=size["width"] < 600,
+            user_agent=agent,
+            locale=language,
         )
         context.set_default_timeout(ACTION_MS_MAX)
         contexts.append(context)

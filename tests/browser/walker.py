@@ -25,10 +25,19 @@ class Sign(Struct):
     password: str
 
 
+class Account(Struct):
+    """The demo's company in one state, and its key."""
+
+    company: str
+    key: str
+
+
 class Demo(Struct, rename="camel"):
     """A running demo, as `voucherd demo --json` tells of it."""
 
     base_url: str
+    live: Account
+    sandbox: Account
     operator: Sign
     buyer: Sign
 

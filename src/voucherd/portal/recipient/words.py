@@ -98,7 +98,11 @@ class Words(Struct, frozen=True):
         left = max(moment - now, timedelta(minutes=1))
         # Rounded up: who comes back when he was told to must not be too early.
         minutes = timedelta(minutes=-(-left // timedelta(minutes=1)))
-        return str(format_timedelta(minutes, add_direction=True, threshold=2, locale=self.locale))
+        return str(
+            format_timedelta(
+                minutes, granularity="minute", threshold=2, add_direction=True, locale=self.locale
+            )
+        )
 
     def place(self, region: str) -> str:
         """Where a code can be used; what is no place that Babel knows stays as it is."""
