@@ -13,6 +13,7 @@ from tests.portal.people import HTML
 from tests.shop import Company, Shop
 from voucherd.ids import State
 from voucherd.portal.recipient.visitors import UNKNOWN_MAX
+from voucherd.vault.reveals import Via
 
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1"
@@ -53,7 +54,7 @@ async def clicked(
 
 
 async def test_a_person_opens_a_link_and_sees_the_code_on_a_click(shop: Shop) -> None:
-    """OP-57: opening and showing are told once each, to the buyer, whoever opens it how often; programs see no code."""
+    """OP-57, OP-94: opening and showing are told once each, whoever opens it how often; each reveal is a row."""
     await shop.product(
         "gift-10",
         stock=3,
@@ -115,6 +116,13 @@ async def test_a_person_opens_a_link_and_sees_the_code_on_a_click(shop: Shop) ->
     await clicked(shop, line, await opened(shop, line, **{"accept-language": "nl"}))
     assert await seen(shop, company, line) == second != first
     assert await seen(shop, company, quiet) == NEVER
+    rows = await shop.pool.fetch(
+        "SELECT DISTINCT order_id, company_id, line_from, lines, actor_id, host(address) FROM reveal "
+        "WHERE via = $1",
+        int(Via.REDEMPTION),
+    )
+    assert [tuple(row) for row in rows] == [(line["orderId"], company.id, 0, 1, None, "127.0.0.1")]
+    assert await shop.pool.fetchval("SELECT count(*) FROM reveal WHERE via = $1", int(Via.REDEMPTION)) == 3
     assert await shop.events(shop.ids.trx(line["orderId"])) == ["order.created", "order.finished"]
     await shop.assert_books_balance()
 

@@ -9,12 +9,15 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd.access.trail import ActorKind
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, derive
 from voucherd.orders import pins, redeem
 from voucherd.orders.pins import Pins, Told, Tried
 from voucherd.orders.redeem import Standing, Voucher
+from voucherd.vault import reveals
 from voucherd.vault import store as vault
+from voucherd.vault.reveals import Reveal, Via, Viewer
 from voucherd.vault.seal import Sealer
 
 FORM_S_MAX: Final = 3_600
@@ -35,6 +38,11 @@ class Closed(Struct, frozen=True):
 
     voucher: Voucher
     tried: Tried | None = None
+
+
+def _reveal(voucher: Voucher, address: str) -> Reveal:
+    viewer = Viewer(ActorKind.RECIPIENT, None, address)
+    return Reveal(voucher.order_id, voucher.company_id, 1, Via.REDEMPTION, viewer, voucher.line)
 
 
 class Recipients:
@@ -61,7 +69,7 @@ class Recipients:
             until = await pins.blocked_until(conn, *place) if voucher.has_pin else None
         return Closed(voucher, None if until is None else Tried(Told.NOT_NOW, blocked_until=until))
 
-    async def reveal(self, token: str, pin: str) -> Shown | Closed | None:
+    async def reveal(self, token: str, pin: str, address: str) -> Shown | Closed | None:
         """The code, if the voucher has one to show and the PIN is right. It is written down before it is read."""
         place = self._ids.line_of_token(token)
         if place is None:
@@ -74,6 +82,7 @@ class Recipients:
             if tried.told is not Told.RIGHT:
                 return Closed(voucher, tried)
             await redeem.note_shown(tx, voucher)
+            await reveals.write(tx, [_reveal(voucher, address)])
         return await self._opened(voucher)
 
     async def _opened(self, voucher: Voucher) -> Shown:

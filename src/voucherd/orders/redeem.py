@@ -27,6 +27,7 @@ class Voucher(Struct, frozen=True):
     """One line as its recipient sees it, without its code."""
 
     order_id: int
+    company_id: int
     line: int
     standing: Standing
     brand: str
@@ -51,7 +52,7 @@ class Voucher(Struct, frozen=True):
 
 # How to redeem is told as it is known today, because shops change their ways; the terms are those it was sold under.
 _LOOK: Final = """
-    SELECT o.status, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(), b.name, b.slug, v.name,
+    SELECT o.status, o.company_id, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(), b.name, b.slug, v.name,
            v.product_type, v.region, i.face_minor, v.face_currency,
            coalesce(newest.redeem_instructions, v.redeem_instructions, ''), coalesce(v.terms, ''),
            pin.order_id IS NOT NULL, seen.order_id IS NOT NULL
@@ -74,17 +75,18 @@ async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
     row = await conn.fetchrow(_LOOK, order_id, line)
     if row is None or row[0] in (Status.CREATED, Status.DELETED):
         return None
-    _, line_from, lot_id, seq_from, expires_at, expired = row[:6]
-    brand, brand_slug, product, product_type, region, face_minor, currency = row[6:13]
+    _, company_id, line_from, lot_id, seq_from, expires_at, expired = row[:7]
+    brand, brand_slug, product, product_type, region, face_minor, currency = row[7:14]
     if line_from is None:
         standing = Standing.PENDING
     elif lot_id is None:
         standing = Standing.CANCELLED
     else:
         standing = Standing.EXPIRED if expired else Standing.READY
-    instructions, terms, has_pin, link_viewed = row[13:]
+    instructions, terms, has_pin, link_viewed = row[14:]
     return Voucher(
         order_id,
+        company_id,
         line,
         standing,
         brand,

@@ -47,7 +47,7 @@ async def reveal(house: House, visit: Visit) -> Response:
     if stale:
         closed = await recipients.open(token, person=False)
         return _unknown(house, visit) if closed is None else _page(house, visit, closed, None, stale=stale)
-    found = await recipients.reveal(token, visit.form.get("pin"))
+    found = await recipients.reveal(token, visit.form.get("pin"), visit.request.client_ip)
     if found is None:
         return _unknown(house, visit)
     if isinstance(found, Shown):
