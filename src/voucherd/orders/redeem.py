@@ -52,8 +52,8 @@ class Voucher(Struct, frozen=True):
 
 # How to redeem is told as it is known today, because shops change their ways; the terms are those it was sold under.
 _LOOK: Final = """
-    SELECT o.status, o.company_id, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(), b.name, b.slug, v.name,
-           v.product_type, v.region, i.face_minor, v.face_currency,
+    SELECT o.status, o.company_id, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(),
+           b.name, b.slug, v.name, v.product_type, v.region, i.face_minor, v.face_currency,
            coalesce(newest.redeem_instructions, v.redeem_instructions, ''), coalesce(v.terms, ''),
            pin.order_id IS NOT NULL, seen.order_id IS NOT NULL
     FROM orders o
