@@ -47,6 +47,7 @@ class Stage:
             "VOUCHERD_HOST": "127.0.0.1",
             "VOUCHERD_PORT": "0",
             "VOUCHERD_LOG_LEVEL": "warning",
+            "VOUCHERD_CONNECTIONS_OF_ADDRESS_MAX": "100000",  # All clients are on this machine.
         }
 
     @asynccontextmanager

@@ -210,6 +210,8 @@ class Settings:
     log_level: Annotated[str, _one_of("debug", "info", "warning", "error", "critical")] = "info"
     log_format: Annotated[str, _one_of("auto", "json", "plain")] = "auto"
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
+    connections_max: Annotated[int, _whole(1, 1_000_000)] = 20_000  # Of clients, in one process.
+    connections_of_address_max: Annotated[int, _whole(1, 1_000_000)] = 2_000
     strangers_per_minute_max: Annotated[int, _whole(1, 1_000_000_000)] = 300  # Of an address.
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144

@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+import structlog
+
 from voucherd.api import errors
 from voucherd.api.app import Api, RequestIds
+from voucherd.api.doors import Doors
 from voucherd.api.metrics import Metrics
 from voucherd.api.proxies import client_behind
 from voucherd.http import HttpError, Request, Response
 from voucherd.settings import Settings
+
+logger = structlog.get_logger(__name__)
 
 
 class Front:
@@ -25,6 +30,9 @@ class Front:
         self._trusted_proxies = settings.trusted_proxies
         self._ids = RequestIds()
         self.body_bytes_max = settings.body_bytes_max
+        self.doors = Doors(
+            settings.connections_max, settings.connections_of_address_max, settings.trusted_proxies
+        )
 
     def request(
         self, method: str, path: str, query: bytes, headers: Sequence[tuple[bytes, bytes]], peer: str
@@ -54,6 +62,12 @@ class Front:
         if request.path.startswith("/api/"):
             return self._finished(request, errors.http_error(request, problem))
         return self._finished(request, self._api.site.refuse(request, problem))
+
+    def refuse(self, problem: HttpError) -> Response:
+        """The answer to what is no request, or comes where there is no room for one; it has an id all the same."""
+        request = Request("", "", b"", {}, b"", "", self._ids.next(), time.perf_counter())
+        logger.debug("request_refused", request_id=request.id, status=problem.status, why=problem.text)
+        return self._finished(request, errors.http_error(request, problem))
 
     def _finished(self, request: Request, response: Response) -> Response:
         headers = [

@@ -7,6 +7,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -17,7 +18,9 @@ from voucherd import logs
 from voucherd.access.gatekeeper import Gatekeeper
 from voucherd.api.app import Api
 from voucherd.api.asgi import AsgiApp
+from voucherd.api.doors import room_for
 from voucherd.api.front import Front
+from voucherd.api.guarded import GuardedProtocol
 from voucherd.api.handlers import Service
 from voucherd.api.metrics import Metrics
 from voucherd.api.once import Once
@@ -41,6 +44,7 @@ from voucherd.worker import Worker
 BACKLOG: Final = 2_048
 KEEP_ALIVE_S: Final = 75
 STOP_S_MAX: Final = 35
+TICKS_A_LOOK: Final = 10
 GC_THRESHOLD: Final = 20_000
 """Objects between two young collections: a call makes many, and nearly all of them die with it."""
 
@@ -67,6 +71,15 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second; once a second connections that keep us waiting are looked at."""
+        if counter % TICKS_A_LOOK == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, GuardedProtocol):
+                    connection.look(now)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer what is under way, then close."""
@@ -171,6 +184,7 @@ async def run(
     listener.listen(BACKLOG)
     try:
         settings = settings.listening_on(listener.getsockname()[1])
+        settings = replace(settings, connections_max=room_for(settings.connections_max))
         async with service(settings, database_url, with_worker=with_worker) as app:
             config = uvicorn.Config(
                 app,
