@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -18,12 +14,12 @@ from rich.console import RenderableType
 from voucherd.cli.answers import Answer, show, stacked, table
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
-from voucherd.cli.words import StateOption, StateWord, decimal
+from voucherd.cli.words import StateOption, StateWord
 from voucherd.db import Connection
 from voucherd.reports import shelves, sold
-from voucherd.reports.model import By, Line, Measure, Report, Unit
+from voucherd.reports.model import By, Line, Report
 from voucherd.reports.sold import Span
-from voucherd.sheets.commas import guarded
+from voucherd.reports.written import columns, csv_text, values, words
 
 app = noun()
 
@@ -156,7 +152,7 @@ def _about(span: Span) -> dict[str, Any]:
 def _told(office: Office, name: str, report: Report, form: Form, about: dict[str, Any]) -> Answer | None:
     answer = Answer(_document(name, report, about), _view(name, report, about))
     if form is Form.CSV and not office.as_json:
-        sys.stdout.write(_csv(report))
+        sys.stdout.write(csv_text(report))
         sys.stdout.flush()
         return None
     if form is Form.JSON:
@@ -165,53 +161,17 @@ def _told(office: Office, name: str, report: Report, form: Form, about: dict[str
     return answer
 
 
-def _columns(report: Report) -> list[str]:
-    percent = ["marginPercent"] if _margin_at(report) is not None else []
-    return [*report.dimensions, "currency", *(measure.name for measure in report.measures), *percent]
-
-
-def _values(report: Report, line: Line) -> list[Any]:
-    """The currency and the figures of a row, as numbers with their digits."""
-    figures = [_figure(*pair, line.currency) for pair in zip(report.measures, line.figures, strict=True)]
-    at = _margin_at(report)
-    return [
-        line.currency,
-        *figures,
-        *([] if at is None else [_percent(line.figures[at], line.figures[at - 2])]),
-    ]
-
-
-def _margin_at(report: Report) -> int | None:
-    """Where the margin is, if there is one; the price in EUR is two before it."""
-    names = [measure.name for measure in report.measures]
-    return names.index("marginEur") if "marginEur" in names else None
-
-
-def _percent(margin_minor: int, price_minor: int) -> Decimal | None:
-    return round(Decimal(100 * margin_minor) / price_minor, 2) if price_minor else None
-
-
-def _figure(measure: Measure, minor: int, currency: str | None) -> int | Decimal | None:
-    if measure.unit is Unit.COUNT:
-        return minor
-    if measure.unit is Unit.EUR:
-        return decimal(minor, "EUR")
-    return None if currency is None else decimal(minor, currency)
-
-
 def _document(name: str, report: Report, about: dict[str, Any]) -> dict[str, Any]:
-    columns = _columns(report)
+    names = columns(report)
 
     def told(line: Line) -> dict[str, Any]:
-        return dict(zip(columns, [*line.labels, *_values(report, line)], strict=True))
+        return dict(zip(names, [*line.labels, *values(report, line)], strict=True))
 
     wide = len(report.dimensions)
 
     def summed(line: Line) -> dict[str, Any]:
-        values = dict(zip(columns[wide:], _values(report, line), strict=True))
-        return (
-            values if line.currency else {name: value for name, value in values.items() if value is not None}
-        )
+        told = dict(zip(names[wide:], values(report, line), strict=True))
+        return told if line.currency else {name: value for name, value in told.items() if value is not None}
 
     return {
         "report": name,
@@ -225,49 +185,23 @@ def _document(name: str, report: Report, about: dict[str, Any]) -> dict[str, Any
 
 def _view(name: str, report: Report, about: dict[str, Any]) -> RenderableType:
     dimensions = report.dimensions
-    rows: list[Sequence[object]] = [(*line.labels, *_values(report, line)) for line in report.lines]
+    rows: list[Sequence[object]] = [(*line.labels, *values(report, line)) for line in report.lines]
     totals = report.totals()
     if dimensions:
         gap = ("",) * (len(dimensions) - 1)
-        rows += [("total", *gap, *_values(report, line)) for line in totals]
+        rows += [("total", *gap, *values(report, line)) for line in totals]
     if len(totals) > 1:
-        whole = ["" for _ in dimensions] + _values(report, report.grand_total())
+        whole = ["" for _ in dimensions] + values(report, report.grand_total())
         rows.append(("all", *whole[1:]))
-    names = _columns(report)
+    names = columns(report)
     wide = len(dimensions) + 1
     marks = ["?>" if column in SPARE else ">" for column in names[wide:]]
-    figures = [mark + _words(column) for mark, column in zip(marks, names[wide:], strict=True)]
-    columns = [*map(_words, names[:wide]), *figures]
-    return stacked(f"{name}, {_when(about)}", table(columns, rows, empty="Nothing."))
+    figures = [mark + words(column) for mark, column in zip(marks, names[wide:], strict=True)]
+    heads = [*map(words, names[:wide]), *figures]
+    return stacked(f"{name}, {_when(about)}", table(heads, rows, empty="Nothing."))
 
 
 def _when(about: dict[str, Any]) -> str:
     if "at" in about:
         return f"{about['at']:%Y-%m-%d %H:%M} UTC, soon is within {about['expiringDays']} days"
     return f"{about['from']} up to {about['to']}, {about['state']}"
-
-
-def _csv(report: Report) -> str:
-    """Rows alone: a total among them would be counted twice by whoever sums the column."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_kebab(column) for column in _columns(report)])
-    for line in report.lines:
-        labels = ["" if label is None else guarded(label) for label in line.labels]
-        writer.writerow([*labels, *("" if value is None else value for value in _values(report, line))])
-    return text.getvalue()
-
-
-def _kebab(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
-
-
-def _words(name: str) -> str:
-    return (
-        _kebab(name)
-        .replace("-", " ")
-        .replace(" eur", " EUR")
-        .replace("vat", "VAT")
-        .replace("percent", "%")
-        .replace("rate", "rate %")
-    )

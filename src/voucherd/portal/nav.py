@@ -53,6 +53,7 @@ CONSOLE: Final = (
             Entry("/console/money", "Money", Right.COMPANIES_VIEW),
         ),
     ),
+    Group("Books", (Entry("/console/reports", "Reports", Right.REPORTS_VIEW),)),
 )
 
 

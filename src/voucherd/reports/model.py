@@ -10,6 +10,11 @@ from msgspec import Struct
 
 ROWS_MAX: Final = 100_000
 REPORT_S_MAX: Final = 600.0
+PLANNING: Final = """
+    SET LOCAL work_mem = '64MB'; SET LOCAL plan_cache_mode = 'auto';
+    SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on
+"""
+"""A report reads much, unlike everything else that the service does on connections set up for look-ups."""
 
 
 class By(StrEnum):

@@ -9,7 +9,7 @@ from typing import Final
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.reports.euros import rounded
-from voucherd.reports.model import REPORT_S_MAX, ROWS_MAX, By, Measure, Report, Unit, assembled
+from voucherd.reports.model import PLANNING, REPORT_S_MAX, ROWS_MAX, By, Measure, Report, Unit, assembled
 
 _LEFT: Final = "(l.size - l.cursor)"
 _GOOD: Final = "(l.expires_at IS NULL OR l.expires_at > now())"
@@ -42,18 +42,20 @@ async def stock(conn: Connection, by: Sequence[By], expiring: timedelta) -> Repo
     """The live lots that have codes left, by the database's clock. The sandbox makes its codes up and has none."""
     labels = {one.value: LABELS[one] for one in by if one is not By.CURRENCY}
     places = ", ".join(str(at + 1) for at in range(len(labels) + 1))
-    rows = await conn.fetch(
-        f"""
-        SELECT {", ".join([*labels.values(), "l.purchase_currency"])}, {", ".join(m.sql for m in STOCK)}
-        FROM lot l
-        JOIN product p ON p.id = l.product_id
-        JOIN product_version v ON v.id = p.version_id
-        JOIN brand b ON b.id = v.brand_id
-        WHERE l.state = $1 AND NOT l.exhausted
-        GROUP BY {places} ORDER BY {places} LIMIT {ROWS_MAX + 1}
-        """,  # noqa: S608 - Constants of ours.
-        State.LIVE,
-        expiring,
-        timeout=REPORT_S_MAX,
-    )
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        await conn.execute(PLANNING)
+        rows = await conn.fetch(
+            f"""
+            SELECT {", ".join([*labels.values(), "l.purchase_currency"])}, {", ".join(m.sql for m in STOCK)}
+            FROM lot l
+            JOIN product p ON p.id = l.product_id
+            JOIN product_version v ON v.id = p.version_id
+            JOIN brand b ON b.id = v.brand_id
+            WHERE l.state = $1 AND NOT l.exhausted
+            GROUP BY {places} ORDER BY {places} LIMIT {ROWS_MAX + 1}
+            """,  # noqa: S608 - Constants of ours.
+            State.LIVE,
+            expiring,
+            timeout=REPORT_S_MAX,
+        )
     return assembled(tuple(labels), STOCK, rows)

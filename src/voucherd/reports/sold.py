@@ -16,7 +16,7 @@ from msgspec import Struct
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.reports.euros import exact, rounded
-from voucherd.reports.model import REPORT_S_MAX, ROWS_MAX, By, Measure, Report, Unit, assembled
+from voucherd.reports.model import PLANNING, REPORT_S_MAX, ROWS_MAX, By, Measure, Report, Unit, assembled
 
 _PRICE_EUR: Final = rounded("g.pay_price_minor", "g.payment_currency", "g.payment_fx_e8")
 _VAT_EUR: Final = rounded("g.pay_vat_minor", "g.payment_currency", "g.payment_fx_e8")
@@ -152,7 +152,7 @@ async def _report(
     conn: Connection, span: Span, labels: dict[str, str], measures: tuple[Measure, ...]
 ) -> Report:
     async with conn.transaction(isolation="repeatable_read", readonly=True):
-        await conn.execute("SET LOCAL work_mem = '64MB'")
+        await conn.execute(PLANNING)
         rows = await conn.fetch(
             _query(labels, measures), span.since, span.until, span.state, timeout=REPORT_S_MAX
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.access.roles import Right
-from voucherd.portal.console import companies, money, overview, statements
+from voucherd.portal.console import companies, money, overview, reports, statements
 from voucherd.portal.page import Audience, Page
 
 _HOUSE: Final = Audience.OPERATOR
@@ -33,4 +33,8 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/console/money/{number}/approve", money.approve, _HOUSE, Right.MONEY_APPROVE),
     Page("POST", "/console/money/{number}/reject", money.reject, _HOUSE, Right.MONEY_APPROVE),
     Page("POST", "/console/money/{number}/withdraw", money.withdraw, _HOUSE, Right.MONEY_PROPOSE),
+    # ── reports ──
+    Page("GET", "/console/reports", reports.report, _HOUSE, Right.REPORTS_VIEW),
+    Page("GET", "/console/reports/{report}", reports.report, _HOUSE, Right.REPORTS_VIEW),
+    Page("GET", "/console/reports/{report}/csv", reports.report_file, _HOUSE, Right.REPORTS_VIEW),
 )

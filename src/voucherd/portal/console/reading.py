@@ -17,7 +17,7 @@ from voucherd.portal.visit import Visit
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 _INT_MAX: Final = 2**31 - 1
-_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY: Final = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}")
 
 T = TypeVar("T")
 
