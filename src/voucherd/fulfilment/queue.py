@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from voucherd.db import Connection, Tx, numbers, sparse_numbers
 from voucherd.fulfilment.waits import Wait
@@ -30,6 +31,21 @@ async def lock(tx: Tx, order_ids: Sequence[int]) -> dict[int, list[Wait]]:
         "ORDER BY order_id, line_from FOR UPDATE",
         order_ids,
     )
+    return _by_order(order_ids, rows)
+
+
+async def lock_bought(tx: Tx, order_ids: Sequence[int], attempt_id: UUID) -> dict[int, list[Wait]]:
+    """Those waits of these orders that the purchase is for; the others, thousands maybe, are not touched."""
+    rows = await tx.fetch(
+        f"SELECT {COLUMNS} FROM waiting w WHERE attempt_id = $2 AND order_id = ANY($1::bigint[]) "  # noqa: S608 - Ours.
+        "ORDER BY order_id, line_from FOR UPDATE",
+        order_ids,
+        attempt_id,
+    )
+    return _by_order(order_ids, rows)
+
+
+def _by_order(order_ids: Sequence[int], rows: Sequence[Any]) -> dict[int, list[Wait]]:
     found: dict[int, list[Wait]] = {order_id: [] for order_id in order_ids}
     for row in rows:
         found[row["order_id"]].append(wait_of(row))

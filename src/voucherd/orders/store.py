@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 import asyncpg
 from msgspec import Struct, field
@@ -85,11 +86,13 @@ async def load(
     with_lines: bool = False,
     with_shelves: bool = True,
     purses: Collection[Purse] = (),
+    bought_by: UUID | None = None,
 ) -> Facts:
     """Lock the orders, then their wallets, the shelves they sell from, and their waits, each in id order.
 
     `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell, `purses` for
-    those whose spending is limited.
+    those whose spending is limited. `bought_by` for what comes of one purchase: only its own waits of an order that is
+    paid are looked at, because there may be thousands of others; what is not paid yet is decided about as a whole.
     """
     rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
     if not rows:
@@ -112,7 +115,10 @@ async def load(
     if with_shelves:
         await _load_shelves(tx, facts, memory.offers)
     if with_lines:
-        facts.waits = await queue.lock(tx, list(orders))
+        partly = [o.id for o in orders.values() if bought_by and o.payment_status is not Payment.UNPAID]
+        facts.waits = await queue.lock(tx, list(orders.keys() - partly))
+        if bought_by is not None and partly:
+            facts.waits |= await queue.lock_bought(tx, partly, bought_by)
     return facts
 
 

@@ -81,6 +81,7 @@ async def _receive(
             memory,
             with_lines=True,
             with_shelves=attempt.urgent,
+            bought_by=attempt.id,
         )
         standing = await attempts.lock(conn, attempt.id)
         _refuse_hand(standing, call, over=standing.codes >= attempt.count)
@@ -156,6 +157,7 @@ async def fail(
             memory,
             with_lines=True,
             with_shelves=False,
+            bought_by=attempt.id,
         )
         standing = await attempts.lock(conn, attempt.id)
         over = standing.phase in {Phase.BOUGHT, Phase.FAILED}
@@ -227,6 +229,7 @@ async def give_up(
             memory,
             with_lines=True,
             with_shelves=False,
+            bought_by=attempt.id,
         )
         standing = await attempts.lock(conn, attempt.id)
         await note_call(conn, attempt.supplier_id, failed=call.failed)
