@@ -14,6 +14,7 @@ from openpyxl import load_workbook
 from tests.portal.people import Someone, someone
 from tests.shop import Shop
 from voucherd.ids import State
+from voucherd.vault.reveals import Via
 
 
 def trx_of(answer: httpx.Response) -> str:
@@ -108,6 +109,14 @@ async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> Non
     assert files["pdf"].content.startswith(b"%PDF-")
     assert (await shop.find(company, trx))["downloaded"] is True
     assert (await buyer.post(f"/portal/orders/{trx}/download", {"format": "exe"})).status_code == 400
+    seen = await shop.pool.fetch(
+        "SELECT via, lines FROM reveal WHERE actor_kind = 1 AND actor_id = $1 ORDER BY id", buyer.user_id
+    )
+    assert [tuple(row) for row in seen] == [(Via.PORTAL, 2), *[(Via.FILE, 2)] * 3]
+    deeds = await shop.pool.fetch(
+        "SELECT action, subject FROM trail WHERE actor_kind = 1 AND actor_id = $1", buyer.user_id
+    )
+    assert {tuple(row) for row in deeds} == {("order.confirm", f"order {trx}")}
 
     assert "PO 1" in text_of(await buyer.get(f"/portal/orders/{trx}"))
     for query in (f"q={trx}", "q=PO+1&status=finished&type=portal", "from=2020-01-01"):
@@ -187,6 +196,23 @@ async def test_an_order_in_progress_is_followed_and_cancelled(shop: Shop) -> Non
     withdrawn = await ordered(buyer, ("later", 1))
     gone = await buyer.post(f"/portal/orders/{withdrawn}/cancel", follow=True)
     assert "withdrawn" in text_of(gone)
+    await shop.assert_books_balance()
+
+
+async def test_a_large_order_waits_for_a_second_person(shop: Shop) -> None:
+    """OP-93: from the company's amount on Confirm asks colleagues instead, and says so; nothing is charged."""
+    company = await shop.company(balance="100.00 EUR")
+    await shop.product("play-10", name="Play €10", stock=5)
+    await shop.pool.execute("UPDATE company SET approve_from_eur_minor = 1500 WHERE id = $1", company.id)
+    buyer = await someone(shop, "buyer", company)
+    small = await ordered(buyer, ("play-10", 1))
+    assert "Paid and delivered" in text_of(await buyer.post(f"/portal/orders/{small}/confirm", follow=True))
+    large = await ordered(buyer, ("play-10", 2))
+    page = await buyer.post(f"/portal/orders/{large}/confirm", follow=True)
+    assert "needs a second person" in text_of(page)
+    assert f"Asked for by {buyer.email}" in text_of(page)
+    assert "Confirm and pay" not in text_of(page)
+    assert (await shop.find(company, large))["orderStatus"] == "created"
     await shop.assert_books_balance()
 
 

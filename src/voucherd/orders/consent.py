@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 
 from voucherd.access import approvals
@@ -28,7 +30,14 @@ class Buyer(Struct, frozen=True):
 
 
 async def confirm(
-    desk: Desk, pool: Pool, buyer: Buyer, order_id: int | None, chance: Chance = Chance.FINISHED
+    desk: Desk,
+    pool: Pool,
+    buyer: Buyer,
+    order_id: int | None,
+    chance: Chance = Chance.FINISHED,
+    *,
+    slow_s: int = 0,
+    wait_s_max: float = math.inf,
 ) -> Answer | Approval:
     """Pay and deliver; an order from the company's amount on becomes a request to its other people instead."""
     command = Finalise(
@@ -37,11 +46,12 @@ async def confirm(
         buyer.state,
         resolve=False,
         chance=chance,
+        slow_s=slow_s,
         limits=buyer.limits,
         approve_from_eur_minor=buyer.policy.approve_from_eur_minor,
     )
     try:
-        return await desk.confirm(command)
+        return await desk.confirm(command, wait_s_max=wait_s_max)
     except ApprovalNeeded:
         order = (await desk.find(order_id, buyer.company_id, buyer.state)).order
         return await ask(pool, order, buyer.user_id)

@@ -7,6 +7,7 @@ from voucherd.db import transaction
 from voucherd.events import low_balance
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, BadAmount, Money
+from voucherd.portal import deeds
 from voucherd.portal.buyer.purse import purses_of
 from voucherd.portal.house import House
 from voucherd.portal.render import render
@@ -25,7 +26,8 @@ async def set_alert(house: House, visit: Visit) -> Response:
         raise HttpError(400, "bad_currency", "There is no such currency.")
     if not text:
         async with transaction(house.pool) as tx:
-            await low_balance.remove_alert(tx, visit.company_id, visit.state, currency)
+            if await low_balance.remove_alert(tx, visit.company_id, visit.state, currency):
+                await deeds.record(tx, visit, "alert.remove", f"balance in {currency}")
         visit.tell(f"No alert for {currency} any more.")
         return see_other("/portal/alerts")
     try:
@@ -36,6 +38,7 @@ async def set_alert(house: House, visit: Visit) -> Response:
         return await _page(house, visit, wrong=currency, problem="An alert is above zero")
     async with transaction(house.pool) as tx:
         await low_balance.set_alert(tx, visit.company_id, visit.state, below)
+        await deeds.record(tx, visit, "alert.set", f"balance in {currency}", {"below": str(below)})
     visit.tell(f"You will see an alert when there is less than {below}.")
     return see_other("/portal/alerts")
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from voucherd.access import people
+from voucherd.access.approvals import Approval
 from voucherd.access.spending import limits_of
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.ids import State
-from voucherd.orders import carts
-from voucherd.orders.decide import Cancel, Chance, Finalise
+from voucherd.orders import carts, consent
+from voucherd.orders.decide import Cancel, Chance
 from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
 from voucherd.orders.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
 from voucherd.orders.states import Status
+from voucherd.portal import deeds
 from voucherd.portal.buyer import words
 from voucherd.portal.buyer.cart import asked, cart_page
 from voucherd.portal.buyer.catalogue import payment_currency
@@ -54,29 +57,50 @@ async def order(house: House, visit: Visit) -> Response:
 async def confirm(house: House, visit: Visit) -> Response:
     """Pay, and let the codes come."""
     trx = visit.parameters["trx"]
-    company = visit.company
-    limits = limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor))
     chance = _CHANCES.get(visit.form.get("outcome"), Chance.FINISHED)
     if visit.state is State.LIVE:
         chance = Chance.FINISHED
-    command = Finalise(
-        house.ids.order_id(trx),
-        visit.company_id,
-        visit.state,
-        resolve=False,
-        chance=chance,
-        slow_s=SLOW_S if chance is Chance.SLOW else 0,
-        limits=limits,
-    )
+    await note(house, visit, "order.confirm")
     try:
-        answer = await house.desk.confirm(command, wait_s_max=WAIT_S_MAX)
+        answer = await consent.confirm(
+            house.desk,
+            house.pool,
+            await buyer_of(house, visit),
+            house.ids.order_id(trx),
+            chance,
+            slow_s=SLOW_S if chance is Chance.SLOW else 0,
+            wait_s_max=WAIT_S_MAX,
+        )
     except OrderNotFound:
         raise
     except Refusal as refusal:
         visit.tell(_refused(refusal), "bad")
         return see_other(f"/portal/orders/{trx}")
-    _tell_confirmed(visit, answer.order)
+    if isinstance(answer, Approval):
+        visit.tell("An order of this size needs a second person. Your colleagues can approve it now.", "note")
+    else:
+        _tell_confirmed(visit, answer.order)
     return see_other(f"/portal/orders/{trx}")
+
+
+async def buyer_of(house: House, visit: Visit) -> consent.Buyer:
+    """The visitor as a buyer: what the company may spend, and what it asks of its people."""
+    company = visit.company
+    return consent.Buyer(
+        visit.someone.id,
+        company.id,
+        visit.state,
+        await people.policy(house.pool, company.id),
+        limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),
+    )
+
+
+async def note(house: House, visit: Visit, action: str) -> None:
+    """Write down who asks for it, before it is done: an order's own events know the company alone."""
+    trx = visit.parameters["trx"]
+    await house.desk.find(house.ids.order_id(trx), visit.company_id, visit.state)
+    async with transaction(house.pool) as tx:
+        await deeds.record(tx, visit, action, f"order {trx}")
 
 
 async def reopen(house: House, visit: Visit) -> Response:

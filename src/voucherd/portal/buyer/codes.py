@@ -14,6 +14,7 @@ from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
 from voucherd.sheets import rfc4180
+from voucherd.vault.reveals import Via
 
 SCREEN_MAX: Final = 100
 """Codes on one screen."""
@@ -28,7 +29,7 @@ async def show(house: House, visit: Visit) -> Response:
     answer = await _found(house, visit)
     start = _start(visit, answer)
     end = min(start + SCREEN_MAX, answer.order.lines)
-    lines = await revealed(house, visit, answer, start, end)
+    lines = await revealed(house, visit, answer, start, end, Via.PORTAL)
     return render(
         "buyer/codes.html",
         visit,
@@ -51,7 +52,7 @@ async def download(house: House, visit: Visit) -> Response:
     if kind == "pdf" and answer.order.lines_finished > CARDS_MAX:
         visit.tell(f"A PDF holds up to {CARDS_MAX} codes. Take the CSV or XLSX file for this order.", "bad")
         return see_other(f"/portal/orders/{trx}")
-    lines = await revealed(house, visit, answer, 0, answer.order.lines)
+    lines = await revealed(house, visit, answer, 0, answer.order.lines, Via.FILE)
     # Off the loop: a workbook of ten thousand codes takes a second of a core.
     if kind == "csv":
         body, content_type = papers.as_csv(lines), rfc4180.CSV

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
+from voucherd.access import approvals
 from voucherd.access.roles import Right
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
@@ -16,7 +17,7 @@ from voucherd.orders.refusals import OrderNotFound, Refusal
 from voucherd.orders.states import Status
 from voucherd.portal.buyer import words
 from voucherd.portal.buyer.catalogue import page_number
-from voucherd.portal.buyer.checkout import OUTCOMES
+from voucherd.portal.buyer.checkout import OUTCOMES, note
 from voucherd.portal.buyer.purse import purses_of
 from voucherd.portal.house import House
 from voucherd.portal.render import render
@@ -58,6 +59,7 @@ async def order(house: House, visit: Visit) -> Response:
     found = await _found(house, visit)
     expired = words.is_expired(found)
     purses = await purses_of(house, visit)
+    approval = await approvals.of_order(house.pool, visit.company_id, found.id)
     return render(
         "buyer/order.html",
         visit,
@@ -68,6 +70,7 @@ async def order(house: House, visit: Visit) -> Response:
         can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
         can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
+        approval=approval if approval is not None and approval.open else None,
         pending=found.status is Status.PENDING,
         expired=expired,
         outcomes=visit.state is State.SANDBOX,
@@ -87,6 +90,7 @@ async def cancel_page(house: House, visit: Visit) -> Response:
 async def cancel(house: House, visit: Visit) -> Response:
     """Cancel what is not delivered yet."""
     trx = visit.parameters["trx"]
+    await note(house, visit, "order.cancel")
     try:
         answer = await house.desk.cancel(Cancel(house.ids.order_id(trx), visit.company_id, visit.state))
     except OrderNotFound:

@@ -7,11 +7,13 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from voucherd.access.trail import ActorKind
 from voucherd.ids import line_id
 from voucherd.orders.desk import Answer
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.portal.house import House
 from voucherd.portal.visit import Visit
+from voucherd.vault.reveals import Reveal, Via, Viewer
 
 
 class Revealed(Struct, frozen=True):
@@ -30,14 +32,19 @@ class Revealed(Struct, frozen=True):
 
 
 async def revealed(
-    house: House, visit: Visit, answer: Answer, line_from: int, line_to: int
+    house: House, visit: Visit, answer: Answer, line_from: int, line_to: int, via: Via
 ) -> list[Revealed]:
-    """The codes of the delivered lines in this range, to be shown to whoever is here.
+    """The codes of the delivered lines in this range, after it was written down who sees them (OP-94).
 
-    Every page and file with codes in it comes through here, so this is where it is written down who saw them.
+    Every page and file of the portal with codes in it comes through here.
     """
     order = answer.order
     parts = list(delivered(order, line_from, line_to))
+    if not parts:
+        return []
+    viewer = Viewer(ActorKind.PERSON, visit.someone.id, visit.request.client_ip)
+    count = sum(part[4] for part in parts)
+    await house.desk.reveals.record([Reveal(order.id, order.company_id, count, via, viewer, parts[0][1])])
     opened = await house.desk.codes_of([(lot, start, start + count) for _, _, lot, start, count in parts])
     found = []
     link = f"{house.settings.public_url}/r/"
