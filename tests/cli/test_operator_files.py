@@ -44,8 +44,8 @@ async def test_a_catalogue_goes_out_is_changed_and_comes_in_again(
     }
     assert terminal.json("product", "import", str(sheet))["unchanged"] == 2
     assert terminal.run("product", "export", "-").out.splitlines()[1:] == [
-        "gift-50,Gift 50,Gifty,giftcard,gifts,currency,ww,50.00,EUR,,48.10,EUR,,multi_purpose,no,no,yes",
-        "gift-any,Any,Gifty,giftcard,gifts,currency,ww,,EUR,5.00-500.00 EUR,,,1.02+0.10,multi_purpose,no,no,no",
+        "gift-50,Gift 50,Gifty,giftcard,gifts,currency,ww,50.00,EUR,,48.10,EUR,,multi_purpose,no,no,,,,yes",
+        "gift-any,Any,Gifty,giftcard,gifts,currency,ww,,EUR,5.00-500.00 EUR,,,1.02+0.10,multi_purpose,no,no,,,,no",
     ]
 
     prices = tmp_path / "prices.xlsx"

@@ -13,7 +13,7 @@ from tests.workbooks import workbook
 from voucherd.catalogue import files
 from voucherd.catalogue.columns import COLUMNS, text, values
 from voucherd.catalogue.files import Plan
-from voucherd.catalogue.products import Fee, draft_of
+from voucherd.catalogue.products import Fee, Leaflet, draft_of
 from voucherd.catalogue.store import Listing
 from voucherd.money import RATE_ONE
 from voucherd.sheets import reading
@@ -31,6 +31,10 @@ OPEN = product(
     fee_fixed_minor=10,
 )
 KNOWN = {"gift-1": Listing(FIXED, True), "gift-2": Listing(OPEN, True)}
+LEAFLETS = {
+    FIXED.version_id: Leaflet("1. Open the app\n2. Tap C:\\now", "No cash.", "https://a.example/x.png"),
+    OPEN.version_id: Leaflet(),
+}
 NEW = "new,New,Acme,giftcard,gifts,currency,ww"
 NEW_COLUMNS = "slug,name,brand,type,category,redeem-type,region"
 
@@ -38,7 +42,7 @@ NEW_COLUMNS = "slug,name,brand,type,category,redeem-type,region"
 def plan(content: str | bytes) -> Plan:
     """What a file would change of the two products."""
     stream = io.BytesIO(content.encode() if isinstance(content, str) else content)
-    return files.plan(files.read(reading.rows(stream)), KNOWN)
+    return files.plan(files.read(reading.rows(stream)), KNOWN, LEAFLETS)
 
 
 def changes(content: str | bytes) -> list[tuple[str, str, str, str]]:
@@ -62,6 +66,22 @@ def test_a_row_changes_what_it_fills_and_leaves_the_rest_alone() -> None:
         ("gift-1", "fee", "", "1.01+0.05"),
     ]
     assert changes("slug,brand,price\ngift-1,TESTBRAND,9.5 eur\n") == []
+
+
+def test_texts_for_recipients_are_one_line_of_a_file_and_several_on_a_page() -> None:
+    """The command line, product import: texts go out and come back as they were, and change like any other column."""
+    before = LEAFLETS[FIXED.version_id]
+    row = {column: text(value) for column, value in values(draft_of(FIXED, before), True).items()}
+    assert row["redeem-instructions"] == "1. Open the app\\n2. Tap C:\\\\now"
+    columns = ("redeem-instructions", "terms", "image-url")
+    head, cells = f"slug,{','.join(columns)}", ",".join(row[column] for column in columns)
+    assert changes(f"{head}\ngift-1,{cells}\ngift-2,,,\n") == []
+    (change,) = plan(f"{head}\ngift-1,Line\\nline,-,\n").changes
+    assert (change.draft.redeem_instructions, change.draft.terms) == ("Line\nline", "")
+    assert change.draft.image_url == before.image_url
+    assert [field.column for field in change.fields] == ["redeem-instructions", "terms"]
+    (bad,) = plan("slug,image-url\ngift-1,http://a.example/\n").errors
+    assert bad.column == "image-url"
 
 
 def test_a_dash_clears_what_may_be_empty() -> None:
@@ -164,8 +184,8 @@ def test_an_export_changes_nothing_when_it_is_read_again(
 ) -> None:
     """What is written is what is read."""
     listing = Listing(FIXED if version is FIXED else OPEN, active)
-    row = values(draft_of(listing.version), active)
+    row = values(draft_of(listing.version, LEAFLETS[listing.version.version_id]), active)
     cells = [Cell(text(row[column])) for column in COLUMNS]
     read = files.read([Row(1, [Cell(column) for column in COLUMNS]), Row(2, cells)])
-    planned = files.plan(read, {listing.version.slug: listing})
+    planned = files.plan(read, {listing.version.slug: listing}, LEAFLETS)
     assert (planned.changes, planned.unchanged, planned.errors) == ([], 1, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -25,6 +26,9 @@ COLUMNS: Final = (
     "vat-category",
     "async-delivery",
     "incentive",
+    "redeem-instructions",
+    "terms",
+    "image-url",
     "active",
 )
 PRICE_COLUMNS: Final = ("slug", "price", "price-currency", "fee")
@@ -39,8 +43,14 @@ FIELDS: Final = {
     "vat-category": "vat_category",
     "async-delivery": "async_delivery",
     "incentive": "incentive",
+    "redeem-instructions": "redeem_instructions",
+    "terms": "terms",
+    "image-url": "image_url",
 }
 """The columns that are one field of a draft each; the others make up its face value and what is paid for it."""
+
+TEXTS: Final = ("redeem-instructions", "terms")
+"""The columns of texts that may have several lines; in a file a row is a line, so these are written as one."""
 
 Value: TypeAlias = str | Decimal | bool | None
 
@@ -50,6 +60,7 @@ def values(draft: ProductDraft, active: bool) -> dict[str, Value]:
     row: dict[str, Value] = dict.fromkeys(COLUMNS)
     row |= {"slug": draft.slug, "active": active}
     row |= {column: getattr(draft, field) for column, field in FIELDS.items()}
+    row |= {column: one_line(getattr(draft, FIELDS[column])) for column in TEXTS}
     face, selling = draft.face, draft.selling
     row["face-currency"] = face.currency
     if isinstance(face, Money):
@@ -63,6 +74,16 @@ def values(draft: ProductDraft, active: bool) -> dict[str, Value]:
     else:
         row["fee"] = _fee(selling, face.currency)
     return row
+
+
+def one_line(text: str) -> str:
+    """The text with `\\n` for each of its ends of lines."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def several_lines(text: str) -> str:
+    """The text behind one line; line breaks as a workbook's cell has them stay."""
+    return re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", text.replace("\r\n", "\n"))
 
 
 def text(value: Value) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from voucherd.catalogue.cells import FLAGS, BadCell, RowCells
-from voucherd.catalogue.columns import COLUMNS, FIELDS, text, values
-from voucherd.catalogue.products import Fee, ProductChanges, ProductDraft, draft_of, slugify
+from voucherd.catalogue.columns import COLUMNS, FIELDS, TEXTS, several_lines, text, values
+from voucherd.catalogue.products import Fee, Leaflet, ProductChanges, ProductDraft, draft_of, slugify
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import Listing
 from voucherd.money import RATE_ONE, Money
@@ -22,6 +22,9 @@ _DEFAULTS: Final[dict[str, object]] = {
     "vat-category": "multi_purpose",
     "async-delivery": False,
     "incentive": False,
+    "redeem-instructions": "",
+    "terms": "",
+    "image-url": "",
 }
 """What clearing a column means; the others can't be cleared."""
 _DRAFT_FIELDS: Final = FIELDS | {
@@ -119,8 +122,8 @@ def read(rows: Iterable[Row]) -> list[RowCells]:
     return read_rows
 
 
-def plan(rows: Iterable[RowCells], listings: Mapping[str, Listing]) -> Plan:
-    """What the rows change of these listings; a slug that is none of them is a new product."""
+def plan(rows: Iterable[RowCells], listings: Mapping[str, Listing], leaflets: Mapping[int, Leaflet]) -> Plan:
+    """What the rows change of these listings and their texts; a slug that is none of them is a new product."""
     planned = Plan()
     seen: dict[str, int] = {}
     for row in rows:
@@ -132,7 +135,7 @@ def plan(rows: Iterable[RowCells], listings: Mapping[str, Listing]) -> Plan:
             row.note("slug", f"is in row {seen[slug]} already")
         else:
             seen[slug] = row.number
-            change = _change(row, slug, listings.get(slug))
+            change = _change(row, slug, listings.get(slug), leaflets)
         planned.note(row.bad)
         if change is not None and not row.bad:
             if change.fields:
@@ -142,8 +145,10 @@ def plan(rows: Iterable[RowCells], listings: Mapping[str, Listing]) -> Plan:
     return planned
 
 
-def _change(row: RowCells, slug: str, before: Listing | None) -> Change | None:
-    base = _BLANK if before is None else draft_of(before.version)
+def _change(
+    row: RowCells, slug: str, before: Listing | None, leaflets: Mapping[int, Leaflet]
+) -> Change | None:
+    base = _BLANK if before is None else draft_of(before.version, leaflets[before.version.version_id])
     wanted = _wanted(row, base, before)
     if before is None:
         wanted["slug"] = slug
@@ -175,7 +180,7 @@ def _wanted(row: RowCells, base: ProductDraft, before: Listing | None) -> dict[s
             if (flag := row.flag(column)) is not None:
                 wanted[name] = flag
         elif (word := row.word(column)) is not None:
-            wanted[name] = word
+            wanted[name] = several_lines(word) if column in TEXTS else word
         elif before is None and column in _REQUIRED and not row.has_error(column):
             row.note(column, "is needed for a new product")
     face = row.face(None if before is None else base)

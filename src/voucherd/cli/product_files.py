@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from textwrap import shorten
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import RenderableType
@@ -21,6 +22,9 @@ from voucherd.cli.listings import every_product, tell_updated
 from voucherd.cli.office import Office
 from voucherd.db import Tx
 
+TEXT_CHARS_SHOWN: Final = 60
+"""Of a long text, on a terminal; `--json` has all of it."""
+
 
 async def export(
     office: Office,
@@ -33,8 +37,12 @@ async def export(
     """Write all products to a file that `product import` reads."""
     async with office.connection() as connection:
         listings = await every_product(connection)
+        leaflets = await store.leaflets(connection, [listing.version.version_id for listing in listings])
     columns = PRICE_COLUMNS if prices else COLUMNS
-    rows = [values(draft_of(listing.version), listing.active) for listing in listings]
+    rows = [
+        values(draft_of(listing.version, leaflets[listing.version.version_id]), listing.active)
+        for listing in listings
+    ]
     return save(
         office, file, format_, "products", columns, [[row[column] for column in columns] for row in rows]
     )
@@ -51,7 +59,8 @@ async def import_(
     rows = files.read(await read_rows(office, file))
     async with office.transaction() as tx:
         listings = await store.lock(tx, [row.slug for row in rows if row.slug])
-        plan = files.plan(rows, listings)
+        leaflets = await store.leaflets(tx, [listing.version.version_id for listing in listings.values()])
+        plan = files.plan(rows, listings, leaflets)
         if plan.error_count:
             cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
             raise Refused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
@@ -115,8 +124,15 @@ def _changes(plan: Plan) -> RenderableType:
         if change.added:
             rows.append((change.row, change.draft.slug, "new", "", _summary(change)))
         else:
-            rows += [(change.row, change.draft.slug, *field) for field in change.fields]
+            rows += [
+                (change.row, change.draft.slug, column, _short(before), _short(after))
+                for column, before, after in change.fields
+            ]
     return table([">row", "slug", "what", "~from", "~to"], rows, empty="")
+
+
+def _short(text: str) -> str:
+    return shorten(text, TEXT_CHARS_SHOWN, placeholder=" …")
 
 
 def _summary(change: Change) -> str:
