@@ -24,6 +24,9 @@ EUR_E8_MAX: Final = 10_000 * RATE_ONE
 
 BASE: Final = "EUR"
 
+MARGIN_BP_MAX: Final = 5_000
+"""The highest margin on a rate: a half."""
+
 _CODE: Final = re.compile(r"[A-Z]{3}")
 _PLAIN: Final = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,12}))?")
 _ISO_DAY: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")

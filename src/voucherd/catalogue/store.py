@@ -1,4 +1,4 @@
-"""The tables brand, product, product_version, fx_rate and vat_rate: nothing else reads or writes them."""
+"""The tables brand, product, product_version, fx_rate and vat_rate, as prices need them."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from voucherd.catalogue import feed, fx_store, store
-from voucherd.catalogue.fx import FILE_BYTES_MAX, parse_ecb, parse_rate
+from voucherd.catalogue.fx import FILE_BYTES_MAX, MARGIN_BP_MAX, parse_ecb, parse_rate
 from voucherd.catalogue.store import Rate
 from voucherd.catalogue.texts import read_share
 from voucherd.cli.answers import Answer, Refused, stacked, table
@@ -31,8 +31,6 @@ app.add_typer(
 Currency: TypeAlias = Annotated[str, typer.Argument(metavar="CURRENCY", parser=read_currency)]
 From: TypeAlias = Annotated[str, typer.Argument(metavar="FROM", parser=read_currency, help="Of the price.")]
 To: TypeAlias = Annotated[str, typer.Argument(metavar="TO", parser=read_currency, help="Of the payment.")]
-
-MARGIN_BP_MAX: Final = 5_000
 
 
 @command(app, "import")

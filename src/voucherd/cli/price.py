@@ -8,18 +8,15 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from voucherd.access import store as access
-from voucherd.catalogue import agreements, price_store, store
-from voucherd.catalogue.agreements import Wanted, entry_of
-from voucherd.catalogue.price_store import NAME_CHARS_MAX, ListedEntry, PriceList, Target
-from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue import agreements, price_changes, price_store, store
+from voucherd.catalogue.agreements import Wanted
+from voucherd.catalogue.price_store import NAME_CHARS_MAX, ListedEntry, PriceList
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.store import UnknownProduct
 from voucherd.cli.answers import Answer, Refused, stacked, table
 from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
 from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office
 from voucherd.cli.words import CompanyArgument, read_day
-from voucherd.db import Connection, Tx
 
 app = noun()
 lists = noun()
@@ -126,12 +123,10 @@ async def set_(
     wanted = Wanted(slug, brand, discount, price, fee, from_, until)
     async with office.transaction() as tx:
         list_id = await price_store.find_list(tx, name)
-        target, version = await _found(tx, wanted)
         try:
-            entry = entry_of(wanted, version)
+            entry = await price_changes.set_entry(tx, list_id, wanted)
         except BadProduct as bad:
             raise typer.BadParameter(str(bad)) from None
-        await price_store.set_entry(tx, list_id, target, entry, until)
     made = ListedEntry(slug, brand, entry, from_, until)
     off, *instead = _said(made)[:3]
     words = f"{off} off" if off else f"{next(filter(None, instead))} for"
@@ -146,7 +141,7 @@ async def remove_entry(
     wanted = Wanted(slug, brand, from_=from_)
     async with office.transaction() as tx:
         list_id = await price_store.find_list(tx, name)
-        target, _ = await _found(tx, wanted)
+        target, _ = await price_changes.found(tx, wanted)
         if not await price_store.remove_entry(tx, list_id, target):
             raise Refused(f"{name} says nothing of that" + (f" from {from_} on" if from_ else ""))
     return Answer({"list": name, "product": slug, "brand": brand, "from": from_}, f"{name} says it no more.")
@@ -172,34 +167,8 @@ async def import_(office: Office, name: ListName, file: InFile) -> Answer:
     wanted = agreements.read_file(await read_rows(office, file))
     async with office.transaction() as tx:
         list_id = await price_store.find_list(tx, name)
-        await price_store.clear(tx, list_id)
-        seen: dict[Target, int] = {}
-        for number, one in wanted:
-            try:
-                target, version = await _found(tx, one)
-                entry = entry_of(one, version)
-            except (BadProduct, UnknownProduct, Refused) as bad:
-                raise Refused(f"row {number}: {bad}; nothing was changed") from None
-            if seen.setdefault(target, number) != number:
-                raise Refused(f"row {number}: says the same as row {seen[target]}; nothing was changed")
-            await price_store.set_entry(tx, list_id, target, entry, one.until)
-    return Answer({"list": name, "entries": len(wanted)}, f"{name} has {len(wanted)} entries now.")
-
-
-async def _found(conn: Connection | Tx, wanted: Wanted) -> tuple[Target, ProductVersion | None]:
-    """What is meant, by its ids, and the product if it is one."""
-    if wanted.product is not None:
-        found = await store.current(conn, [wanted.product])
-        if wanted.product not in found:
-            raise UnknownProduct(wanted.product)
-        version = found[wanted.product].version
-        return Target(product_id=version.product_id, valid_from=wanted.from_), version
-    if wanted.brand is not None:
-        brand_id = await store.find_brand(conn, wanted.brand)
-        if brand_id is None:
-            raise Refused(f"there is no brand {wanted.brand[:100]!a}")
-        return Target(brand_id=brand_id, valid_from=wanted.from_), None
-    return Target(valid_from=wanted.from_), None
+        count = await price_changes.replace_entries(tx, list_id, wanted)
+    return Answer({"list": name, "entries": count}, f"{name} has {count} entries now.")
 
 
 def _target(one: ListedEntry) -> str:

@@ -53,6 +53,14 @@ CONSOLE: Final = (
             Entry("/console/money", "Money", Right.COMPANIES_VIEW),
         ),
     ),
+    Group(
+        "Prices",
+        (
+            Entry("/console/prices", "Price lists", Right.CATALOGUE_MANAGE),
+            Entry("/console/fx", "Exchange rates", Right.CATALOGUE_MANAGE),
+            Entry("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
+        ),
+    ),
     Group("Books", (Entry("/console/reports", "Reports", Right.REPORTS_VIEW),)),
 )
 

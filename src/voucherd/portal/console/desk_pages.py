@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.access.roles import Right
-from voucherd.portal.console import companies, money, overview, reports, statements
+from voucherd.catalogue.fx import FILE_BYTES_MAX
+from voucherd.portal.console import companies, money, overview, prices, rates, reports, statements
 from voucherd.portal.page import Audience, Page
 
 _HOUSE: Final = Audience.OPERATOR
 _SEE, _MANAGE = Right.COMPANIES_VIEW, Right.COMPANIES_MANAGE
+_GOODS: Final = Right.CATALOGUE_MANAGE
 _ONE: Final = "/console/companies/{company}"
+_LIST: Final = "/console/prices/{list}"
 
 PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console", overview.overview, _HOUSE),
@@ -33,6 +36,24 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/console/money/{number}/approve", money.approve, _HOUSE, Right.MONEY_APPROVE),
     Page("POST", "/console/money/{number}/reject", money.reject, _HOUSE, Right.MONEY_APPROVE),
     Page("POST", "/console/money/{number}/withdraw", money.withdraw, _HOUSE, Right.MONEY_PROPOSE),
+    # ── prices and rates ──
+    Page("GET", "/console/prices", prices.price_lists, _HOUSE, _GOODS),
+    Page("POST", "/console/prices", prices.add_list, _HOUSE, _GOODS),
+    Page("GET", _LIST, prices.price_list, _HOUSE, _GOODS),
+    Page("GET", f"{_LIST}/file", prices.export_entries, _HOUSE, _GOODS),
+    Page("POST", f"{_LIST}/entries", prices.set_entry, _HOUSE, _GOODS),
+    Page("POST", f"{_LIST}/entries/remove", prices.remove_entry, _HOUSE, _GOODS),
+    Page("POST", f"{_LIST}/import", prices.import_entries, _HOUSE, _GOODS, prices.FILE_BYTES_MAX),
+    Page("POST", f"{_LIST}/remove", prices.remove_list, _HOUSE, _GOODS),
+    Page("GET", "/console/fx", rates.rates, _HOUSE, _GOODS),
+    Page("POST", "/console/fx", rates.set_rate, _HOUSE, _GOODS),
+    Page("POST", "/console/fx/import", rates.import_rates, _HOUSE, _GOODS, FILE_BYTES_MAX),
+    Page("POST", "/console/fx/margin", rates.set_margin, _HOUSE, _GOODS),
+    Page("POST", "/console/fx/margin/remove", rates.remove_margin, _HOUSE, _GOODS),
+    Page("GET", "/console/fx/{currency}", rates.currency, _HOUSE, _GOODS),
+    Page("GET", "/console/vat", rates.vat, _HOUSE, _GOODS),
+    Page("POST", "/console/vat", rates.set_vat, _HOUSE, _GOODS),
+    Page("POST", "/console/vat/remove", rates.remove_vat, _HOUSE, _GOODS),
     # ── reports ──
     Page("GET", "/console/reports", reports.report, _HOUSE, Right.REPORTS_VIEW),
     Page("GET", "/console/reports/{report}", reports.report, _HOUSE, Right.REPORTS_VIEW),
