@@ -17,6 +17,8 @@ PARTS: Final = {
     "worker": "Run the background work.",
     "migrate": "Bring the database to this program's schema.",
     "audit": "Check every invariant on the live database.",
+    "backup": "Write the embedded database to a file.",
+    "restore": "Put a backup back into an empty data folder.",
     "version": "Say which version this is.",
 }
 """Commands of their own; each file holds one."""

@@ -1,0 +1,167 @@
+"""Backups of the embedded database: one file, taken while the service runs, and put back into an empty folder.
+
+The file is PostgreSQL's own archive of one snapshot, so it is whole or not there. Codes in it are sealed, and the key
+that opens them is never in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
+from voucherd.embedded import binaries
+
+RUN_S_MAX: Final = 6 * 3600.0
+LOOK_EVERY_S: Final = 0.2
+STOP_S_MAX: Final = 10.0
+_MAGIC: Final = b"PGDMP"
+_CREATED: Final = re.compile(r"^;\s+Archive created at (\S+ \S+)", re.MULTILINE)
+
+Progress = Callable[[int], None]
+"""Told how many bytes there are."""
+
+
+class BackupFailed(Exception):
+    """The backup could not be taken, read or put back; the one line of text says why."""
+
+
+class Backup(Struct, frozen=True):
+    """A backup that was taken."""
+
+    at: datetime
+    bytes: int
+    seconds: float
+
+
+async def take(url: str, file: Path, progress: Progress = lambda _bytes: None) -> Backup:
+    """Write the whole database to a new file that only its owner can read."""
+    began, started = datetime.now(UTC), time.monotonic()
+    half = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.close(descriptor)
+        # Rights are given anew by whoever restores it: the roles of this server mean nothing on another.
+        flags = ["--format=custom", "--compress=gzip:5", "--no-owner", "--no-privileges", f"--file={half}"]
+        await _run("pg_dump", flags, url, lambda: progress(half.stat().st_size))
+        size = _sync(half)
+        # A link, unlike a rename, replaces nothing that is there.
+        os.link(half, file)
+    except FileExistsError:
+        raise BackupFailed(f"{file} exists already") from None
+    except OSError as error:
+        raise BackupFailed(f"{file} can't be written: {error.strerror}") from None
+    finally:
+        half.unlink(missing_ok=True)
+    return Backup(began, size, round(time.monotonic() - started, 3))
+
+
+async def taken_at(file: Path) -> datetime:
+    """When the backup in this file was taken; refuses what is none."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_MAGIC))
+    except OSError as error:
+        raise BackupFailed(f"{file} can't be read: {error.strerror}") from None
+    if head != _MAGIC:
+        raise BackupFailed(f"{file} is not a backup")
+    listed = _CREATED.search(await _run("pg_restore", ["--list", str(file)]))
+    if listed is None:
+        raise BackupFailed(f"{file} does not say when it was taken")
+    return datetime.fromisoformat(listed[1]).replace(tzinfo=UTC)
+
+
+async def put_back(url: str, file: Path) -> None:
+    """Fill an empty database from the file: all of it, or nothing."""
+    flags = ["--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges", str(file)]
+    await _run("pg_restore", flags, url)
+
+
+async def record(tx: Tx, backup: Backup) -> None:
+    """Remember that a backup was taken."""
+    await tx.execute(
+        "INSERT INTO backup (at, bytes, seconds) VALUES ($1, $2, $3)", backup.at, backup.bytes, backup.seconds
+    )
+
+
+async def last(connection: Connection) -> Backup | None:
+    """The backup that was taken last, if any ever was."""
+    row = await connection.fetchrow("SELECT at, bytes, seconds FROM backup ORDER BY id DESC LIMIT 1")
+    return None if row is None else Backup(*row)
+
+
+async def _run(
+    program: str,
+    flags: Sequence[str],
+    url: str | None = None,
+    look: Callable[[], None] = lambda: None,
+) -> str:
+    """What a program of PostgreSQL's printed; its first complaint if it failed, and its end if we are told to end."""
+    environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+    target: list[str] = []
+    if url is not None:
+        address, password = _without_password(url)
+        # On the command line everybody on the machine could read it.
+        environment["PGPASSWORD"] = password
+        target = [f"--dbname={address}"]
+    child = await asyncio.create_subprocess_exec(
+        binaries() / program,
+        *target,
+        *flags,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    talking = asyncio.create_task(child.communicate())
+    try:
+        async with asyncio.timeout(RUN_S_MAX):
+            while not (await asyncio.wait({talking}, timeout=LOOK_EVERY_S))[0]:
+                look()
+            out, complaint = await talking
+    except BaseException:
+        if child.returncode is None:
+            child.terminate()
+        await asyncio.wait({talking}, timeout=STOP_S_MAX)
+        raise
+    if child.returncode != 0:
+        raise BackupFailed(_first_line(complaint.decode(errors="replace")) or f"{program} failed")
+    return out.decode(errors="replace")
+
+
+def _without_password(url: str) -> tuple[str, str]:
+    """The address as libpq reads it, and the password apart."""
+    parts = urlsplit(url)
+    user, _, _ = parts.netloc.rpartition("@")
+    name = user.partition(":")[0]
+    host = parts.netloc.rpartition("@")[2]
+    # What libpq does not know, such as our tests' search_path, goes where it does.
+    known = dict(parse_qsl(parts.query))
+    schema = known.pop("search_path", None)
+    if schema is not None:
+        known["options"] = f"-csearch_path={schema}"
+    query = urlencode(known)
+    return urlunsplit((parts.scheme, f"{name}@{host}", parts.path, query, "")), parts.password or ""
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if "error:" in line), lines[0] if lines else "")
+
+
+def _sync(file: Path) -> int:
+    """Make sure that the file is on the disk; its size."""
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+    return file.stat().st_size

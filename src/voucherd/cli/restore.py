@@ -1,0 +1,90 @@
+"""`voucherd restore`: a backup of the embedded database, put back into an empty data folder."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voucherd import backups, bootstrap
+from voucherd.access import trail
+from voucherd.access.trail import Entry
+from voucherd.cli.answers import Answer, Refused
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+from voucherd.cli.witness import operator
+from voucherd.db import open_pool, transaction
+from voucherd.embedded import place, stop_now
+from voucherd.migrate import migrate
+
+app = noun()
+
+
+@command(app, "restore")
+async def restore(
+    office: Office, file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]
+) -> Answer:
+    """Put a backup back into a data folder that has nothing in it but, perhaps, the master key."""
+    settings = office.settings
+    if settings.database_url is not None:
+        raise Refused("this is for the embedded database; restore your own PostgreSQL with its own tools")
+    key_file = settings.master_key_file
+    _refuse_used(settings.data, key_file)
+    taken_at = await backups.taken_at(file)
+    try:
+        async with bootstrap.database(settings, exclusive=True) as url:
+            await backups.put_back(url, file)
+            ran = await migrate(url)
+            orders = await _note(url, file)
+    except BaseException:
+        # Half a database must not be taken for a whole one. Nothing was here before, so nothing else is lost.
+        await asyncio.to_thread(_remove, settings.data)
+        raise
+    has_key = key_file.exists()
+    document = {
+        "data": str(settings.data.resolve()),
+        "takenAt": taken_at,
+        "orders": orders,
+        "ran": ran,
+        "masterKey": {"present": has_key, "file": str(key_file.resolve())},
+    }
+    lines = [f"Restored {file}, taken {taken_at:%Y-%m-%d %H:%M} UTC, into {settings.data}: {orders} orders."]
+    lines += [f"ran {label}" for label in ran]
+    if not has_key:
+        lines.append(f"Now put the master key at {key_file}: without it no code can be opened.")
+    lines.append("Then run `voucherd audit`. What was sold after the backup is unknown to it: see the guide.")
+    return Answer(document, "\n".join(lines))
+
+
+def _refuse_used(data: Path, key_file: Path) -> None:
+    """A folder with anything but the master key in it is somebody's."""
+    if not data.exists():
+        return
+    if not data.is_dir():
+        raise Refused(f"{data} is not a folder")
+    others = sorted(path.name for path in data.iterdir() if path.resolve() != key_file.resolve())
+    if others:
+        raise Refused(f"{data} is not empty ({others[0]}): restore into a new folder, with --data")
+
+
+async def _note(url: str, file: Path) -> int:
+    """Write down that this database was restored; how many orders it has."""
+    pool = await open_pool(url, size_max=1)
+    try:
+        async with transaction(pool) as tx:
+            await trail.record(tx, Entry(operator(), "backup.restore", f"file {file.name}"))
+            return int(await tx.fetchval("SELECT count(*) FROM orders"))
+    finally:
+        await pool.close()
+
+
+def _remove(data: Path) -> None:
+    found = place.find(data)
+    if found is None:
+        return
+    stop_now(data)
+    shutil.rmtree(found.home, ignore_errors=True)
+    (data / place.POINTER).unlink(missing_ok=True)
