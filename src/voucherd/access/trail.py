@@ -117,6 +117,7 @@ async def page(
     actor: str | None = None,
     action: str | None = None,
     since: datetime | None = None,
+    until: datetime | None = None,
     before: int | None = None,
     limit: int = PAGE_MAX,
 ) -> list[Row]:
@@ -129,13 +130,15 @@ async def page(
         WHERE ($1::int IS NULL OR company_id = $1) AND ($2::text IS NULL OR strpos(actor, $2) > 0)
           AND ($3::text IS NULL OR action = $3 OR starts_with(action, $3 || '.'))
           AND ($4::timestamptz IS NULL OR at >= $4) AND ($5::bigint IS NULL OR id < $5)
-        ORDER BY id DESC LIMIT $6
+          AND ($6::timestamptz IS NULL OR at < $6)
+        ORDER BY id DESC LIMIT $7
         """,
         company_id,
         actor,
         action,
         since,
         before,
+        until,
         min(limit, PAGE_MAX),
     )
     return [

@@ -61,7 +61,13 @@ CONSOLE: Final = (
             Entry("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
         ),
     ),
-    Group("Books", (Entry("/console/reports", "Reports", Right.REPORTS_VIEW),)),
+    Group(
+        "Books",
+        (
+            Entry("/console/reports", "Reports", Right.REPORTS_VIEW),
+            Entry("/console/trail", "Audit trail", Right.TRAIL_VIEW),
+        ),
+    ),
 )
 
 

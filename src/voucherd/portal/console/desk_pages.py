@@ -6,7 +6,7 @@ from typing import Final
 
 from voucherd.access.roles import Right
 from voucherd.catalogue.fx import FILE_BYTES_MAX
-from voucherd.portal.console import companies, money, overview, prices, rates, reports, statements
+from voucherd.portal.console import companies, money, overview, prices, rates, reports, statements, trails
 from voucherd.portal.page import Audience, Page
 
 _HOUSE: Final = Audience.OPERATOR
@@ -58,4 +58,8 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/reports", reports.report, _HOUSE, Right.REPORTS_VIEW),
     Page("GET", "/console/reports/{report}", reports.report, _HOUSE, Right.REPORTS_VIEW),
     Page("GET", "/console/reports/{report}/csv", reports.report_file, _HOUSE, Right.REPORTS_VIEW),
+    # ── the audit trail ──
+    Page("GET", "/console/trail", trails.deeds_done, _HOUSE, Right.TRAIL_VIEW),
+    Page("GET", "/console/trail/check", trails.check_trail, _HOUSE, Right.TRAIL_VIEW),
+    Page("GET", "/console/reveals", trails.reveals_of, _HOUSE, Right.TRAIL_VIEW),
 )
