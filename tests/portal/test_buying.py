@@ -14,6 +14,7 @@ from openpyxl import load_workbook
 from tests.portal.people import Someone, someone
 from tests.shop import Shop
 from voucherd.ids import State
+from voucherd.portal.buyer.codes import CARDS_MAX
 from voucherd.vault.reveals import Via
 
 
@@ -124,7 +125,31 @@ async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> Non
     assert "Nothing found" in text_of(await buyer.get("/portal/orders?to=2020-01-01"))
     for query in ("status=odd", "from=tomorrow", "type=x"):
         assert (await buyer.get(f"/portal/orders?{query}")).status_code == 400
-    assert "77.00 EUR" in text_of(await buyer.get("/portal"))
+    assert "EUR 77.00" in text_of(await buyer.get("/portal"))
+    await shop.assert_books_balance()
+
+
+async def test_codes_of_a_large_order_come_in_pages_and_not_all_on_paper(shop: Shop) -> None:
+    """OP-91: a hundred codes on a screen, no PDF beyond its bound, and no code on paper that is not itself."""
+    company = await shop.company(balance="9000.00 EUR")
+    await shop.product("play-10", name="Play €10", stock=CARDS_MAX + 1)
+    await shop.product("odd", name="Odd")
+    await shop.stock_codes("odd", [("KÖD-東京", "1")])
+    buyer = await someone(shop, "buyer", company)
+    trx = await ordered(buyer, ("play-10", CARDS_MAX + 1))
+    await buyer.post(f"/portal/orders/{trx}/confirm")
+    for start, shown in (("", "Lines 1 to 100"), ("100", "Lines 101 to 200"), ("9999", "Lines 1 to 100")):
+        page = await buyer.post(f"/portal/orders/{trx}/codes", {"from": start})
+        assert shown in text_of(page)
+        assert page.text.count("data-copy") == 100
+    refused = await buyer.post(f"/portal/orders/{trx}/download", {"format": "pdf"}, follow=True)
+    assert f"A PDF holds up to {CARDS_MAX} codes" in text_of(refused)
+    file = await buyer.post(f"/portal/orders/{trx}/download", {"format": "csv"})
+    assert len(file.text.splitlines()) == CARDS_MAX + 2
+    odd = await ordered(buyer, ("odd", 1))
+    await buyer.post(f"/portal/orders/{odd}/confirm")
+    refused = await buyer.post(f"/portal/orders/{odd}/download", {"format": "pdf"}, follow=True)
+    assert "can't be printed as they are" in text_of(refused)
     await shop.assert_books_balance()
 
 

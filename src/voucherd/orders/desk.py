@@ -82,6 +82,14 @@ class Page(Struct, frozen=True):
     total: int | None
 
 
+class Browsed(Struct, frozen=True):
+    """A page of orders without their codes."""
+
+    orders: list[Order]
+    more: bool
+    total: int | None
+
+
 class CodesUnreadable(Exception):
     """An order whose codes can't be opened: the vault was tampered with, or its key is another one."""
 
@@ -199,21 +207,42 @@ class Desk:
         after: tuple[datetime, int] | None,
     ) -> Page:
         """One page of the company's orders."""
-        # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
         async with self._pool.acquire() as conn:
-            async with as_tenant(conn, company_id, state, snapshot=True):
-                skip = 0 if page is None else (page - 1) * size
-                # One more than a page tells whether another follows.
-                found = await page_of_orders(
-                    conn, company_id, state, filters, size=size + 1, skip=skip, after=after
-                )
-                more, found = len(found) > size, found[:size]
-                total = None if page is None else await count_orders(conn, company_id, state, filters)
-                ids = [one.id for one in found]
-                orders = await store.read(conn, ids, self._memory.versions, as_tenant=True)
+            found = await self._page(conn, company_id, state, filters, size=size, page=page, after=after)
             # No tenant reads codes. Which ones to open was read as one, and a code never changes.
-            answers = await self._with_codes(conn, [orders[number] for number in ids if number in orders])
-        return Page([_granted(answer) for answer in answers], more, total)
+            answers = await self._with_codes(conn, found.orders)
+        return Page([_granted(answer) for answer in answers], found.more, found.total)
+
+    async def browse(
+        self, company_id: int, state: State, filters: Filters, *, size: int, page: int | None = None
+    ) -> Browsed:
+        """The same without codes, for lists that show none."""
+        async with self._pool.acquire() as conn:
+            return await self._page(conn, company_id, state, filters, size=size, page=page, after=None)
+
+    async def _page(
+        self,
+        conn: Connection,
+        company_id: int,
+        state: State,
+        filters: Filters,
+        *,
+        size: int,
+        page: int | None,
+        after: tuple[datetime, int] | None,
+    ) -> Browsed:
+        # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
+        async with as_tenant(conn, company_id, state, snapshot=True):
+            skip = 0 if page is None else (page - 1) * size
+            # One more than a page tells whether another follows.
+            found = await page_of_orders(
+                conn, company_id, state, filters, size=size + 1, skip=skip, after=after
+            )
+            more, found = len(found) > size, found[:size]
+            total = None if page is None else await count_orders(conn, company_id, state, filters)
+            ids = [one.id for one in found]
+            orders = await store.read(conn, ids, self._memory.versions, as_tenant=True)
+        return Browsed([orders[number] for number in ids if number in orders], more, total)
 
     async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""

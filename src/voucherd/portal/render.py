@@ -54,7 +54,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(money=money, moment=moment, day=day, number=number, qualified=qualified, hue=hue)
+    made.filters.update(
+        money=money, moment=moment, day=day, number=number, qualified=qualified, hue=hue, figure=figure
+    )
     made.globals.update(static=static_paths(), Right=Right)
     return made
 

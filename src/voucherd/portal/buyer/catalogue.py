@@ -61,7 +61,7 @@ async def catalogue(house: House, visit: Visit) -> Response:
     number = page_number(visit)
     cart = await carts.read(house.pool, visit.someone.id, visit.state)
     currency = await payment_currency(house, visit, cart)
-    found = await _look(house, visit, currency, filters, SORTS[sort][1], number)
+    found = await look(house, visit, currency, filters, SORTS[sort][1], page=number)
     brands = await house.window.brands(size=BRANDS_MAX, page=None, after_slug=None)
     asked |= {"sort": "" if sort == "name" else sort}
     return render(
@@ -166,13 +166,21 @@ def _filters(visit: Visit) -> tuple[Filters, dict[str, str]]:
     return filters, asked
 
 
-async def _look(
-    house: House, visit: Visit, currency: str, filters: Filters, order: Order, number: int
+async def look(
+    house: House,
+    visit: Visit,
+    currency: str,
+    filters: Filters,
+    order: Order,
+    *,
+    size: int = PAGE_SIZE,
+    page: int | None = None,
 ) -> Page:
+    """A page of what is for sale; without an exchange rate everything still has a price of its own."""
+    find_all = house.window.find_all
     try:
         visitor = Visitor(visit.company, visit.state, currency)
-        return await house.window.find_all(visitor, filters, order, size=PAGE_SIZE, page=number, after=None)
+        return await find_all(visitor, filters, order, size=size, page=page, after=None)
     except NoRate:
-        # Without a rate everything still has a price of its own.
         visitor = Visitor(visit.company, visit.state)
-        return await house.window.find_all(visitor, filters, order, size=PAGE_SIZE, page=number, after=None)
+        return await find_all(visitor, filters, order, size=size, page=page, after=None)

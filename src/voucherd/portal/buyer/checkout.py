@@ -24,7 +24,7 @@ from voucherd.portal.visit import Visit, see_other
 
 WAIT_S_MAX: Final = 1.0
 """A person looks at progress rather than at a page that does not come."""
-SLOW_S: Final = 8
+SLOW_S: Final = 5
 
 OUTCOMES: Final = (
     (Chance.FINISHED, "Deliver at once"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from voucherd.http import HttpError, Response
@@ -18,10 +20,12 @@ from voucherd.vault.reveals import Via
 
 SCREEN_MAX: Final = 100
 """Codes on one screen."""
-CARDS_MAX: Final = 800
-"""Cards of one PDF; a hundred pages is a stack."""
+CARDS_MAX: Final = 400
+"""Cards of one PDF; fifty pages are a stack."""
 _XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _PDF: Final = b"application/pdf"
+_printer: Final = ThreadPoolExecutor(1, thread_name_prefix="papers")
+"""Large files are made one after another, beside the loop: a workbook of ten thousand codes takes a second."""
 
 
 async def show(house: House, visit: Visit) -> Response:
@@ -53,23 +57,26 @@ async def download(house: House, visit: Visit) -> Response:
         visit.tell(f"A PDF holds up to {CARDS_MAX} codes. Take the CSV or XLSX file for this order.", "bad")
         return see_other(f"/portal/orders/{trx}")
     lines = await revealed(house, visit, answer, 0, answer.order.lines, Via.FILE)
-    # Off the loop: a workbook of ten thousand codes takes a second of a core.
     if kind == "csv":
         body, content_type = papers.as_csv(lines), rfc4180.CSV
     elif kind == "xlsx":
-        body, content_type = await asyncio.to_thread(papers.as_workbook, lines), _XLSX
+        body, content_type = await _printed(papers.as_workbook, lines), _XLSX
     else:
         try:
             sandbox = visit.state is State.SANDBOX
-            body, content_type = await asyncio.to_thread(papers.as_cards, lines, sandbox), _PDF
+            body, content_type = await _printed(papers.as_cards, lines, sandbox), _PDF
         except papers.Unprintable:
-            text = "Some of these codes have letters that can't be printed here. Take the CSV or XLSX file."
+            text = "Some of these codes can't be printed as they are. Take the CSV or XLSX file."
             visit.tell(text, "bad")
             return see_other(f"/portal/orders/{trx}")
     if not answer.order.downloaded:
         await house.desk.note_download(answer.order)
     disposition = f'attachment; filename="codes-{trx}.{kind}"'.encode()
     return Response(200, body, content_type, [(b"content-disposition", disposition)])
+
+
+async def _printed(paper: Callable[..., bytes], *about: object) -> bytes:
+    return await asyncio.get_running_loop().run_in_executor(_printer, paper, *about)
 
 
 async def _found(house: House, visit: Visit) -> Answer:

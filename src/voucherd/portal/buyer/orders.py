@@ -38,13 +38,11 @@ async def orders(house: House, visit: Visit) -> Response:
     """The company's orders, newest first."""
     filters, asked = _filters(house, visit)
     number = page_number(visit)
-    found = await house.desk.find_all(
-        visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number, after=None
-    )
+    found = await house.desk.browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number)
     return render(
         "buyer/orders.html",
         visit,
-        rows=[row(house, answer.order) for answer in found.answers],
+        rows=[row(house, one) for one in found.orders],
         asked=asked,
         statuses=[(key, label) for key, (label, _) in STATUSES.items()],
         kinds=KINDS,

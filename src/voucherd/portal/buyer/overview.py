@@ -9,30 +9,38 @@ from voucherd.http import Response
 from voucherd.orders import carts
 from voucherd.orders.find import Filters
 from voucherd.orders.states import Status
+from voucherd.portal.buyer.catalogue import look, payment_currency, priced
 from voucherd.portal.buyer.orders import row
 from voucherd.portal.buyer.purse import purses_of
 from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit
+from voucherd.storefront import listing
+from voucherd.storefront.listing import Order
 
 ORDERS_SHOWN: Final = 6
+PRODUCTS_SHOWN: Final = 4
 
 
 async def overview(house: House, visit: Visit) -> Response:
     """Balances, what is under way, and what to do next."""
-    found = await house.desk.find_all(
-        visit.company_id, visit.state, Filters(), size=ORDERS_SHOWN, page=None, after=None
-    )
+    found = await house.desk.browse(visit.company_id, visit.state, Filters(), size=ORDERS_SHOWN)
     waiting = Filters(statuses=(Status.PENDING,))
-    pending = await house.desk.find_all(visit.company_id, visit.state, waiting, size=1, page=1, after=None)
+    pending = await house.desk.browse(visit.company_id, visit.state, waiting, size=1, page=1)
+    cart = await carts.read(house.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(house, visit, cart)
+    window = await look(house, visit, currency, listing.Filters(stocked=True), Order(), size=PRODUCTS_SHOWN)
     purses = await purses_of(house, visit)
     return render(
         "buyer/overview.html",
         visit,
         purses=purses,
         low=[purse for purse in purses if purse.low],
-        rows=[row(house, answer.order) for answer in found.answers],
+        rows=[row(house, one) for one in found.orders],
         pending=pending.total or 0,
-        cart=await carts.read(house.pool, visit.someone.id, visit.state),
+        cart=cart,
+        products=window.products,
+        priced=priced,
+        currency=currency,
         may_buy=visit.may(Right.ORDERS_PLACE),
     )

@@ -32,6 +32,9 @@ COLUMNS: Final = (
 
 CARDS_ACROSS: Final = 2
 CARDS_DOWN: Final = 4
+CODE_ROW: Final = 40
+CODE_ROWS: Final = 3
+"""A code that is longer than three rows of forty is none to print."""
 _PAGE_MM: Final = (210.0, 297.0)
 _EDGE_MM: Final = 12.0
 _GAP_MM: Final = 6.0
@@ -47,7 +50,7 @@ _LETTERS: Final = "cp1252"
 
 
 class Unprintable(ValueError):
-    """A code has letters that the page's fonts don't have: printed, it would be another one."""
+    """A code is too long, or has letters that the fonts don't have: printed, it would be another one."""
 
 
 def as_csv(lines: Sequence[Revealed]) -> bytes:
@@ -89,7 +92,7 @@ def as_workbook(lines: Sequence[Revealed]) -> bytes:
 def as_cards(lines: Sequence[Revealed], sandbox: bool) -> bytes:
     """One card for each voucher, eight on a page, to be cut out."""
     for one in lines:
-        if not (_fits(one.code) and _fits(one.serial)):
+        if not (_fits(one.code) and _fits(one.serial)) or len(one.code) > CODE_ROW * CODE_ROWS:
             raise Unprintable
     page = FPDF(format="A4")
     page.core_fonts_encoding = _LETTERS
@@ -119,7 +122,12 @@ def _card(page: Any, one: Revealed, left: float, top: float, *, sandbox: bool) -
     _write(page, left, top + 17, width, 8, worth, size=17, style="B", colour=_ACCENT)
     page.set_fill_color(238, 242, 240)
     page.rect(left + 5, top + 28, width, 13, round_corners=True, corner_radius=2, style="F")
-    _write(page, left, top + 30, width, 9, one.code, size=15, style="B", family="Courier", align="C")
+    rows = [one.code[at : at + CODE_ROW] for at in range(0, len(one.code), CODE_ROW)]
+    size, height = (15.0, 9.0) if len(rows) == 1 else (8.0, 3.6)
+    begin = top + 28 + (13 - height * len(rows)) / 2
+    for at, text in enumerate(rows):
+        row = begin + at * height
+        _write(page, left, row, width, height, text, size=size, style="B", family="Courier", align="C")
     facts = [f"Serial {one.serial}"] if one.serial else []
     if one.expires_at is not None:
         facts.append(f"Valid until {one.expires_at:%Y-%m-%d}")
