@@ -14,8 +14,8 @@ from voucherd.access.users import UserDraft
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
+from voucherd.orders.answers import Answer
 from voucherd.orders.consent import Buyer
-from voucherd.orders.desk import Answer
 from voucherd.orders.refusals import InsufficientBalance
 
 

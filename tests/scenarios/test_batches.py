@@ -9,7 +9,8 @@ import pytest
 
 from tests.shop import Shop, open_shop
 from voucherd.db import Pool
-from voucherd.orders import desk, model
+from voucherd.orders import answers as showing
+from voucherd.orders import model
 from voucherd.vault import store as vault
 
 
@@ -61,8 +62,8 @@ async def test_a_batch_of_many_codes_is_read_in_pieces(
 ) -> None:
     """OP-48: a full batch of 500-line orders is more than one read of the vault may hold."""
     shop = quiet_shop
-    assert desk.READ_ORDERS_MAX * model.INLINE_LINES_MAX <= vault.READ_CODES_MAX
-    monkeypatch.setattr(desk, "READ_ORDERS_MAX", 2)
+    assert showing.READ_ORDERS_MAX * model.INLINE_LINES_MAX <= vault.READ_CODES_MAX
+    monkeypatch.setattr(showing, "READ_ORDERS_MAX", 2)
     monkeypatch.setattr(vault, "READ_CODES_MAX", 60)
     company = await shop.company(balance="9000.00 EUR")
     await shop.product("gift-10", stock=300)

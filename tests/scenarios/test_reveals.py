@@ -141,7 +141,7 @@ async def test_what_a_key_changes_is_in_the_trail(shop: Shop) -> None:
 
     async with shop.pool.acquire() as conn:
         rows = await trail.page(conn, company_id=company.id)
-    subject = f"webhook {made.json()['id']}"
+    subject = f"webhook {shop.ids.webhook_number(made.json()['id'])}"
     assert [(row.action, row.subject) for row in reversed(rows)] == [
         ("webhook.add", subject),
         ("webhook.rotate", subject),

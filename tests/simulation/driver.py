@@ -14,8 +14,8 @@ from tests.faults.stumbling import ProcessFailed
 from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import World
 from voucherd.ids import State
+from voucherd.orders.answers import Answer, StoredUnseen
 from voucherd.orders.decide import Cancel, Chance, Finalise
-from voucherd.orders.desk import Answer, StoredUnseen
 from voucherd.orders.refusals import OrderNotFound, Refusal
 from voucherd.orders.states import Status
 

@@ -10,7 +10,7 @@ from voucherd.api.wire.templates import TemplateBook
 from voucherd.api.wire.view import View
 from voucherd.ids import Identifiers
 from voucherd.money import RATE_ONE
-from voucherd.orders.desk import Answer, delivered_ranges
+from voucherd.orders.answers import Answer, delivered_ranges
 from voucherd.orders.model import Order, Outcome
 from voucherd.orders.states import Payment, Status
 from voucherd.vault.store import LotInfo

@@ -11,7 +11,7 @@ from tests.handmade import order
 from tests.wire import gallery
 from voucherd.api.handlers import SHAPES
 from voucherd.api.wire.order import is_large, render, stream
-from voucherd.orders.desk import Codes
+from voucherd.orders.answers import Codes
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Outcome
 from voucherd.orders.states import Payment, Status
 

@@ -20,7 +20,7 @@ from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
-from voucherd.orders.desk import StoredUnseen
+from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.gate import Busy
 from voucherd.orders.refusals import Refusal
 from voucherd.portal.site import Site

@@ -27,14 +27,16 @@ class Effect(Struct):
     tx: Tx
     service: Service
     call: Call
+    recorded: bool = False
 
     async def record(self, action: str, subject: str, **detail: Any) -> None:
         """Write into the audit trail what the calling key does here."""
         caller, request = self.call.caller, self.call.request
+        self.recorded = True
         await trail.record(
             self.tx,
             Entry(
-                Actor(ActorKind.KEY, f"key {caller.key_id}", caller.key_id),
+                Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
                 action,
                 subject,
                 company_id=caller.company_id,
@@ -50,7 +52,8 @@ class Effect(Struct):
         ticket = self.call.ticket
         if ticket is not None:
             await idempotency.keep_with(self.tx, ticket, kept.seal(self.service.sealer, ticket, response))
-        await trail.record(self.tx, self._deed(response))
+        if not self.recorded:
+            await trail.record(self.tx, self._deed(response))
         return response
 
     def _deed(self, response: Response) -> Entry:
@@ -66,7 +69,7 @@ class Effect(Struct):
             " ".join([noun or "order", *named]),
             caller.company_id,
             caller.state,
-            call.request.client_ip,
+            _address(call.request.client_ip),
             call.request.id,
             {"made": made[0]} if call.parameters and made else None,
         )

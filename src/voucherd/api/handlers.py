@@ -26,8 +26,9 @@ from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Owner, Webhooks
 from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers, State
+from voucherd.orders.answers import Answer
 from voucherd.orders.decide import Cancel, Chance, Finalise
-from voucherd.orders.desk import Answer, Desk
+from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
 from voucherd.orders.pins import Pins
 from voucherd.orders.refusals import BadInput
@@ -225,7 +226,7 @@ def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View
         call.caller.company.expose_costs,
         bare,
         call.caller.sees_codes,
-        service.desk.views_of,
+        service.desk.shower.views_of,
     )
 
 
@@ -257,7 +258,7 @@ async def shown(
         await note_reveals(service, call, [answer])
     shape = SHAPES[call.version]
     view = view_of(service, call, answer, bare=bare)
-    body = stream(shape, view, service.desk.codes_of) if is_large(view) else render(shape, view)
+    body = stream(shape, view, service.desk.shower.codes_of) if is_large(view) else render(shape, view)
     return Response(status, body, JSON, headers or [], shown=Shown(answer.order, bare))
 
 
@@ -272,7 +273,7 @@ async def _page(
         comma = b"," if at else b""
         if is_large(view):
             yield comma
-            async for part in stream(shape, view, service.desk.codes_of):
+            async for part in stream(shape, view, service.desk.shower.codes_of):
                 yield part
         else:
             yield comma + render(shape, view)

@@ -28,7 +28,7 @@ async def lines(service: Service, call: Call) -> Response:
     viewer, delivered = call.viewer, delivered_lines(answer.order, start, stop)
     if viewer is not None and delivered:
         await service.desk.reveals.record([_reveal(answer.order, delivered, Via.LINES, viewer)])
-    return Response(200, lines_page(view, start, stop, metadata, service.desk.codes_of), JSON)
+    return Response(200, lines_page(view, start, stop, metadata, service.desk.shower.codes_of), JSON)
 
 
 async def codes(service: Service, call: Call) -> Response:
@@ -47,7 +47,7 @@ async def codes(service: Service, call: Call) -> Response:
             await service.desk.note_download(order)
 
     # Noted when the first code leaves, so HEAD, and a file without codes, note nothing.
-    body = codes_file(view, service.desk.codes_of, note)
+    body = codes_file(view, service.desk.shower.codes_of, note)
     return Response(200, body, csv.CSV, csv.headers(f"codes-{call.parameter}.csv"))
 
 

@@ -20,8 +20,9 @@ from voucherd.db import Connection, within
 from voucherd.ids import Identifiers
 from voucherd.money import Money
 from voucherd.orders import register, store
+from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.decide import Cancel
-from voucherd.orders.desk import Desk, delivered_ranges
+from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.register import Registered

@@ -13,8 +13,9 @@ from voucherd.access.spending import SpendLimit
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.orders.answers import Answer
 from voucherd.orders.decide import Chance, Finalise
-from voucherd.orders.desk import Answer, Desk
+from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
 from voucherd.orders.refusals import ApprovalNeeded, ApprovalRefused, OrderExpired, OrderNotFound, WrongStatus
 

@@ -14,7 +14,7 @@ from voucherd.access import sessions
 from voucherd.access.roles import Right
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
-from voucherd.orders.desk import StoredUnseen
+from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.gate import Busy
 from voucherd.orders.refusals import BadInput, OrderNotFound
 from voucherd.portal.forms import read_form, read_query

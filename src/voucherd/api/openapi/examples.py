@@ -26,8 +26,8 @@ from voucherd.fulfilment.waits import Wait
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
 from voucherd.orders import decide
+from voucherd.orders.answers import Answer
 from voucherd.orders.decide import Cancel, Finalise
-from voucherd.orders.desk import Answer
 from voucherd.orders.model import Order
 from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.quote import Quote

@@ -17,7 +17,7 @@ from voucherd.api.wire.shapes import Product
 from voucherd.api.wire.templates import HOLE, encode, template
 from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS, Piece, View, lines_completed, pieces
 from voucherd.clock import iso
-from voucherd.orders.desk import Codes
+from voucherd.orders.answers import Codes
 from voucherd.orders.model import INLINE_LINES_MAX, TYPES, Item
 from voucherd.orders.states import Status
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from voucherd.api.wire.templates import TemplateBook
 from voucherd.ids import Identifiers
-from voucherd.orders.desk import Answer
+from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome, Viewed
 from voucherd.orders.states import Payment, Status
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
-from voucherd.orders.desk import Answer
+from voucherd.orders.answers import Answer
 from voucherd.portal.buyer import papers
 from voucherd.portal.buyer.reveal import revealed
 from voucherd.portal.house import House

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from voucherd.access.trail import ActorKind
 from voucherd.ids import line_id
-from voucherd.orders.desk import Answer
+from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.portal.house import House
 from voucherd.portal.visit import Visit
@@ -45,7 +45,9 @@ async def revealed(
     viewer = Viewer(ActorKind.PERSON, visit.someone.id, visit.request.client_ip)
     count = sum(part[4] for part in parts)
     await house.desk.reveals.record([Reveal(order.id, order.company_id, count, via, viewer, parts[0][1])])
-    opened = await house.desk.codes_of([(lot, start, start + count) for _, _, lot, start, count in parts])
+    opened = await house.desk.shower.codes_of(
+        [(lot, start, start + count) for _, _, lot, start, count in parts]
+    )
     found = []
     link = f"{house.settings.public_url}/r/"
     for (item, first, lot_id, _, count), codes in zip(parts, opened, strict=True):

@@ -1,0 +1,168 @@
+"""Answers: orders as they are shown, with their codes and the facts of their offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import asyncpg
+import structlog
+from msgspec import Struct
+
+from voucherd.db import Connection, Pool
+from voucherd.fulfilment.book import QuoteInfo
+from voucherd.orders import store
+from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
+from voucherd.orders.refusals import Refusal
+from voucherd.orders.store import Memory
+from voucherd.vault import store as vault
+from voucherd.vault.seal import SealBroken, Sealer
+from voucherd.vault.store import LotInfo, VaultHole
+
+logger = structlog.get_logger(__name__)
+
+READ_ORDERS_MAX: Final = vault.READ_CODES_MAX // INLINE_LINES_MAX
+"""So many orders of that size fit in one read of the vault."""
+
+_NOT_READ: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+"""The database said no, or its connection is gone: the driver calls that an error of its interface."""
+
+Codes = list[list[tuple[str, str]]]
+
+
+class Answer(Struct, frozen=True):
+    """An order and, unless it is to be streamed, its codes: one list for each delivered outcome, in order."""
+
+    order: Order
+    codes: Codes | None
+    lots: dict[int, LotInfo]
+    """The facts of every lot that the order was offered or delivered from."""
+    quotes: dict[int, QuoteInfo] = {}
+    """The facts of every supplier's quote that the order was offered."""
+    noted: bool = False
+    """Whether it is written down already that the codes are shown (OP-94)."""
+
+
+class Page(Struct, frozen=True):
+    """A page of orders, whether more follow and, where pages are counted, how many there are in all."""
+
+    answers: list[Answer]
+    more: bool
+    total: int | None
+
+
+class Browsed(Struct, frozen=True):
+    """A page of orders without their codes."""
+
+    orders: list[Order]
+    more: bool
+    total: int | None
+
+
+class CodesUnreadable(Exception):
+    """An order whose codes can't be opened: the vault was tampered with, or its key is another one."""
+
+
+class StoredUnseen(Exception):
+    """What was asked for is done, but the database can't show it now; Find will."""
+
+
+Reply: TypeAlias = Answer | Refusal | CodesUnreadable
+"""What a batch says to each of its calls."""
+
+
+class Shower:
+    """Makes answers out of orders."""
+
+    def __init__(self, pool: Pool, sealer: Sealer, memory: Memory) -> None:
+        self._pool = pool
+        self._sealer = sealer
+        self._memory = memory
+        self._lots = vault.LotBook()
+
+    async def stored(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
+        """The answers to what is stored by now: whatever the database says, the gate must not run it again."""
+        try:
+            return await self.shown(conn, answers)
+        except _NOT_READ as error:
+            logger.warning("answer_read_again", error=repr(error))
+        try:
+            return await self.shown(conn, answers)
+        except _NOT_READ as error:
+            raise StoredUnseen from error
+
+    async def shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
+        """The orders with their codes and the facts of their offers: a few reads for all of them."""
+        orders = [answer for answer in answers if isinstance(answer, Order)]
+        named = {number for order in orders for number in lots_of(order)}
+        lots = await self._lots.lots(conn, {number for number in named if number > 0})
+        quotes = await self._memory.offers.quotes(conn, {-number for number in named if number < 0})
+        small = [order for order in orders if order.lines <= INLINE_LINES_MAX]
+        try:
+            opened = await self._read_codes(conn, small)
+        except (VaultHole, SealBroken):
+            # One order whose codes can't be read must not take the answer from its neighbours.
+            return [await self._alone(conn, answer, lots, quotes) for answer in answers]
+        return [
+            Answer(answer, opened.get(answer.id), lots, quotes) if isinstance(answer, Order) else answer
+            for answer in answers
+        ]
+
+    async def _alone(
+        self,
+        conn: Connection,
+        answer: Order | Refusal,
+        lots: dict[int, LotInfo],
+        quotes: dict[int, QuoteInfo],
+    ) -> Reply:
+        if isinstance(answer, Refusal):
+            return answer
+        try:
+            opened = await self._read_codes(conn, [answer] if answer.lines <= INLINE_LINES_MAX else [])
+        except (VaultHole, SealBroken) as broken:
+            logger.error("codes_unreadable", order_id=answer.id, error=str(broken))
+            return CodesUnreadable(answer.id)
+        return Answer(answer, opened.get(answer.id), lots, quotes)
+
+    async def _read_codes(self, conn: Connection, orders: Sequence[Order]) -> dict[int, Codes]:
+        """The codes of these orders, by order."""
+        codes: dict[int, Codes] = {}
+        # A batch of the largest orders that are not streamed would be more than one read may open.
+        for start in range(0, len(orders), READ_ORDERS_MAX):
+            ranges = {order.id: delivered_ranges(order) for order in orders[start : start + READ_ORDERS_MAX]}
+            wanted = [one for found in ranges.values() for one in found]
+            opened = iter(await vault.read_codes(conn, self._sealer, wanted) if wanted else ())
+            codes |= {order_id: [next(opened) for _ in found] for order_id, found in ranges.items()}
+        return codes
+
+    async def views_of(self, order_id: int, line_from: int, line_to: int) -> tuple[Viewed, ...]:
+        """What recipients saw of these lines, for an answer that is streamed."""
+        async with self._pool.acquire() as conn:
+            return await store.views(conn, order_id, line_from, line_to)
+
+    async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
+        """The codes of these (lot, from, to) ranges, for an answer that is streamed."""
+        async with self._pool.acquire() as conn:
+            return await vault.read_codes(conn, self._sealer, ranges)
+
+
+def delivered_ranges(order: Order) -> list[tuple[int, int, int]]:
+    """The (lot, from, to) ranges that the order's delivered lines were served from, in order."""
+    return [
+        (outcome.lot_id, outcome.seq_from, outcome.seq_from + outcome.count)
+        for outcome in order.outcomes
+        if outcome.lot_id is not None and outcome.seq_from is not None
+    ]
+
+
+def lots_of(order: Order) -> list[int]:
+    """The lots that the order was offered or delivered from, and the quotes it was offered (as negative numbers)."""
+    offered = [lot_id for item in order.items for lot_id in item.offers[::2]]
+    return offered + [outcome.lot_id for outcome in order.outcomes if outcome.lot_id is not None]
+
+
+def granted(reply: Reply) -> Answer:
+    """The answer, or whatever was said instead."""
+    if isinstance(reply, Answer):
+        return reply
+    raise reply

@@ -1,0 +1,69 @@
+"""Carrying out a batch of calls that pay, deliver or cancel: load, decide, store, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from voucherd.access import approvals, idempotency
+from voucherd.access.spending import Purse
+from voucherd.db import Connection, within
+from voucherd.orders import store
+from voucherd.orders.create import effects_of
+from voucherd.orders.decide import Cancel, Finalise
+from voucherd.orders.model import Order
+from voucherd.orders.refusals import Refusal
+from voucherd.orders.ruling import Facts, Ruling
+from voucherd.orders.store import Memory
+from voucherd.vault.reveals import Reveal, Via
+
+
+async def carry_out(
+    conn: Connection,
+    memory: Memory,
+    commands: Sequence[Finalise | Cancel],
+    decision: Callable[[Facts], Ruling],
+    *,
+    with_lines: bool,
+    purses: Collection[Purse] = (),
+) -> Ruling:
+    """What was decided about these calls, stored with all that belongs to it."""
+    known = {command.order_id for command in commands if command.order_id is not None}
+    async with within(conn):
+        facts = await store.load(
+            conn, known, memory, with_lines=with_lines, with_shelves=not with_lines, purses=purses
+        )
+        grants = [_grant(command) for command in commands]
+        if any(grants):
+            facts.approvals = await approvals.lock(conn, [grant[0] for grant in grants if grant])
+        ruling = decision(facts)
+        await store.save(conn, ruling, reveals_of(commands, ruling.answers))
+        if any(grants):
+            carried_out = zip(grants, ruling.answers, strict=True)
+            decided = [grant for grant, answer in carried_out if grant and isinstance(answer, Order)]
+            await approvals.decide(conn, decided, approvals.Status.APPROVED)
+        effects = effects_of(commands, ruling.answers)
+        if effects:
+            await idempotency.name_effects(conn, effects)
+    return ruling
+
+
+def reveals_of(commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]) -> list[Reveal]:
+    """What the answers to these commands show to whom."""
+    return [
+        Reveal(answer.id, answer.company_id, answer.lines_finished, _via(command), command.viewer)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.viewer is not None and isinstance(answer, Order) and answer.lines_finished
+    ]
+
+
+def _via(command: Finalise | Cancel) -> Via:
+    if isinstance(command, Cancel):
+        return Via.RESOLVE if command.at_limit else Via.CANCEL
+    return Via.RESOLVE if command.resolve else Via.CONFIRM
+
+
+def _grant(command: Finalise | Cancel) -> tuple[int, int] | None:
+    """The request that a second person grants with this call, and who that is."""
+    if isinstance(command, Finalise) and command.approval is not None:
+        return command.approval, command.approved_by
+    return None
