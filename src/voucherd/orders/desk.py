@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from voucherd.access.spending import Purse, purse
-from voucherd.db import Pool, as_tenant
+from voucherd.db import Connection, Pool, as_tenant
 from voucherd.ids import State
 from voucherd.orders import decide, store
 from voucherd.orders.answers import Answer, Browsed, Page, Reply, Shower, granted
