@@ -20,8 +20,8 @@ from voucherd.vault.reveals import Via
 
 SCREEN_MAX: Final = 100
 """Codes on one screen."""
-CARDS_MAX: Final = 400
-"""Cards of one PDF; fifty pages are a stack."""
+CARDS_MAX: Final = 200
+"""Cards of one PDF: twenty-five pages, and about a second of a core."""
 _XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _PDF: Final = b"application/pdf"
 _printer: Final = ThreadPoolExecutor(1, thread_name_prefix="papers")

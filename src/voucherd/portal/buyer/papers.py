@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Final
 
+import segno
 from fpdf import FPDF
 
 from voucherd.clock import iso
@@ -42,6 +43,9 @@ _CARD_MM: Final = (
     (_PAGE_MM[0] - 2 * _EDGE_MM - _GAP_MM) / CARDS_ACROSS,
     (_PAGE_MM[1] - 2 * _EDGE_MM - 3 * _GAP_MM) / CARDS_DOWN,
 )
+_QR_MM: Final = 22.0
+_MASK: Final = 3
+"""Every mask can be read; to look for the prettiest takes ten times as long as to draw one."""
 _ACCENT: Final = (11, 107, 87)
 _DIM: Final = (82, 97, 91)
 _INK: Final = (22, 33, 29)
@@ -117,9 +121,11 @@ def _card(page: Any, one: Revealed, left: float, top: float, *, sandbox: bool) -
     page.set_dash_pattern()
     face = Money(one.item.unit.face_minor, version.face_currency)
     worth = f"{figure(face).replace(THIN, ' ')} {face.currency}"
-    _write(page, left, top + 5, width, 5, version.brand_name, size=9, colour=_DIM)
-    _write(page, left, top + 10, width, 6, version.name, size=12, style="B")
-    _write(page, left, top + 17, width, 8, worth, size=17, style="B", colour=_ACCENT)
+    beside = width - _QR_MM - 3
+    _write(page, left, top + 5, beside, 5, version.brand_name, size=9, colour=_DIM)
+    _write(page, left, top + 10, beside, 6, version.name, size=12, style="B")
+    _write(page, left, top + 17, beside, 8, worth, size=17, style="B", colour=_ACCENT)
+    page.image(_picture(one.link), left + 8 + beside, top + 4, _QR_MM, _QR_MM)
     page.set_fill_color(238, 242, 240)
     page.rect(left + 5, top + 28, width, 13, round_corners=True, corner_radius=2, style="F")
     rows = [one.code[at : at + CODE_ROW] for at in range(0, len(one.code), CODE_ROW)]
@@ -136,6 +142,13 @@ def _card(page: Any, one: Revealed, left: float, top: float, *, sandbox: bool) -
     if sandbox:
         text = "SANDBOX: this code is not real"
         _write(page, left, top + 54, width, 4, text, size=8, style="B", colour=(163, 48, 28))
+
+
+def _picture(link: str) -> io.BytesIO:
+    """The link as a QR code, for a telephone."""
+    stream = io.BytesIO()
+    segno.make_qr(link, error="m", mask=_MASK).save(stream, kind="png", scale=4, border=1)
+    return stream
 
 
 def _write(
