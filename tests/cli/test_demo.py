@@ -97,15 +97,17 @@ def test_one_command_runs_everything_and_a_second_start_keeps_the_data(bare_term
         line = first.said()
         assert line.count("\n") == 1
         demo = json.loads(line)
-        assert list(demo) == ["baseUrl", "live", "sandbox", "operator", "buyer", "products"]
+        assert list(demo) == ["baseUrl", "live", "sandbox", "operator", "buyer", "voucher", "products"]
         assert demo["live"].keys() == demo["sandbox"].keys() == {"company", "key"}
         assert demo["operator"].keys() == demo["buyer"].keys() == {"email", "password"}
         assert len(demo["products"]) >= 40
         for whose in ("live", "sandbox"):
             bought = _buy(demo, whose)
             assert (bought["orderStatus"], bought["state"]) == ("finished", whose)
-        # Other commands work on the same folder meanwhile.
-        assert [order["state"] for order in bare_terminal.json("order", "list")] == ["sandbox", "live"]
+        # Other commands work on the same folder meanwhile; the first order is the one of the link that was printed.
+        states = [order["state"] for order in bare_terminal.json("order", "list")]
+        assert states == ["sandbox", "live", "sandbox"]
+        assert "Your game card from Nimbari Play" in httpx.get(demo["voucher"]).text
         assert bare_terminal.json("audit")["ok"]
         assert_refused(bare_terminal.run("demo", "--port", "0"))
         assert first.stop(signal.SIGINT) == (0, b"", b"")
@@ -114,8 +116,9 @@ def test_one_command_runs_everything_and_a_second_start_keeps_the_data(bare_term
     with Running(bare_terminal, "--json") as second:
         again = json.loads(second.said())
         assert time.monotonic() - second.began < SECOND_START_S_MAX
-        assert again | {"baseUrl": ""} == demo | {"baseUrl": ""}
-        assert len(bare_terminal.json("order", "list")) == 2
+        moved = {"baseUrl": "", "voucher": ""}
+        assert again | moved == demo | moved
+        assert len(bare_terminal.json("order", "list")) == 3
         assert _buy(again, "live")["orderStatus"] == "finished"
         assert second.stop(signal.SIGTERM) == (0, b"", b"")
     assert _servers(data) == []
@@ -152,7 +155,8 @@ def test_a_demo_that_was_killed_starts_again_with_books_that_balance(bare_termin
     with Running(bare_terminal, "--json") as second:
         again = json.loads(second.said())
         assert again["live"] == demo["live"]
-        [order] = bare_terminal.json("order", "list")
+        assert again["voucher"].rpartition("/")[2] == demo["voucher"].rpartition("/")[2]
+        [order] = bare_terminal.json("order", "list", "--state", "live")
         assert (order["trx"], order["orderStatus"]) == (bought["trx"], "finished")
         assert bare_terminal.json("audit")["ok"]
         assert second.stop(signal.SIGINT)[0] == 0

@@ -104,6 +104,13 @@ def test_money_dates_and_waits_are_written_as_people_write_them() -> None:
     )
 
 
+def test_numbered_lines_are_steps_and_others_are_as_they_are() -> None:
+    """OP-57: how to redeem reads well, whatever the operator wrote."""
+    assert link.steps("1. Open the app\n 2) Tap “Redeem” ") == ["Open the app", "Tap “Redeem”"]
+    for other in ("", "1. Alone", "1. One\n3. Three", "1. One\nand more", "Just do it", "2. Two\n3. Three"):
+        assert link.steps(other) == []
+
+
 def test_pictures_hold_the_code_and_no_style() -> None:
     """Part of a strict content policy: nothing inline but shapes; what Code 128 can't write has no barcode."""
     for picture in (pictures.qr_code('A<b>&"é' * 20), pictures.barcode("ABC-123"), pictures.ornament("x")):

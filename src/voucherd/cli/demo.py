@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from typing import Annotated, Final
 
 import typer
+from msgspec import structs
 
 from voucherd import bootstrap
 from voucherd.api.server import CannotListen, listen
@@ -61,12 +62,15 @@ async def prepare(settings: Settings, url: str) -> Handout:
             company = await seed.find_shop(tx)
             await seed.freshen_rates(tx)
             given = handout.load(settings.data)
-            if company is not None and given is not None and await seed.still_valid(tx, given):
-                return given
-            if company is None:
-                company = await seed.open_shop(tx, Sealer(await master_key(settings, tx)))
-            given = await seed.hand_out(tx, company)
-            # Before the commit: a crash in between leaves keys without a shop, and the next start makes both anew.
+            master = await master_key(settings, tx)
+            if company is None or given is None or not await seed.still_valid(tx, given):
+                company = company or await seed.open_shop(tx, Sealer(master))
+                given = await seed.hand_out(tx, company)
+                # Before the commit: a crash in between leaves keys without a shop, and the next start makes both anew.
+                handout.save(settings.data, given)
+        if not given.voucher:
+            link = await seed.sample_voucher(pool, settings, master, company)
+            given = structs.replace(given, voucher=link)
             handout.save(settings.data, given)
         return given
     finally:
@@ -89,6 +93,7 @@ voucherd is running at {base_url}; Ctrl-C stops it.
 
   portal       {base_url}/portal
   console      {base_url}/console
+  voucher      {base_url}{given.voucher}
   API          {base_url}/docs
 
   company      {given.company}

@@ -37,6 +37,21 @@ BALANCES: Final = (
     "200000 PLN",
 )
 
+INSTRUCTIONS: Final = {
+    "giftcard": "1. Choose what you like, in any shop of {brand} or online.\n"
+    "2. Enter the code when you pay, or have it scanned at the till.\n"
+    "3. What is left stays on the code for the next time.",
+    "gamecard": "1. Sign in to {brand}.\n2. Open your account and choose “Redeem a code”.\n"
+    "3. Enter the code: the credit is there at once.",
+    "topup": "1. Open the {brand} app, or its website.\n2. Choose “Top up with a code”.\n"
+    "3. Enter the code and your number.",
+    "paymentcard": "1. Choose {brand} when you pay online.\n2. Enter the code instead of a card.",
+    "subscription": "1. Sign in to {brand}, or make an account.\n2. Enter the code under “Subscription”.\n"
+    "3. Your time starts right away.",
+}
+"""How codes are redeemed, by the type of product."""
+TERMS: Final = "This is a demo: the brand is made up, and nobody gives anything for its codes."
+
 _CODE_LETTERS: Final = 16
 _SERIAL_DIGITS: Final = 12
 _LETTERS: Final = bytes(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"[byte & 31] for byte in range(256))
@@ -97,6 +112,8 @@ def _good(row: dict[str, str]) -> Good:
         vat_category=row["vat"],
         async_delivery="async" in flags,
         incentive="incentive" in flags,
+        redeem_instructions=INSTRUCTIONS[row["type"]].format(brand=row["brand"]),
+        terms=TERMS,
     )
     lasts = timedelta(days=int(row["expires"].removesuffix("d"))) if row["expires"] else None
     return Good(draft, "inactive" not in flags, tuple(_deliveries(row, draft)), lasts)

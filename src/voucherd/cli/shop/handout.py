@@ -34,6 +34,8 @@ class Handout(Struct, frozen=True):
     operator: Person
     buyer: Person
     products: list[str]
+    voucher: str = ""
+    """The path of a link that a recipient would get; empty before there is an order."""
     about: str = _ABOUT
 
     def document(self, base_url: str) -> dict[str, Any]:
@@ -44,6 +46,7 @@ class Handout(Struct, frozen=True):
             "sandbox": {"company": self.company, "key": self.sandbox_key},
             "operator": {"email": self.operator.email, "password": self.operator.password},
             "buyer": {"email": self.buyer.email, "password": self.buyer.password},
+            "voucher": base_url + self.voucher,
             "products": self.products,
         }
 

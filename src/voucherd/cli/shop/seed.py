@@ -18,10 +18,14 @@ from voucherd.cli.listings import tell_updated
 from voucherd.cli.shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.shop.handout import Handout, Person
 from voucherd.cli.user import new_password
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Pool, Tx
 from voucherd.events import top_ups
-from voucherd.ids import State
+from voucherd.ids import Identifiers, State
 from voucherd.money import Money
+from voucherd.orders.decide import Finalise
+from voucherd.orders.desk import Desk
+from voucherd.orders.place import CartLine, Create
+from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.seal import Sealer
 
@@ -31,6 +35,7 @@ BUYER_EMAIL: Final = "buyer@demo.example"
 RATE_LIMIT: Final = 60_000
 SUPPLIER: Final = "demo wholesale"
 RATES_SOURCE: Final = "demo"
+SAMPLE: Final = "nimbari-play-25-eur"
 
 
 async def find_shop(connection: Connection) -> Company | None:
@@ -86,6 +91,18 @@ async def hand_out(tx: Tx, company: Company) -> Handout:
         buyer=await _person(tx, UserDraft(BUYER_EMAIL, company.id, "owner")),
         products=[good.draft.slug for good in goods()],
     )
+
+
+async def sample_voucher(pool: Pool, settings: Settings, master: bytes, company: Company) -> str:
+    """The path of a recipient's link, of a first order; in the sandbox, so that nothing of the live shop is sold."""
+    desk = Desk(pool, Sealer(master), settings)
+    try:
+        cart = (CartLine(SAMPLE, 1),)
+        created = await desk.create(Create(company.id, State.SANDBOX, 0, cart, "EUR"))
+        await desk.confirm(Finalise(created.order.id, company.id, State.SANDBOX, resolve=False))
+    finally:
+        await desk.stop()
+    return "/r/" + Identifiers(master).tokens(created.order.id, [0])[0]
 
 
 async def _stock(tx: Tx, sealer: Sealer, good: Good, version: ProductVersion, now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from voucherd import clock
@@ -17,6 +18,8 @@ from voucherd.portal.visit import Visit
 
 _UNSEEN: Final = (b"x-robots-tag", b"noindex, nofollow, noarchive, nosnippet")
 _STATUSES: Final = {None: 200, Told.WRONG: 422, Told.NOT_NOW: 429}
+
+_STEP: Final = re.compile(r"([0-9]{1,2})[.)]\s+(.+)")
 
 TITLES: Final = {
     "giftcard": "Your gift card from {brand}",
@@ -92,6 +95,7 @@ def _page(house: House, visit: Visit, closed: Closed, shown: Shown | None, *, st
         value=words.money(found.face),
         until=None if found.expires_at is None else words.day(found.expires_at),
         place=words.place(found.region),
+        steps=steps(found.instructions),
         word=house.recipients.form_word(token, now) if ready and shown is None else "",
         pin_digits_max=PIN_DIGITS_MAX,
         problem=_problem(words, closed.tried),
@@ -105,6 +109,14 @@ def _page(house: House, visit: Visit, closed: Closed, shown: Shown | None, *, st
     )
     response.headers.append(_UNSEEN)
     return response
+
+
+def steps(instructions: str) -> list[str]:
+    """The steps of instructions whose lines are numbered from 1 on; none where they are not."""
+    found = [_STEP.fullmatch(line.strip()) for line in instructions.splitlines()]
+    told = [(int(step[1]), step[2]) for step in found if step is not None]
+    in_order = len(told) == len(found) > 1 and [number for number, _ in told] == list(range(1, len(told) + 1))
+    return [text for _, text in told] if in_order else []
 
 
 def _problem(words: Words, tried: Tried | None) -> str:
