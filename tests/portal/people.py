@@ -55,9 +55,15 @@ class Someone:
 
 
 async def someone(
-    shop: Shop, role: str, company: Company | None = None, *, state: State = State.LIVE, strong: bool = False
+    shop: Shop,
+    role: str,
+    company: Company | None = None,
+    *,
+    state: State = State.LIVE,
+    strong: bool | None = None,
 ) -> Someone:
-    """A person of that role, signed in; without a company one of the operator's own."""
+    """A person of that role, signed in; without a company one of the operator's own, who has a second factor."""
+    strong = company is None if strong is None else strong
     email = f"{role}{next(_count)}@people.example"
     async with transaction(shop.pool) as tx:
         draft = UserDraft(email, None if company is None else company.id, role)

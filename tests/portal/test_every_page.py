@@ -8,11 +8,13 @@ from typing import TypeAlias
 
 from tests.portal.people import HTML, Someone, someone
 from tests.shop import Company, Shop
+from voucherd.access import sessions
 from voucherd.access.roles import COMPANY, OPERATOR
 from voucherd.db import transaction
 from voucherd.events.webhooks.endpoints import Draft
 from voucherd.events.webhooks.service import Owner
 from voucherd.ids import State
+from voucherd.orders import consent
 from voucherd.portal.page import Audience, Page
 from voucherd.portal.routes import PAGES
 
@@ -55,7 +57,55 @@ async def no_product(_shop: Shop, _other: Company) -> dict[str, str]:
     return {"slug": "no-such-product"}
 
 
+async def made_up_token(_shop: Shop, _other: Company) -> dict[str, str]:
+    """A link that nobody was sent."""
+    return {"token": "x" * 43}
+
+
+async def foreign_person(shop: Shop, other: Company) -> dict[str, str]:
+    """Somebody of the other company."""
+    return {"person": str((await someone(shop, "viewer", other)).user_id)}
+
+
+async def foreign_approval(shop: Shop, other: Company) -> dict[str, str]:
+    """A request of the other company's people, about an order of its own."""
+    asker = await someone(shop, "owner", other)
+    if "gift-1" not in shop.products:
+        await shop.product("gift-1", stock=1)
+    order = await shop.create(other, ("gift-1", 1))
+    answer = await shop.desk.find(shop.ids.order_id(order["trx"]), other.id, State.LIVE)
+    return {"approval": str((await consent.ask(shop.pool, answer.order, asker.user_id)).id)}
+
+
+async def foreign_passkey(shop: Shop, other: Company) -> dict[str, str]:
+    """A passkey of somebody else."""
+    owner = await someone(shop, "owner", other)
+    number = await shop.pool.fetchval(
+        "INSERT INTO passkey (user_id, credential, public_key, sign_count, name) VALUES ($1, 'c', 'k', 0, 'x')"
+        " ON CONFLICT (credential) DO UPDATE SET user_id = $1 RETURNING id",
+        owner.user_id,
+    )
+    return {"passkey": str(number)}
+
+
+async def foreign_session(shop: Shop, other: Company) -> dict[str, str]:
+    """A browser of somebody else."""
+    return {"session": sessions.key_of((await someone(shop, "owner", other)).token)[:8].hex()}
+
+
 FOREIGN: dict[str, Fill] = {
+    "/reset/{token}": made_up_token,
+    "/invitation/{token}": made_up_token,
+    "/account/passkeys/{passkey}/remove": foreign_passkey,
+    "/account/sessions/{session}/end": foreign_session,
+    "/portal/team/{person}/invite": foreign_person,
+    "/portal/team/{person}/role": foreign_person,
+    "/portal/team/{person}/deactivate": foreign_person,
+    "/portal/team/{person}/activate": foreign_person,
+    "/portal/team/{person}/second-factor": foreign_person,
+    "/portal/approvals/{approval}/approve": foreign_approval,
+    "/portal/approvals/{approval}/reject": foreign_approval,
+    "/portal/approvals/{approval}/withdraw": foreign_approval,
     "/portal/catalogue/{slug}": no_product,
     "/portal/orders/{trx}": an_order,
     "/portal/orders/{trx}/live": an_order,
@@ -132,6 +182,8 @@ async def test_every_page_turns_away_whoever_it_is_not_for(shop: Shop) -> None:
         else:
             assert out.status_code == 403, named
         if page.audience is Audience.SIGNED_IN:
+            if "{" in page.path:
+                assert await visit(people["owner"], page, path) == 404, named
             continue
         operators = page.audience is Audience.OPERATOR
         wrong, right = (people["owner"], staff) if operators else (staff["admin"], people)

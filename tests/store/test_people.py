@@ -13,8 +13,9 @@ from voucherd.access import allowances, approvals, links, people, second_factors
 from voucherd.access.allowances import HERE, Devices
 from voucherd.access.approvals import Kind, Status
 from voucherd.access.companies import CompanyDraft
-from voucherd.access.entrance import Entrance, Where
 from voucherd.access.links import LinkKind
+from voucherd.access.sessions import Browser
+from voucherd.access.sign_in import Entrance, Origin
 from voucherd.access.users import User, UserDraft
 from voucherd.db import Pool, transaction
 from voucherd.events import top_ups
@@ -91,33 +92,33 @@ async def test_wrong_passwords_pause_those_who_try_and_nobody_else(
     pool: Pool, master: bytes, company_id: int
 ) -> None:
     """OP-92: an account is never locked as a whole: elsewhere, or at a device that is known, its person gets in."""
-    entrance = Entrance(pool, Sealer(master), Devices(b"k" * 32))
+    entrance = Entrance(pool, Sealer(master), Devices(b"k" * 32), None)
     ann = await person(pool, "ann@acme.example", company_id, "owner", PASSWORD)
-    there, elsewhere = Where("198.51.100.7"), Where("203.0.113.9")
+    there, elsewhere = Origin(Browser("198.51.100.7", "x")), Origin(Browser("203.0.113.9", "x"))
 
     guesses = await asyncio.gather(
-        *(refused(entrance.password("Ann@acme.example", f"guess {at}", there)) for at in range(AT_ONCE))
+        *(refused(entrance.is_right("Ann@acme.example", f"guess {at}", there)) for at in range(AT_ONCE))
     )
     # All at once are counted one after another: five were looked at, and the rest has to pause.
     assert guesses.count(throttle.TooMany) == AT_ONCE - HERE.free
     # The pause must outlast what a busy machine takes for the rest of this test.
     await pool.execute("UPDATE throttle SET until = now() + interval '1 minute' WHERE until > last_at")
-    assert await refused(entrance.password(ann.email, PASSWORD, there)) is throttle.TooMany
-    assert await entrance.password(ann.email, PASSWORD, elsewhere) == ann
-    known = Where("198.51.100.7", entrance.device(ann.email))
-    assert await entrance.password(ann.email, PASSWORD, known) == ann
-    made_up = Where("198.51.100.7", "0" * 32 + "." + "0" * 64)
-    assert await refused(entrance.password(ann.email, PASSWORD, made_up)) is throttle.TooMany
+    assert await refused(entrance.is_right(ann.email, PASSWORD, there)) is throttle.TooMany
+    assert await entrance.is_right(ann.email, PASSWORD, elsewhere)
+    known = Origin(there.browser, entrance.devices.issue(ann.email))
+    assert await entrance.is_right(ann.email, PASSWORD, known)
+    made_up = Origin(there.browser, "0" * 32 + "." + "0" * 64)
+    assert await refused(entrance.is_right(ann.email, PASSWORD, made_up)) is throttle.TooMany
 
     # A stranger's address pauses in the same way as one that is somebody's.
     tries = [
-        await refused(entrance.password("who@acme.example", "x", elsewhere)) for _ in range(HERE.free + 1)
+        await refused(entrance.is_right("who@acme.example", "x", elsewhere)) for _ in range(HERE.free + 1)
     ]
     assert tries == [None] * HERE.free + [throttle.TooMany]
 
     await pool.execute("UPDATE throttle SET until = now()")
-    assert await entrance.password(ann.email, PASSWORD, there) == ann
-    assert await entrance.password(ann.email, "wrong again", there) is None
+    assert await entrance.is_right(ann.email, PASSWORD, there)
+    assert not await entrance.is_right(ann.email, "wrong again", there)
     assert (
         await pool.fetchval(
             "SELECT failures FROM throttle WHERE key = $1",

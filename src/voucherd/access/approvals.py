@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from voucherd.access import trail
+from voucherd.access.trail import Entry
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
 from voucherd.money import Money
@@ -104,6 +106,15 @@ class Approval(Struct, frozen=True):
     def word(self) -> str:
         """Its status for people."""
         return Status.ENDED.word if self.over else self.status.word
+
+
+class Consent(Struct, frozen=True):
+    """A second person's yes to a request, to be written down with what it allows."""
+
+    number: int
+    by: int
+    entry: Entry | None = None
+    """What the audit trail says of it."""
 
 
 _ROWS: Final = """
@@ -221,6 +232,12 @@ async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -
         "UPDATE approval SET status = $3, decided_by = $2, decided_at = now() WHERE id = $1",
         [(number, person, int(status)) for number, person in decisions],
     )
+
+
+async def grant(tx: Tx, consents: Sequence[Consent]) -> None:
+    """Write down what was allowed, by whom, in the transaction that carries it out."""
+    await decide(tx, [(one.number, one.by) for one in consents], Status.APPROVED)
+    await trail.record_all(tx, [one.entry for one in consents if one.entry is not None])
 
 
 async def reject(tx: Tx, number: int, company_id: int | None, decided_by: int) -> Approval:

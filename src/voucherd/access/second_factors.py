@@ -133,15 +133,30 @@ async def new_recovery_codes(tx: Tx, user_id: int) -> list[str]:
 
 
 async def remove_totp(tx: Tx, user_id: int) -> bool:
-    """Take the app's secret and the recovery codes away; whether there was one."""
-    await tx.execute("DELETE FROM recovery_code WHERE user_id = $1", user_id)
-    return await tx.fetchval("DELETE FROM totp WHERE user_id = $1 RETURNING true", user_id) is not None
+    """Take the app's secret away; whether there was one."""
+    removed = await tx.fetchval(
+        "DELETE FROM totp WHERE user_id = $1 RETURNING confirmed_at IS NOT NULL", user_id
+    )
+    await tidy(tx, user_id)
+    return bool(removed)
 
 
 async def remove_all(tx: Tx, user_id: int) -> None:
     """Take everything away, passkeys too: for an operator who has made sure who asks."""
-    await remove_totp(tx, user_id)
+    await tx.execute("DELETE FROM totp WHERE user_id = $1", user_id)
     await tx.execute("DELETE FROM passkey WHERE user_id = $1", user_id)
+    await tidy(tx, user_id)
+
+
+async def tidy(tx: Tx, user_id: int) -> None:
+    """Recovery codes are of no use to who has nothing to recover."""
+    await tx.execute(
+        """
+        DELETE FROM recovery_code WHERE user_id = $1 AND NOT EXISTS (SELECT FROM totp WHERE user_id = $1)
+        AND NOT EXISTS (SELECT FROM passkey WHERE user_id = $1)
+        """,
+        user_id,
+    )
 
 
 def _place(user_id: int) -> bytes:

@@ -65,6 +65,10 @@ class Session:
     csrf: bytes = field(repr=False)
     pending: bool
     strong_at: datetime | None
+    asked: bool
+    """The company asks its people for a second factor."""
+    waiting: int
+    """How many requests of others wait for this person's yes or no, if he may say it."""
     flash: Flash | None
     address: str
     agent: str
@@ -120,7 +124,10 @@ async def find(pool: Pool, token: str) -> Session | None:
         " s.created_at, s.seen_at, s.expires_at, now() - s.seen_at > $3 AS stale,"
         " u.id AS user_id, u.email, u.name AS user_name, u.role,"
         " c.id AS company_id, c.name AS company_name, c.country, c.vat_number, c.active, c.verified, c.expose_costs,"
-        " c.spend_order_eur_minor, c.spend_day_eur_minor"
+        " c.spend_order_eur_minor, c.spend_day_eur_minor, coalesce(c.second_factor, false) AS asked,"
+        " (SELECT count(*) FROM approval a WHERE a.status = 0 AND a.ends_at > now() AND a.requested_by <> u.id"
+        " AND CASE WHEN c.id IS NULL THEN a.kind <> 1"
+        " ELSE a.kind = 1 AND a.company_id = c.id AND a.state = s.state END) AS waiting"
         " FROM session s JOIN app_user u ON u.id = s.user_id LEFT JOIN company c ON c.id = u.company_id"
         " WHERE s.key = $1 AND s.expires_at > now() AND s.seen_at > now() - $2::interval"
         " AND u.active AND coalesce(c.active, true)",
@@ -209,6 +216,8 @@ def _session(row: asyncpg.Record) -> Session:
         csrf=row["csrf"],
         pending=row["pending"],
         strong_at=row["strong_at"],
+        asked=row["asked"],
+        waiting=row["waiting"] if rights & {Right.ORDERS_APPROVE, Right.MONEY_APPROVE} else 0,
         flash=None if row["flash"] is None else Flash(row["flash"], row["flash_kind"]),
         address=row["address"],
         agent=row["agent"],

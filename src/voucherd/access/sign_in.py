@@ -1,13 +1,31 @@
-"""Signing in: a password, and where one is set a second factor."""
+"""Signing in: a password, then whatever else this person has set up; or a passkey alone.
+
+Each try is counted before it is looked at, and what came of it is written into the audit trail.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from voucherd.access import sessions, store, users
-from voucherd.access.sessions import Browser
-from voucherd.access.users import User
+from voucherd.access import (
+    allowances,
+    links,
+    passkeys,
+    second_factors,
+    sessions,
+    store,
+    throttle,
+    trail,
+    users,
+)
+from voucherd.access.allowances import Allowance, Devices
+from voucherd.access.passkeys import BadPasskey, Site
+from voucherd.access.second_factors import Sealing
+from voucherd.access.sessions import Browser, Session
+from voucherd.access.trail import SYSTEM, Actor, ActorKind, Entry
+from voucherd.access.users import Login, User
 from voucherd.db import Pool, Tx, transaction
 
 
@@ -35,29 +53,180 @@ class Refused:
 Outcome: TypeAlias = SignedIn | NeedsSecondFactor | Refused
 
 
-async def sign_in(
-    pool: Pool, email: str, password: str, browser: Browser, *, before: bytes | None = None
-) -> Outcome:
-    """A session in place of the one that the browser had `before`, if the password is right."""
-    login = await store.find_login(pool, email.strip())
-    # No connection is held while the password is checked: that takes long and waits its turn.
-    user = await users.verified(login, password)
-    if login is None or user is None:
-        return Refused()
-    stronger = await users.hash_password(password) if users.outdated(login) else None
-    async with transaction(pool) as tx:
-        if not await store.may_sign_in(tx, user.id):
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a try comes from."""
+
+    browser: Browser
+    device: str | None = None
+    """The cookie of a device that signed in before, whatever it says."""
+    before: bytes | None = None
+    """The session that the browser had; a new one takes its place."""
+    request_id: str | None = None
+
+
+class Entrance:
+    """Lets people in who prove who they are."""
+
+    def __init__(self, pool: Pool, sealing: Sealing, devices: Devices, site: Site | None) -> None:
+        self._pool = pool
+        self._sealing = sealing
+        self.devices = devices
+        self.site = site
+        """What passkeys are good for; None where browsers allow none."""
+
+    async def sign_in(self, email: str, password: str, origin: Origin) -> Outcome:
+        """A session, if the password is right; refused while too many tries failed from there."""
+        login = await self._checked(email, password, origin)
+        if login is None:
             return Refused()
-        if stronger is not None:
-            await store.set_password(tx, user.id, stronger)
-        if before is not None:
-            await sessions.end(tx, before)
-        await sessions.sweep(tx)
-        if await wants_second_factor(tx, user):
-            return NeedsSecondFactor(user, await sessions.begin(tx, user.id, browser, pending=True))
-        return SignedIn(user, await sessions.begin(tx, user.id, browser))
+        user = login.user
+        stronger = await users.hash_password(password) if users.outdated(login) else None
+        async with transaction(self._pool) as tx:
+            if not await store.may_sign_in(tx, user.id):
+                await _write(
+                    tx, origin, SYSTEM, "session.refuse", f"user {user.email}", user, {"why": "inactive"}
+                )
+                return Refused()
+            if stronger is not None:
+                await store.set_password(tx, user.id, stronger)
+            if (await second_factors.factors(tx, user.id)).any:
+                await _make_room(tx, origin)
+                return NeedsSecondFactor(
+                    user, await sessions.begin(tx, user.id, origin.browser, pending=True)
+                )
+            return await self._let_in(tx, user, origin, "password", strong=False)
+
+    async def prove(self, session: Session, text: str, origin: Origin) -> SignedIn | None:
+        """A session that opens, for one that owed a second factor, if this is a right code."""
+        person = session.person
+        user = User(
+            person.id, person.email, None if person.company is None else person.company.id, person.role
+        )
+        key = allowances.key_of(allowances.SECOND_FACTOR, str(user.id))
+        await throttle.take(self._pool, {key: allowances.SECOND_FACTOR})
+        async with transaction(self._pool) as tx:
+            if await second_factors.use_totp(tx, self._sealing, user.id, text):
+                by = "password and app"
+            elif await second_factors.use_recovery_code(tx, user.id, text):
+                by = "password and recovery code"
+            else:
+                await _write(
+                    tx, origin, SYSTEM, "session.refuse", f"user {user.email}", user, {"why": "second factor"}
+                )
+                return None
+            signed_in = await self._let_in(tx, user, origin, by, strong=True)
+        await throttle.forgive(self._pool, [key])
+        return signed_in
+
+    async def with_passkey(self, answer: Mapping[str, Any], origin: Origin) -> SignedIn | Refused:
+        """A session for whoever's passkey this is."""
+        if self.site is None:
+            return Refused()
+        network = allowances.network_of(origin.browser.address)
+        key = allowances.key_of(allowances.NETWORK, network)
+        await throttle.take(self._pool, {key: allowances.NETWORK})
+        try:
+            async with transaction(self._pool) as tx:
+                user_id = await passkeys.finish_sign_in(tx, self.site, dict(answer))
+                user = await store.find_user(tx, user_id)
+                if user is None or not await store.may_sign_in(tx, user_id):
+                    return Refused()
+                signed_in = await self._let_in(tx, user, origin, "passkey", strong=True)
+        except BadPasskey:
+            await _write(self._pool, origin, SYSTEM, "session.refuse", "a passkey", None, {"why": "passkey"})
+            return Refused()
+        await throttle.forgive(self._pool, (), [key])
+        return signed_in
+
+    async def is_right(self, email: str, password: str, origin: Origin) -> bool:
+        """Whether this is the person's password: asked again before something that matters."""
+        return await self._checked(email, password, origin) is not None
+
+    async def strengthen(self, tx: Tx, session: Session, origin: Origin) -> str:
+        """The token of a new session in place of this one, for somebody who has just proven a second factor."""
+        await sessions.end(tx, session.key)
+        return await sessions.begin(tx, session.person.id, origin.browser, state=session.state, strong=True)
+
+    async def forgotten(self, email: str, origin: Origin) -> None:
+        """Note that somebody wants a new password; the same for every address, known or not."""
+        key = allowances.key_of(allowances.RESET, allowances.network_of(origin.browser.address))
+        await throttle.take(self._pool, {key: allowances.RESET})
+        await links.request_reset(self._pool, email)
+
+    async def _checked(self, email: str, password: str, origin: Origin) -> Login | None:
+        """The person with this address and password. It takes as long, and counts as much, for a stranger's."""
+        account = email.strip().lower()
+        tries = self._tries(account, origin)
+        await throttle.take(self._pool, tries)
+        try:
+            login = await store.find_login(self._pool, account)
+            # No connection is held while the password is checked: that takes long and waits its turn.
+            user = await users.verified(login, password)
+        except users.Busy:
+            # Nobody looked at it.
+            await throttle.forgive(self._pool, (), tries)
+            raise
+        if user is None or login is None:
+            # An address that is nobody's may be a password in the wrong field: it is not written down.
+            subject = "an unknown address" if login is None else f"user {login.user.email}"
+            known = None if login is None else login.user
+            await _write(self._pool, origin, SYSTEM, "session.refuse", subject, known, {"why": "password"})
+            return None
+        shared = [key for key, allowance in tries.items() if allowance is allowances.NETWORK]
+        await throttle.forgive(self._pool, [key for key in tries if key not in shared], shared)
+        return login
+
+    async def _let_in(self, tx: Tx, user: User, origin: Origin, by: str, *, strong: bool) -> SignedIn:
+        await _make_room(tx, origin)
+        token = await sessions.begin(tx, user.id, origin.browser, strong=strong)
+        await _write(tx, origin, actor_of(user), "session.begin", f"user {user.email}", user, {"by": by})
+        return SignedIn(user, token)
+
+    def _tries(self, account: str, origin: Origin) -> dict[bytes, Allowance]:
+        device = self.devices.known(origin.device, account)
+        if device is not None:
+            # What strangers do behind the same address is no concern of a device that is known.
+            return {allowances.key_of(allowances.DEVICE, account, device): allowances.DEVICE}
+        network = allowances.network_of(origin.browser.address)
+        return {
+            allowances.key_of(allowances.HERE, account, network): allowances.HERE,
+            allowances.key_of(allowances.NETWORK, network): allowances.NETWORK,
+        }
 
 
-async def wants_second_factor(_tx: Tx, _user: User) -> bool:
-    """Whether the password alone is not enough; nobody can set a second factor yet."""
-    return False
+def actor_of(user: User) -> Actor:
+    """The person, as the trail names it."""
+    return Actor(ActorKind.OPERATOR if user.company_id is None else ActorKind.PERSON, user.email, user.id)
+
+
+async def _make_room(tx: Tx, origin: Origin) -> None:
+    if origin.before is not None:
+        await sessions.end(tx, origin.before)
+    await sessions.sweep(tx)
+
+
+async def _write(
+    tx: Tx | Pool,
+    origin: Origin,
+    actor: Actor,
+    action: str,
+    subject: str,
+    user: User | None,
+    detail: Mapping[str, Any],
+) -> None:
+    entry = Entry(
+        actor,
+        action,
+        subject,
+        company_id=None if user is None else user.company_id,
+        address=address_of(origin.browser),
+        request_id=origin.request_id,
+        detail=detail,
+    )
+    await trail.record(tx, entry)
+
+
+def address_of(browser: Browser) -> str | None:
+    """The browser's address, if it is one."""
+    return None if allowances.network_of(browser.address) == allowances.NOWHERE else browser.address

@@ -140,6 +140,12 @@ async def find_login(connection: Connection | Pool, email: str) -> Login | None:
     return None if row is None else Login(User(*tuple(row)[:4]), row["password_hash"])
 
 
+async def find_user(connection: Connection | Pool, user_id: int) -> User | None:
+    """The person with this id."""
+    row = await connection.fetchrow("SELECT id, email, company_id, role FROM app_user WHERE id = $1", user_id)
+    return None if row is None else User(*row)
+
+
 async def may_sign_in(connection: Connection, user_id: int) -> bool:
     """Whether the person, and the company if there is one, is active."""
     found = await connection.fetchval(

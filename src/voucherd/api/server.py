@@ -15,7 +15,10 @@ import structlog
 import uvicorn
 
 from voucherd import logs
+from voucherd.access.allowances import Devices
 from voucherd.access.gatekeeper import Gatekeeper
+from voucherd.access.passkeys import site_of
+from voucherd.access.sign_in import Entrance
 from voucherd.api.app import Api
 from voucherd.api.asgi import AsgiApp
 from voucherd.api.doors import room_for
@@ -29,7 +32,7 @@ from voucherd.api.protocol import ApiProtocol
 from voucherd.db import TENANTS_NOT_LOCKED, open_pool, tenants_locked
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
-from voucherd.ids import Identifiers
+from voucherd.ids import Identifiers, derive
 from voucherd.orders.desk import Desk
 from voucherd.orders.recipients import Recipients
 from voucherd.portal.house import House
@@ -130,6 +133,8 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             desk.watch.let_go()
             streams.let_go()
 
+        devices = Devices(derive(master, "access/device"))
+        entrance = Entrance(pool, sealer, devices, site_of(settings.public_url))
         described = guide(settings.public_url, settings.body_bytes_max)
         house = House(
             pool,
@@ -143,6 +148,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             sealer,
             described,
             recipients,
+            entrance,
         )
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once, Site(house))
         try:

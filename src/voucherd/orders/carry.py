@@ -32,15 +32,14 @@ async def carry_out(
         facts = await store.load(
             conn, known, memory, with_lines=with_lines, with_shelves=not with_lines, purses=purses
         )
-        grants = [_grant(command) for command in commands]
-        if any(grants):
-            facts.approvals = await approvals.lock(conn, [grant[0] for grant in grants if grant])
+        consents = [command.consent for command in commands if isinstance(command, Finalise)]
+        if any(consents):
+            facts.approvals = await approvals.lock(conn, [one.number for one in consents if one])
         ruling = decision(facts)
         await store.save(conn, ruling, reveals_of(commands, ruling.answers))
-        if any(grants):
-            carried_out = zip(grants, ruling.answers, strict=True)
-            decided = [grant for grant, answer in carried_out if grant and isinstance(answer, Order)]
-            await approvals.decide(conn, decided, approvals.Status.APPROVED)
+        if any(consents):
+            pairs = zip(consents, ruling.answers, strict=True)
+            await approvals.grant(conn, [one for one, answer in pairs if one and isinstance(answer, Order)])
         effects = effects_of(commands, ruling.answers)
         if effects:
             await idempotency.name_effects(conn, effects)
@@ -60,10 +59,3 @@ def _via(command: Finalise | Cancel) -> Via:
     if isinstance(command, Cancel):
         return Via.RESOLVE if command.at_limit else Via.CANCEL
     return Via.RESOLVE if command.resolve else Via.CONFIRM
-
-
-def _grant(command: Finalise | Cancel) -> tuple[int, int] | None:
-    """The request that a second person grants with this call, and who that is."""
-    if isinstance(command, Finalise) and command.approval is not None:
-        return command.approval, command.approved_by
-    return None

@@ -7,9 +7,10 @@ import math
 from msgspec import Struct
 
 from voucherd.access import approvals
-from voucherd.access.approvals import Approval, NotOpen
+from voucherd.access.approvals import Approval, Consent, NotOpen
 from voucherd.access.people import Policy
 from voucherd.access.spending import SpendLimit
+from voucherd.access.trail import Entry
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.money import Money
@@ -73,7 +74,7 @@ async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
         return await approvals.find(tx, number, order.company_id)
 
 
-async def agree(desk: Desk, pool: Pool, buyer: Buyer, number: int) -> Answer:
+async def agree(desk: Desk, pool: Pool, buyer: Buyer, number: int, entry: Entry | None = None) -> Answer:
     """Allow a colleague's order: it is confirmed in the transaction that says so, or nothing happens.
 
     A request whose order is gone, confirmed or expired is closed; whatever else refuses (money, stock) leaves it open.
@@ -88,8 +89,7 @@ async def agree(desk: Desk, pool: Pool, buyer: Buyer, number: int) -> Answer:
         buyer.state,
         resolve=False,
         limits=buyer.limits,
-        approval=number,
-        approved_by=buyer.user_id,
+        consent=Consent(number, buyer.user_id, entry),
     )
     try:
         return await desk.confirm(command)

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from voucherd.access import approvals
+from voucherd.access.approvals import Consent
 from voucherd.access.idempotency import Ticket
 from voucherd.access.spending import SpendLimit, purse
 from voucherd.events import log
@@ -77,9 +78,8 @@ class Finalise(Struct, frozen=True):
     ticket: Ticket | None = None
     approve_from_eur_minor: int | None = None
     """From here on a second person is needed; None where none is, as for keys."""
-    approval: int | None = None
-    """The request that a second person grants with this call."""
-    approved_by: int = 0
+    consent: Consent | None = None
+    """A second person's yes, which this call carries out."""
     viewer: Viewer | None = None
     """Who is shown the codes; None if nobody is."""
 
@@ -260,16 +260,17 @@ def _refuse_overspending(facts: Facts, order: Order, command: Finalise) -> None:
 
 def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
     """Refuse what a second person has to allow, and what nobody else allows (OP-93)."""
-    if command.approval is None:
+    consent = command.consent
+    if consent is None:
         if approvals.needed(command.approve_from_eur_minor, _eur_minor(order)):
             raise ApprovalNeeded
         return
-    approval = facts.approvals.get(command.approval)
+    approval = facts.approvals.get(consent.number)
     if (
         approval is None
         or not approval.open
         or approval.order_id != order.id
-        or approval.requested_by == command.approved_by
+        or approval.requested_by == consent.by
     ):
         raise ApprovalRefused
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from voucherd.access.sign_in import Entrance
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
@@ -33,4 +34,5 @@ class House(Struct):
     guide: Still
     """The guide for integrators, made from the API's own description."""
     recipients: Recipients
+    entrance: Entrance
     allowance: Allowance = field(default_factory=Allowance)

@@ -7,6 +7,9 @@ from typing import Final, NamedTuple
 from voucherd.access.roles import Right
 from voucherd.access.sessions import Person
 
+WAITING: Final = frozenset({"/portal/approvals", "/console/money"})
+"""Where requests wait for a second person: how many they are stands beside the link."""
+
 
 class Entry(NamedTuple):
     """One link of the navigation."""
@@ -34,6 +37,13 @@ BUYER: Final = (
         ),
     ),
     Group("Money", (Entry("/portal/balances", "Balances", Right.WALLET_VIEW),)),
+    Group(
+        "Company",
+        (
+            Entry("/portal/approvals", "Approvals", Right.ORDERS_VIEW),
+            Entry("/portal/team", "Team", Right.TEAM_MANAGE),
+        ),
+    ),
     Group(
         "Developers",
         (
@@ -68,6 +78,7 @@ CONSOLE: Final = (
             Entry("/console/trail", "Audit trail", Right.TRAIL_VIEW),
         ),
     ),
+    Group("People", (Entry("/console/staff", "Staff", Right.STAFF_MANAGE),)),
 )
 
 

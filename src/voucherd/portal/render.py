@@ -16,7 +16,7 @@ from voucherd.http import HTML, Response
 from voucherd.ids import State
 from voucherd.money import Money, digits
 from voucherd.portal.assets import static_paths, templates
-from voucherd.portal.nav import current, nav_of
+from voucherd.portal.nav import WAITING, current, nav_of
 from voucherd.portal.visit import Visit
 
 THIN: Final = "\u202f"
@@ -57,7 +57,7 @@ def environment() -> Environment:
     made.filters.update(
         money=money, moment=moment, day=day, number=number, qualified=qualified, hue=hue, figure=figure
     )
-    made.globals.update(static=static_paths(), Right=Right)
+    made.globals.update(static=static_paths(), Right=Right, WAITING=WAITING)
     return made
 
 

@@ -9,6 +9,7 @@ from voucherd.portal import doors, guide
 from voucherd.portal.buyer.pages import PAGES as BUYER
 from voucherd.portal.console.pages import PAGES as CONSOLE
 from voucherd.portal.page import Audience, Page
+from voucherd.portal.people.pages import PAGES as PEOPLE
 from voucherd.portal.recipient.pages import PAGES as RECIPIENT
 
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
@@ -18,11 +19,15 @@ DOORS: Final[tuple[Page, ...]] = (
     Page("GET", "/", doors.start, _PUBLIC),
     Page("GET", "/sign-in", doors.sign_in_page, _PUBLIC),
     Page("POST", "/sign-in", doors.sign_in, _PUBLIC),
+    Page("GET", "/sign-in/second-factor", doors.second_factor_page, _PUBLIC),
+    Page("POST", "/sign-in/second-factor", doors.second_factor, _PUBLIC),
+    Page("POST", "/sign-in/passkey/options", doors.passkey_options, _PUBLIC),
+    Page("POST", "/sign-in/passkey", doors.passkey, _PUBLIC),
     Page("POST", "/sign-out", doors.sign_out, _PUBLIC),
     Page("POST", "/state", doors.switch_state, _ANY),
     Page("GET", "/docs", guide.guide, _PUBLIC),
 )
-PAGES: Final[tuple[Page, ...]] = DOORS + RECIPIENT + BUYER + CONSOLE
+PAGES: Final[tuple[Page, ...]] = DOORS + PEOPLE + RECIPIENT + BUYER + CONSOLE
 
 
 class Routes:

@@ -12,6 +12,8 @@ import structlog
 
 from voucherd.access import sessions
 from voucherd.access.roles import Right
+from voucherd.access.throttle import TooMany
+from voucherd.access.users import Busy as PasswordsBusy
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
 from voucherd.orders.answers import StoredUnseen
@@ -22,7 +24,7 @@ from voucherd.portal.house import House
 from voucherd.portal.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.portal.render import render
 from voucherd.portal.routes import Routes
-from voucherd.portal.visit import Visit, cookie, see_other, session_cookie_name
+from voucherd.portal.visit import Visit, cookie, device_cookie_name, see_other, session_cookie_name
 
 logger = structlog.get_logger(__name__)
 
@@ -38,6 +40,8 @@ HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+ACCOUNT: Final = "/account"
+"""Where people look after themselves: whoever owes a second factor gets no further."""
 _VISITOR: Final = re.compile(r"[0-9a-f]{64}")
 _OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
 
@@ -45,7 +49,9 @@ _WORDS: Final = {
     400: ("That did not work", "What was sent could not be understood. Go back and try again."),
     403: ("Not for you", "You may not do this. Whoever manages your team can give you the right to."),
     404: ("Nothing here", "This page does not exist, or it is not yours to see."),
+    410: ("Too late", "This link leads nowhere any more."),
     405: ("Nothing here", "This address can't be used that way."),
+    429: ("Too many tries", "Wait a little before you try again."),
     413: ("Too large", "What was sent is larger than this page takes."),
     500: ("Something broke", "It is our fault, and it has been written down. Try again in a moment."),
     503: ("One moment, please", "The service is busy or starting. Try again in a few seconds."),
@@ -84,7 +90,11 @@ class Site:
         except StoredUnseen:
             text = "It is done, but can't be shown just now. Look at your orders before you try again."
             response = self._problem(visit, HttpError(503, "done_but_unseen", text))
-        except (Busy, *UNAVAILABLE) as error:
+        except TooMany as refused:
+            text = f"Too many tries in vain. Wait {refused.wait_s} seconds, then try again."
+            retry = (b"retry-after", str(refused.wait_s).encode())
+            response = self._problem(visit, HttpError(429, "too_many_tries", text, headers=[retry]))
+        except (Busy, PasswordsBusy, *UNAVAILABLE) as error:
             logger.error("page_unavailable", request_id=request.id, error=repr(error))
             response = self._problem(
                 visit, HttpError(503, "unavailable", "", headers=[(b"retry-after", b"1")])
@@ -131,6 +141,7 @@ class Site:
         token = cookies.get(session_cookie_name(self.house.settings))
         if token:
             visit.session = await sessions.find(self.house.pool, token)
+        visit.device = cookies.get(device_cookie_name(self.house.settings), "")
         visitor = cookies.get(self._visitor_name, "")
         visit.visitor = visitor if _VISITOR.fullmatch(visitor) else ""
         if not visit.visitor:
@@ -149,12 +160,25 @@ class Site:
                 "?" + visit.request.query.decode("latin-1") if visit.request.query else ""
             )
             return see_other("/sign-in?next=" + quote(wanted, safe="/"))
+        if self._owes_second_factor(visit) and not page.path.startswith(ACCOUNT):
+            if visit.request.method != "GET":
+                raise HttpError(403, "second_factor", "Set up a second factor first.")
+            return see_other(ACCOUNT)
         of_company = person.company is not None
         if page.audience is not Audience.SIGNED_IN and of_company is not (page.audience is Audience.COMPANY):
             raise HttpError(404, "not_found", "not found")
         if not person.may(page.right):
             raise HttpError(403, "forbidden", _missing(page.right))
         return None
+
+    def _owes_second_factor(self, visit: Visit) -> bool:
+        """Whether this person has to set one up before anything else."""
+        session = visit.session
+        if session is None or session.strong_at is not None:
+            return False
+        if session.person.company is None:
+            return self.house.settings.operator_second_factor
+        return session.asked
 
     def _refuse_foreign(self, visit: Visit) -> None:
         """A form that another site sends is refused before it is read; its csrf field would tell, too."""

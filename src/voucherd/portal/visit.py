@@ -12,11 +12,13 @@ from msgspec import Struct, field
 from voucherd.access.companies import Company
 from voucherd.access.roles import Right
 from voucherd.access.sessions import AGE_MAX, Browser, Flash, Person, Session
+from voucherd.access.sign_in import Origin
 from voucherd.http import Request, Response
 from voucherd.ids import State
 from voucherd.portal.forms import Fields, Upload
 from voucherd.settings import Settings
 
+DEVICE_KNOWN: Final = timedelta(days=365)
 _AN_ADDRESS_OF_OURS: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
 
@@ -32,6 +34,8 @@ class Visit(Struct):
     """Also of someone who still owes the second factor: `person` is None then."""
     visitor: str = ""
     """A random word in a cookie; the forms of people who have not signed in are tied to it."""
+    device: str = ""
+    """What the browser brings of an earlier sign-in, whatever it says."""
     told: Flash | None = None
     cookies: list[bytes] = field(default_factory=list)
     forms_shown: bool = False
@@ -81,6 +85,12 @@ class Visit(Struct):
         agent = self.request.headers.get(b"user-agent", b"").decode("latin-1")
         return Browser(self.request.client_ip, "".join(c for c in agent if c.isprintable()))
 
+    @property
+    def origin(self) -> Origin:
+        """Where the visit comes from, as signing in looks at it."""
+        before = None if self.session is None else self.session.key
+        return Origin(self.browser, self.device or None, before, self.request.id)
+
     def may(self, right: Right | None) -> bool:
         """Whether whoever is here has this right."""
         return self.person is not None and self.person.may(right)
@@ -122,3 +132,14 @@ def session_cookie(settings: Settings, token: str) -> bytes:
     secure = settings.public_url.startswith("https:")
     lasts = AGE_MAX if token else timedelta()
     return cookie(session_cookie_name(settings), token, secure=secure, lasts=lasts)
+
+
+def device_cookie_name(settings: Settings) -> str:
+    """The name of the cookie by which a device is known again."""
+    return "__Host-device" if settings.public_url.startswith("https:") else "device"
+
+
+def device_cookie(settings: Settings, value: str) -> bytes:
+    """The cookie of a device that signed in."""
+    secure = settings.public_url.startswith("https:")
+    return cookie(device_cookie_name(settings), value, secure=secure, lasts=DEVICE_KNOWN)

@@ -1,0 +1,1 @@
+"""Pages about people: forgotten passwords, invitations, one's own account, the team, and what takes two."""
