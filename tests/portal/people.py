@@ -45,7 +45,9 @@ class Someone:
         answer = await self.shop.client.post(path, headers=self.headers, data=data, **more)
         if follow:
             assert answer.status_code == 303, answer.text
-            return await self.get(answer.headers["location"])
+            page = await self.get(answer.headers["location"])
+            assert page.status_code == 200, page.text
+            return page
         return answer
 
     async def look_at(self, state: State) -> None:

@@ -13,13 +13,11 @@ from voucherd.access.approvals import (
 )
 from voucherd.access.roles import Right
 from voucherd.access.sign_in import address_of
-from voucherd.access.spending import limits_of
 from voucherd.access.trail import Entry
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
 from voucherd.orders import consent
-from voucherd.orders.consent import Buyer
 from voucherd.orders.refusals import (
     CompanyNotActive,
     CompanyNotVerified,
@@ -29,6 +27,7 @@ from voucherd.orders.refusals import (
     SpendLimitExceeded,
 )
 from voucherd.portal import deeds
+from voucherd.portal.buyer.checkout import buyer_of
 from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
@@ -46,14 +45,6 @@ _REFUSED: Final[dict[type[Exception], str]] = {
     CompanyNotVerified: "The company is not verified yet.",
 }
 _OVER: Final = "It was decided before, or its time is over."
-
-
-async def buyer_of(house: House, visit: Visit) -> Buyer:
-    """Whoever is at the page, as somebody who buys: with what the company asks of its people and may spend."""
-    company = visit.company
-    policy = await people.policy(house.pool, company.id)
-    limits = limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor))
-    return Buyer(visit.someone.id, company.id, visit.state, policy, limits)
 
 
 async def orders(house: House, visit: Visit) -> Response:
