@@ -122,12 +122,13 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
     assert [deed.action for deed in reversed(deeds)] == [
         *("key.add", "key.change", "key.rotate", "key.revoke", "key.revoke", "key.revoke"),
     ]
-    own_id, till_id = (shop.ids.key_number(one) for one in (rest["data"][0]["id"], new["id"]))
+    own_id = shop.ids.key_number(rest["data"][0]["id"])
     first_deed = deeds[-1]
     assert (first_deed.actor_kind, first_deed.actor_id, first_deed.subject) == (
         *(trail.ActorKind.KEY, own_id),
-        f"key {till_id}",
+        f"key {new['id']}",
     )
+    assert (first_deed.detail or {})["rateLimit"] == 50
     assert (first_deed.address, first_deed.state) == ("127.0.0.1", State.LIVE)
     assert deeds[0].actor_id == shop.ids.key_number(successor["id"])
     assert text[14:] not in repr(deeds)
@@ -264,6 +265,27 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
     for secret in (new["key"], heir["key"], webhook["secret"], fresh["secret"]):
         assert secret not in kept
     assert (await send(shop, holder(boss, heir["key"]), "GET")).status_code == 403
+
+    # Sixteen at once make one key, and two keys that rotate each other don't wait for each other in vain.
+    headers = {"idempotency-key": "many"}
+    same = [
+        shop.call("POST", KEY, boss, headers=headers, json={"description": "many", "scopes": ["keys:write"]})
+        for _ in range(16)
+    ]
+    answers = await asyncio.gather(*same)
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    [text] = {answer.json()["key"] for answer in answers if answer.status_code == 201}
+    assert await shop.pool.fetchval("SELECT count(*) FROM api_key WHERE description = 'many'") == 1
+    twins = [(await made(shop, boss, scopes=["keys:write"])) for _ in range(2)]
+    crossed = await asyncio.gather(
+        *(
+            send(shop, holder(boss, one["key"]), "POST", f"/{two['id']}/rotate", json={"overlapSeconds": 60})
+            for one, two in (twins, twins[::-1])
+        )
+    )
+    # Whoever comes second has been rotated by then, expires, and hands on nothing that does not.
+    assert sorted(answer.status_code for answer in crossed) == [201, 400]
+    assert (await send(shop, holder(boss, text), "GET")).status_code == 200
 
     # Somebody else has done it, because this one took longer than its claim: its own work is undone.
     ticket_taken = "UPDATE idempotency SET answer = '\\x00' WHERE answer IS NULL"

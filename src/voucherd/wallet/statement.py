@@ -117,7 +117,7 @@ class Statements:
 
     async def balances_at(self, account: Account, moments: Sequence[datetime]) -> list[int]:
         """The balance just before each of these moments, in minor units; found by halving, like a period's ends."""
-        async with self._pool.acquire() as conn:
+        async with tenant(self._pool, account.company_id, state_of(account.wallet_id)) as conn:
             rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
         return [row[0] for row in rows]
 

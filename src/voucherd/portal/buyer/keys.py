@@ -11,7 +11,7 @@ from voucherd.access.grants import KEYS_MAX
 from voucherd.access.key_store import Key, KeyNotFound, KeyNotUsable
 from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, Scope, read_networks, read_scopes
 from voucherd.access.own_keys import ExpiredAlready, TooManyKeys
-from voucherd.db import transaction
+from voucherd.db import tenant, transaction
 from voucherd.events import log
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
@@ -49,7 +49,7 @@ async def keys(house: House, visit: Visit) -> Response:
     number = house.ids.key_number(before) if before else None
     if before and number is None:
         raise HttpError(400, "bad_place", "This place in the list does not exist.")
-    async with house.pool.acquire() as connection:
+    async with tenant(house.pool, visit.company_id, visit.state) as connection:
         found, more = await key_store.page_of_keys(
             connection, visit.company_id, visit.state, size=PAGE_SIZE, before=number
         )

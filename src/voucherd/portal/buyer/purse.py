@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd.access.roles import Right
-from voucherd.db import Connection
+from voucherd.db import Connection, tenant
 from voucherd.events import low_balance
 from voucherd.money import Money
 from voucherd.portal.house import House
@@ -39,7 +39,7 @@ async def purses_of(house: House, visit: Visit) -> list[Purse]:
     """The company's balances in the state that the visitor looks at; none for who may not see them."""
     if not visit.may(Right.WALLET_VIEW):
         return []
-    async with house.pool.acquire() as connection:
+    async with tenant(house.pool, visit.company_id, visit.state) as connection:
         return await _purses(connection, visit)
 
 

@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from voucherd import rollcall
+from voucherd import backups, clock, rollcall
 from voucherd.access import approvals
-from voucherd.db import Connection
+from voucherd.backups import Backup
+from voucherd.db import Connection, tenants_locked
 from voucherd.events import low_balance
 from voucherd.events import pulse as events
 from voucherd.events.low_balance import Low
@@ -31,6 +32,8 @@ WEBHOOK_LOOK_S: Final = 30.0
 WEBHOOK_ACT_S: Final = 300.0
 GATE_LOOK: Final = 500
 """Calls that wait for a batch in this process."""
+BACKUP_LOOK_S: Final = 2 * 86_400.0
+BACKUP_ACT_S: Final = 14 * 86_400.0
 _MIB: Final = 1024 * 1024
 
 
@@ -64,6 +67,10 @@ class Facts(Struct):
     workers: list[Seen]
     pending: list[str]
     database_bytes: int
+    embedded: bool
+    backup: Backup | None
+    locked: bool
+    """Whether row-level security stands behind the queries."""
     proposals: int
     """Payments that wait for whoever looks."""
     gates: dict[str, tuple[int, int, int]]
@@ -83,6 +90,9 @@ async def look(house: House, state: State, person_id: int) -> Facts:
             workers=await rollcall.seen(conn),
             pending=await pending(conn),
             database_bytes=await conn.fetchval("SELECT pg_database_size(current_database())"),
+            embedded=house.settings.database_url is None,
+            backup=await backups.last(conn),
+            locked=await tenants_locked(conn),
             proposals=await approvals.waiting(conn, None, state, person_id),
             gates={name: (g.waiting, g.batches, g.calls) for name, g in house.desk.gates.items()},
         )
@@ -185,6 +195,20 @@ def _machine(facts: Facts) -> Iterator[Check]:
     yield Check(
         "Database", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes, all together."
     )
+    if facts.embedded or facts.backup is not None:
+        yield _backup(facts.backup)
+    if not facts.locked:
+        said = "Row-level security is off, because a role is missing: see the operator's guide."
+        yield Check("Second lock between companies", "off", said, Mark.LOOK)
+
+
+def _backup(taken: Backup | None) -> Check:
+    if taken is None:
+        said = "Run `voucherd backup FILE`, best of all every night, and keep the master key elsewhere."
+        return Check("Last backup", "never", said, Mark.LOOK)
+    age_s = (clock.now() - taken.at).total_seconds()
+    said = f"{number(max(1, taken.bytes // _MIB))} MiB, taken in {duration(taken.seconds)}."
+    return Check("Last backup", f"{duration(age_s)} ago", said, _above(age_s, BACKUP_LOOK_S, BACKUP_ACT_S))
 
 
 def _above(value: float, look: float, act: float) -> Mark:
