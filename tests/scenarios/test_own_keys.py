@@ -126,7 +126,7 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
     first_deed = deeds[-1]
     assert (first_deed.actor_kind, first_deed.actor_id, first_deed.subject) == (
         *(trail.ActorKind.KEY, own_id),
-        f"key {new['id']}",
+        f"key {shop.ids.key_number(new['id'])}",
     )
     assert (first_deed.detail or {})["rateLimit"] == 50
     assert (first_deed.address, first_deed.state) == ("127.0.0.1", State.LIVE)

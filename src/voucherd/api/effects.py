@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import Any
 
 from msgspec import Struct
@@ -26,15 +27,33 @@ class Effect(Struct):
     tx: Tx
     service: Service
     call: Call
-    detail: dict[str, Any] = {}
-    """What the audit trail is to tell of it besides. Never a secret."""
+    recorded: bool = False
+
+    async def record(self, action: str, subject: str, **detail: Any) -> None:
+        """Write into the audit trail what the calling key does here."""
+        caller, request = self.call.caller, self.call.request
+        self.recorded = True
+        await trail.record(
+            self.tx,
+            Entry(
+                Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
+                action,
+                subject,
+                company_id=caller.company_id,
+                state=caller.state,
+                address=_address(request.client_ip),
+                request_id=request.id,
+                detail=detail,
+            ),
+        )
 
     async def answered(self, response: Response) -> Response:
         """The answer, which holds from now on for whoever sends the same request again."""
         ticket = self.call.ticket
         if ticket is not None:
             await idempotency.keep_with(self.tx, ticket, kept.seal(self.service.sealer, ticket, response))
-        await trail.record(self.tx, self._deed(response))
+        if not self.recorded:
+            await trail.record(self.tx, self._deed(response))
         return response
 
     def _deed(self, response: Response) -> Entry:
@@ -50,9 +69,9 @@ class Effect(Struct):
             " ".join([noun or "order", *named]),
             caller.company_id,
             caller.state,
-            call.request.client_ip,
+            _address(call.request.client_ip),
             call.request.id,
-            ({"made": made[0]} if call.parameters and made else {}) | self.detail,
+            {"made": made[0]} if call.parameters and made else None,
         )
 
 
@@ -61,3 +80,11 @@ async def effect(service: Service, call: Call) -> AsyncIterator[Effect]:
     """The transaction of a write; a refusal that is raised in it undoes it."""
     async with transaction(service.pool) as tx:
         yield Effect(tx, service, call)
+
+
+def _address(client_ip: str) -> str | None:
+    """Where the call came from, if it has an address that a column for addresses can hold."""
+    try:
+        return str(ip_address(client_ip.partition("%")[0]))
+    except ValueError:
+        return None

@@ -51,7 +51,7 @@ async def add(service: Service, call: Call) -> Response:
     wishes = requests.wishes(call.request)
     async with _effect(service, call) as work:
         key, text = await own_keys.add(work.tx, call.caller, wishes)
-        work.detail = _rights(key)
+        await work.record("key.add", f"key {key.id}", **_rights(key))
         return await work.answered(_made(service, call, key, text))
 
 
@@ -60,7 +60,7 @@ async def change(service: Service, call: Call) -> Response:
     number, wishes = _number(service, call), requests.wishes(call.request)
     async with _effect(service, call) as work:
         key = await own_keys.change(work.tx, call.caller, number, wishes)
-        work.detail = _rights(key)
+        await work.record("key.change", f"key {key.id}", **_rights(key))
         return await work.answered(Response(200, encode(_shown(service, call, key)), JSON))
 
 
@@ -76,7 +76,9 @@ async def rotate(service: Service, call: Call) -> Response:
             state=key.state,
             data={"id": number, "replacedBy": key.id},
         )
-        work.detail = {"overlapSeconds": int(overlap.total_seconds())}
+        await work.record(
+            "key.rotate", f"key {number}", replacedBy=key.id, overlapSeconds=int(overlap.total_seconds())
+        )
         return await work.answered(_made(service, call, key, text))
 
 
@@ -85,6 +87,7 @@ async def revoke(service: Service, call: Call) -> Response:
     number = _number(service, call)
     async with _effect(service, call) as work:
         await own_keys.revoke(work.tx, call.caller, number)
+        await work.record("key.revoke", f"key {number}")
         return await work.answered(Response(204))
 
 

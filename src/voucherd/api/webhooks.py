@@ -36,7 +36,7 @@ async def add(service: Service, call: Call) -> Response:
             raise TooManyWebhooks from None
         except PerOrderTaken:
             raise BadInput("perOrder", "there is an endpoint for orders' own addresses already") from None
-        work.detail = {"host": _host(endpoint)}
+        await work.record("webhook.add", f"webhook {endpoint.id}", host=_host(endpoint))
         shown = wire.webhook(service.ids, endpoint, secret)
         location = f"/api/{call.version}/webhook/{shown.id}".encode()
         return await work.answered(Response(201, encode(shown), JSON, [(b"location", location)]))
@@ -55,7 +55,9 @@ async def change(service: Service, call: Call) -> Response:
         raise BadInput("url", "must be left out where each order names its own")
     async with _effect(service, call) as work:
         changed = await service.webhooks.change(work.tx, owner(call), endpoint.id, changes)
-        work.detail = {"host": _host(changed), "enabled": changed.enabled}
+        await work.record(
+            "webhook.set", f"webhook {endpoint.id}", host=_host(changed), enabled=changed.enabled
+        )
         return await work.answered(Response(200, encode(wire.webhook(service.ids, changed)), JSON))
 
 
@@ -64,6 +66,7 @@ async def remove(service: Service, call: Call) -> Response:
     endpoint = await _endpoint(service, call)
     async with _effect(service, call) as work:
         await service.webhooks.remove(work.tx, owner(call), endpoint.id)
+        await work.record("webhook.remove", f"webhook {endpoint.id}")
         return await work.answered(Response(204))
 
 
@@ -73,6 +76,7 @@ async def rotate(service: Service, call: Call) -> Response:
     endpoint = await _endpoint(service, call)
     async with _effect(service, call) as work:
         changed, fresh = await service.webhooks.rotate(work.tx, owner(call), endpoint.id, overlap, secret)
+        await work.record("webhook.rotate", f"webhook {endpoint.id}")
         return await work.answered(Response(200, encode(wire.webhook(service.ids, changed, fresh)), JSON))
 
 
