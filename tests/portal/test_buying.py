@@ -74,6 +74,8 @@ async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> Non
     changed = await buyer.post("/portal/cart/change", {"remove": names[0], "currency": "USD"}, follow=True)
     assert "Exchange rate 1 EUR ≈ 2.0000 USD VAT 8.00 USD To pay 46.00 USD" in text_of(changed)
     assert "does not cover" in text_of(changed)
+    foreign = await buyer.post("/portal/cart/change", {"currency": "AFN"}, follow=True)
+    assert "Currency: there is no exchange rate for AFN." in text_of(foreign)
     changed = await buyer.post(
         "/portal/cart/change", {"currency": "EUR", f"amount-{names[1]}": "2"}, follow=True
     )

@@ -147,7 +147,7 @@ async def change(house: House, visit: Visit) -> Response:
 def asked(visit: Visit, cart: carts.Cart, currency: str, reference: str | None = None) -> Create:
     """What Create is asked for."""
     if cart.codes > LINES_MAX:
-        raise BadInput("The cart", f"an order has at most {LINES_MAX} codes")
+        raise BadInput("items", f"must have at most {LINES_MAX} codes")
     lines = tuple(item.line for item in cart.items)
     return Create(visit.company_id, visit.state, PORTAL, lines, currency, reference)
 

@@ -71,7 +71,8 @@ async def download(house: House, visit: Visit) -> Response:
             return see_other(f"/portal/orders/{trx}")
     if not answer.order.downloaded:
         await house.desk.note_download(answer.order)
-    disposition = f'attachment; filename="codes-{trx}.{kind}"'.encode()
+    name = f"codes-{house.ids.trx_unkept(answer.order.id)}.{kind}"
+    disposition = f'attachment; filename="{name}"'.encode()
     return Response(200, body, content_type, [(b"content-disposition", disposition)])
 
 

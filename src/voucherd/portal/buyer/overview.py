@@ -17,9 +17,10 @@ from voucherd.portal.render import render
 from voucherd.portal.visit import Visit
 from voucherd.storefront import listing
 from voucherd.storefront.listing import Order
+from voucherd.storefront.sorting import Sort
 
 ORDERS_SHOWN: Final = 6
-PRODUCTS_SHOWN: Final = 4
+PRODUCTS_SHOWN: Final = 6
 
 
 async def overview(house: House, visit: Visit) -> Response:
@@ -29,7 +30,8 @@ async def overview(house: House, visit: Visit) -> Response:
     pending = await house.desk.browse(visit.company_id, visit.state, waiting, size=1, page=1)
     cart = await carts.read(house.pool, visit.someone.id, visit.state)
     currency = await payment_currency(house, visit, cart)
-    window = await look(house, visit, currency, listing.Filters(stocked=True), Order(), size=PRODUCTS_SHOWN)
+    window = await look(house, visit, currency, listing.Filters(stocked=True), Order(Sort.BRAND))
+    brands = {shown.version.brand_slug: shown for shown in reversed(window.products)}
     purses = await purses_of(house, visit)
     return render(
         "buyer/overview.html",
@@ -39,7 +41,7 @@ async def overview(house: House, visit: Visit) -> Response:
         rows=[row(house, one) for one in found.orders],
         pending=pending.total or 0,
         cart=cart,
-        products=window.products,
+        products=list(reversed(brands.values()))[:PRODUCTS_SHOWN],
         priced=priced,
         currency=currency,
         may_buy=visit.may(Right.ORDERS_PLACE),

@@ -48,6 +48,13 @@ _PLAIN: Final[dict[type[Refusal], str]] = {
 }
 
 
+def _field(name: str) -> str:
+    """A field of the API's as people know it."""
+    if name.endswith("faceValue"):
+        return "The value"
+    return {"paymentCurrency": "Currency:", "items": "The cart"}.get(name, name)
+
+
 def is_expired(order: Order) -> bool:
     """Whether the price is no longer kept; the database's clock decides when somebody tries."""
     return order.status is Status.CREATED and order.expires_at <= clock.now()
@@ -69,5 +76,5 @@ def said(refusal: Refusal) -> str:
     if isinstance(refusal, OutOfStock):
         return f"There are not enough codes of {refusal.name} just now."
     if isinstance(refusal, BadInput):
-        return f"{refusal.field}: {refusal.rule}"
+        return f"{_field(refusal.field)} {refusal.rule}."
     return _PLAIN.get(type(refusal), "That could not be done.")
