@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import structlog
@@ -14,6 +15,8 @@ from voucherd.settings import without_passwords
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
+
+_REQUEST: Final[ContextVar[str | None]] = ContextVar("request_id", default=None)
 
 HIDDEN: Final = "***"
 DEPTH_MAX: Final = 6
@@ -51,7 +54,7 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     number = logging.getLevelNamesMapping()[level.upper()]
     plain = form == "plain" or (form == "auto" and out.isatty())
     chain: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
+        _with_request,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         structlog.processors.StackInfoRenderer(),
@@ -75,8 +78,14 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
 
 def bind_request(request_id: str) -> None:
     """Put the request's id on every line that is logged while it is served."""
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=request_id)
+    _REQUEST.set(request_id)
+
+
+def _with_request(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    request_id = _REQUEST.get()
+    if request_id is not None:
+        event.setdefault("request_id", request_id)
+    return event
 
 
 def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

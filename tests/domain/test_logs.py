@@ -39,7 +39,7 @@ def out() -> Iterator[io.StringIO]:
     root.handlers = handlers
     root.setLevel(level)
     structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
+    logs._REQUEST.set(None)
 
 
 def plant() -> None:

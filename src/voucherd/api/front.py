@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from voucherd import logs
 from voucherd.api import errors
 from voucherd.api.app import Api, RequestIds
 from voucherd.api.doors import Doors
@@ -47,6 +48,7 @@ class Front:
 
     async def answer(self, request: Request) -> Response:
         """The answer to a whole call."""
+        logs.bind_request(request.id)
         return self._finished(request, await self._api.answer(request))
 
     def bytes_max(self, request: Request) -> int:

@@ -88,6 +88,10 @@ class GuardedProtocol(HttpToolsProtocol):
         """The client is gone."""
         super().connection_lost(exc)
         self.pipeline.clear()
+        if self._running is not None:
+            # uvicorn tells only the newest call that nobody waits for it.
+            self._running.disconnected = True
+            self._running.message_event.set()
         if self._entered:
             self.front.doors.leave(self.client[0] if self.client else "")
             self._entered = ""

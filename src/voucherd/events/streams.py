@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from contextvars import Context
 from typing import Final
 
 import structlog
@@ -149,11 +150,11 @@ class Streams:
         """Tell the listener what follows its place from now on; False if some of that was told already."""
         if self._poller is None or self._poller.done():
             self._cursor = cursor
-            self._poller = asyncio.create_task(self._poll())
+            self._poller = asyncio.create_task(self._poll(), context=Context())
         elif cursor < self._cursor:
             return False
         if self._checker is None or self._checker.done():
-            self._checker = asyncio.create_task(self._check())
+            self._checker = asyncio.create_task(self._check(), context=Context())
         listener.place = cursor
         self._listeners.setdefault(listener.audience, set()).add(listener)
         self._of_key[listener.caller.key_id] += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
 from typing import Any, Final, Generic, TypeVar
 
 import asyncpg
@@ -72,7 +73,8 @@ class Gate(Generic[C, A]):
         if not self._launch_planned and self._may_launch():
             # One turn of the loop later, so that calls that arrived together start together.
             self._launch_planned = True
-            loop.call_soon(self._launch)
+            # In a context of its own: a batch is of many requests, and its lines in the log are not the first one's.
+            loop.call_soon(self._launch, context=Context())
         return future
 
     def _may_launch(self) -> bool:

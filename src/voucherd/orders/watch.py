@@ -7,6 +7,7 @@ that are waited for. There is no NOTIFY in a money transaction: it would cost ev
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 from typing import Final
 
 import structlog
@@ -44,7 +45,7 @@ class Watch:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._parked.setdefault(order_id, {})[future] = version
         if self._poller is None or self._poller.done():
-            self._poller = asyncio.get_running_loop().create_task(self._poll())
+            self._poller = asyncio.get_running_loop().create_task(self._poll(), context=Context())
         try:
             await asyncio.wait_for(future, timeout_s)
         except TimeoutError:

@@ -229,7 +229,7 @@ def _success(success: Success, version: str, public_url: str) -> Part:
 def _failures(route: Route, body_bytes_max: int) -> Part:
     own = problems.of_operation(route.op, body_bytes_max)
     if route.writes:
-        own = sorted([*own, *problems.REPEATED], key=lambda problem: problem.status)
+        own = sorted([*problems.REPEATED, *own], key=lambda problem: problem.status)
     parts = {str(status): failure(list(group)) for status, group in groupby(own, lambda p: p.status)}
     shared = {str(problem.status): {"$ref": f"{_RESPONSES}{problem.status}"} for problem in problems.ANYWHERE}
     return dict(sorted((parts | shared).items()))

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from voucherd.access.idempotency import KEY_CHARS_MAX
 from voucherd.api import (
     accounts,
     catalogue_requests,
@@ -215,6 +216,12 @@ def _request(body: bytes = b"", headers: dict[bytes, bytes] | None = None, *, qu
 
 REPEATED: Final = (
     Problem(
+        400,
+        "bad_input",
+        f"Idempotency-Key: must be 1 to {KEY_CHARS_MAX} printable ASCII characters",
+        "The `Idempotency-Key` is empty, too long or not printable.",
+    ),
+    Problem(
         409,
         "idempotency_key_in_use",
         "the first request with this Idempotency-Key is still running",
@@ -228,7 +235,7 @@ REPEATED: Final = (
         "The `Idempotency-Key` was used for another request.",
     ),
 )
-"""What a request meets that was sent before (OP-28)."""
+"""What a request with an `Idempotency-Key` meets, above all one that was sent before (OP-28)."""
 
 ANYWHERE: Final = (
     Problem(401, "unauthorized", "unauthorized", "There is no API key, or none that is valid."),
