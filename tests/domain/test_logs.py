@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
 from collections.abc import Iterator
+from contextvars import Context
 from dataclasses import dataclass
 
 import pytest
@@ -95,6 +97,29 @@ def test_every_line_is_json_and_says_who_when_and_which_request(out: io.StringIO
     assert len(lines) == 10
     assert {line["request_id"] for line in lines} == {"req-1"}
     assert all(line["at"].endswith("Z") and line["level"] and line["event"] for line in lines)
+
+
+async def test_each_task_has_its_own_request_and_background_work_has_none(out: io.StringIO) -> None:
+    """OP-26: whatever logs while a request is served names it, and nothing else does."""
+    logs.configure("info", "json", out)
+
+    async def serve(request_id: str) -> None:
+        logs.bind_request(request_id)
+        await asyncio.sleep(0)
+        structlog.get_logger().info("served", told=request_id)
+        await asyncio.create_task(background(), context=Context())
+
+    async def background() -> None:
+        structlog.get_logger().info("behind")
+
+    await asyncio.gather(serve("req-1"), serve("req-2"))
+
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert sorted((line["event"], line.get("request_id"), line.get("told")) for line in lines[:2]) == [
+        ("served", "req-1", "req-1"),
+        ("served", "req-2", "req-2"),
+    ]
+    assert ["request_id" in line for line in lines[2:]] == [False, False]
 
 
 def test_what_is_harmless_stays_readable(out: io.StringIO) -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, checks
 from schemathesis.core.failures import FailureGroup
+from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 
 CALL_S_MAX = 20.0
@@ -52,6 +53,7 @@ class Caller:
     def call_all(self, each: int) -> Heard:
         """So many calls of each operation: half as the document wants them, half not."""
         for found in self._schema.get_all_operations():
+            assert isinstance(found, Ok), found
             operation: APIOperation[Any, Any, Any, Any] = found.ok()
             if operation.path in ENDLESS:
                 continue
@@ -72,7 +74,7 @@ class Caller:
             suppress_health_check=list(HealthCheck),
         )
         @given(operation.as_strategy(generation_mode=mode), st.integers(0, 63))
-        def one(case: Case, choice: int) -> None:
+        def one(case: Case[Any], choice: int) -> None:
             # Real names three times out of four: what is made up is unknown, and all unknown things are alike.
             for name in case.path_parameters or {}:
                 known = self._names.get(name, [])

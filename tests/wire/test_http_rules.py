@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
+import json
+import logging
 import re
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+import structlog
 
 from tests.shop import Shop, open_shop
+from voucherd import logs
 from voucherd.access import key_store
+from voucherd.access.callers import Caller
 from voucherd.access.keys import KeyDraft, Scope, new_key
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
@@ -259,6 +266,32 @@ async def test_whoever_keeps_calling_without_a_valid_key_is_told_to_wait(
         await asyncio.sleep(0.6)
         assert (await shop.call("GET", "/api/1.03/order", company, headers=there)).status_code == 200
         assert (await shop.call("GET", "/api/1.03/order", newcomer, headers=there)).status_code == 429
+
+
+async def test_every_line_that_a_request_leaves_in_the_log_names_it(
+    quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-26: whoever logs need not know which request it is for."""
+    shop = quiet_shop
+    company = await shop.company()
+    keeper = shop.app.front._api._gatekeeper
+    known, out = keeper.known, io.StringIO()
+
+    def told(authorization: bytes) -> Caller | None:
+        structlog.get_logger().warning("looked at")
+        return known(authorization)
+
+    monkeypatch.setattr(keeper, "known", told)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    logs.configure("info", "json", out)
+    try:
+        response = await asyncio.create_task(shop.call("GET", "/api/1.03/order", company))
+    finally:
+        structlog.reset_defaults()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    # The client is in this process, too, and logs.
+    ours = [line["request_id"] for line in lines if line["event"] == "looked at"]
+    assert ours == [response.headers["x-request-id"]]
 
 
 async def test_a_client_that_asks_for_it_gets_problem_json(quiet_shop: Shop) -> None:
