@@ -443,6 +443,10 @@ CREATE FUNCTION tenant_state() RETURNS smallint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('voucherd.state'::text, true), ''::text))::smallint;
 
+CREATE FUNCTION words_of(text text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN array_to_tsvector(array_remove(regexp_split_to_array(folded(text), '[\u0001-/:-@\[-`{-\u007f]+'::text), ''::text));
+
 CREATE TABLE access_epoch (
     only_row boolean DEFAULT true NOT NULL,
     epoch bigint NOT NULL,
@@ -1597,6 +1601,36 @@ CREATE TABLE trail_seal (
     CONSTRAINT trail_seal_rows_check CHECK ((rows > 0))
 );
 
+CREATE TABLE upload (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    user_id bigint NOT NULL,
+    kind text NOT NULL,
+    name text NOT NULL,
+    bytes integer NOT NULL,
+    terms jsonb NOT NULL,
+    sealed bytea,
+    status smallint DEFAULT 0 NOT NULL,
+    permille smallint DEFAULT 0 NOT NULL,
+    report jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT upload_bytes_check CHECK (((bytes >= 1) AND (bytes <= 33554432))),
+    CONSTRAINT upload_kind_check CHECK ((kind = ANY (ARRAY['stock'::text, 'products'::text]))),
+    CONSTRAINT upload_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT upload_permille_check CHECK (((permille >= 0) AND (permille <= 1000))),
+    CONSTRAINT upload_report_check CHECK ((jsonb_typeof(report) = 'object'::text)),
+    CONSTRAINT upload_status_check CHECK (((status >= 0) AND (status <= 4))),
+    CONSTRAINT upload_status_fits CHECK (
+CASE status
+    WHEN 0 THEN (report IS NULL)
+    WHEN 1 THEN (report IS NOT NULL)
+    WHEN 2 THEN (report IS NOT NULL)
+    ELSE ((report IS NOT NULL) AND (sealed IS NULL))
+END),
+    CONSTRAINT upload_terms_check CHECK ((jsonb_typeof(terms) = 'object'::text))
+);
+ALTER TABLE ONLY upload ALTER COLUMN sealed SET STORAGE EXTERNAL;
+
 CREATE TABLE vat_rate (
     country text NOT NULL,
     valid_from date NOT NULL,
@@ -1968,6 +2002,9 @@ ALTER TABLE ONLY trail
 ALTER TABLE ONLY trail_seal
     ADD CONSTRAINT trail_seal_pkey PRIMARY KEY (book, block);
 
+ALTER TABLE ONLY upload
+    ADD CONSTRAINT upload_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY vat_rate
     ADD CONSTRAINT vat_rate_pkey PRIMARY KEY (country, valid_from);
 
@@ -2057,6 +2094,8 @@ CREATE INDEX idempotency_age ON idempotency USING btree (began_at);
 
 CREATE INDEX lot_attempt ON lot USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
 
+CREATE INDEX lot_expiring ON lot USING btree (state, COALESCE(expires_at, 'infinity'::timestamp with time zone), id) WHERE (NOT exhausted);
+
 CREATE INDEX lot_on_shelf ON lot USING btree (product_id, face_minor, state) WHERE (NOT exhausted);
 
 CREATE INDEX lot_product ON lot USING btree (product_id);
@@ -2099,6 +2138,14 @@ CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, na
 
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
 
+CREATE INDEX product_version_brand ON product_version USING btree (brand_id);
+
+CREATE INDEX product_version_product ON product_version USING btree (product_id, id);
+
+CREATE INDEX product_version_words ON product_version USING gin (words_of(name));
+
+CREATE INDEX product_words ON product USING gin (words_of(slug));
+
 CREATE INDEX reveal_order ON reveal USING btree (order_id);
 
 CREATE INDEX session_expiry ON session USING btree (expires_at);
@@ -2108,6 +2155,8 @@ CREATE INDEX session_of_user ON session USING btree (user_id);
 CREATE INDEX throttle_age ON throttle USING btree (last_at);
 
 CREATE INDEX trail_company ON trail USING btree (company_id, id) WHERE (company_id IS NOT NULL);
+
+CREATE INDEX upload_age ON upload USING btree (created_at);
 
 CREATE INDEX waiting_attempt ON waiting USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
 
@@ -2383,6 +2432,9 @@ ALTER TABLE ONLY supplier_health
 
 ALTER TABLE ONLY totp
     ADD CONSTRAINT totp_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
+
+ALTER TABLE ONLY upload
+    ADD CONSTRAINT upload_user_id_fkey FOREIGN KEY (user_id) REFERENCES app_user(id);
 
 ALTER TABLE ONLY waiting
     ADD CONSTRAINT waiting_attempt_id_fkey FOREIGN KEY (attempt_id) REFERENCES attempt(id);

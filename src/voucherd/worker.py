@@ -32,6 +32,7 @@ from voucherd.rollcall import EVERY_S as ANSWER_EVERY_S
 from voucherd.rollcall import Rollcall
 from voucherd.settings import Settings
 from voucherd.storefront import stock
+from voucherd.vault import uploads
 from voucherd.vault.keys import check_fingerprint, load_or_create_master
 from voucherd.vault.seal import Sealer
 
@@ -102,6 +103,7 @@ class Worker:
             asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_events", self.remove_events)),
             asyncio.create_task(self._every(FORGET_EVERY_S, "forget_answers", self.forget_answers)),
             asyncio.create_task(self._every(FORGET_EVERY_S, "forget_windows", self.forget_windows)),
+            asyncio.create_task(self._every(FORGET_EVERY_S, "forget_uploads", self.forget_uploads)),
             asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
             asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
             asyncio.create_task(self._every(SEAL_EVERY_S, "seal_trail", self.seal_trail)),
@@ -161,6 +163,10 @@ class Worker:
     async def forget_windows(self) -> int:
         """Forget the counts of keys that have not been used for some minutes."""
         return await lending.sweep(self._pool)
+
+    async def forget_uploads(self) -> int:
+        """Throw away uploaded files after a quarter of an hour."""
+        return await uploads.sweep(self._pool)
 
     async def announce_low(self) -> int:
         """Announce balances that fell below what their owners chose."""

@@ -24,6 +24,10 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "strong_at": "NULL", "flash": "'Done.'", "flash_kind": "'good'", "address": "'::1'", "agent": "'x'",
         "expires_at": "now() + interval '1 day'",
     },
+    "upload": {
+        "user_id": "1", "kind": "'stock'", "name": "'codes.csv'", "bytes": "1", "terms": "'{}'", "sealed": "NULL",
+        "status": "0", "permille": "0", "report": "NULL",
+    },
     "totp": {"user_id": "1", "secret": "'x'", "last_step": "0"},
     "recovery_code": {"user_id": "1", "hash": "sha256('r')"},
     "passkey": {
@@ -202,6 +206,17 @@ MONEY: Final = {"kind": "3", "order_id": "NULL", "reference": "'r'"}
 
 # (constraint, what is changed in the valid row).
 FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
+    ("upload_kind_check", {"kind": "'other'"}),
+    ("upload_name_check", {"name": "''"}),
+    ("upload_bytes_check", {"bytes": "0"}),
+    ("upload_bytes_check", {"bytes": "33554433"}),
+    ("upload_terms_check", {"terms": "'[]'"}),
+    ("upload_status_check", {"status": "5", "report": "'{}'"}),
+    ("upload_permille_check", {"permille": "1001"}),
+    ("upload_report_check", {"status": "1", "report": "'[]'"}),
+    ("upload_status_fits", {"status": "1"}),
+    ("upload_status_fits", {"status": "0", "report": "'{}'"}),
+    ("upload_status_fits", {"status": "3", "report": "'{}'", "sealed": "'x'"}),
     ("trail_actor_kind_check", {"actor_kind": "6"}),
     ("trail_actor_check", {"actor": "''"}),
     ("trail_action_check", {"action": "'revoke'"}),

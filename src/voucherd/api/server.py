@@ -154,6 +154,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         try:
             yield AsgiApp(Front(api, settings, metrics, let_go))
         finally:
+            await house.jobs.stop()
             await worker.stop()
             await streams.stop()
             await desk.stop()

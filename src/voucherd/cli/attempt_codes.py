@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from datetime import UTC, datetime
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from voucherd.catalogue import store as catalogue
 from voucherd.cli.answers import Answer, Refused, table
@@ -16,31 +15,19 @@ from voucherd.fulfilment.attempts import Attempt
 from voucherd.fulfilment.records import Record
 from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought, Code
 from voucherd.orders import byhand
-from voucherd.orders.byhand import Hand, TooMany
+from voucherd.orders.byhand import BadCodes, Hand, TooMany
 from voucherd.orders.store import Memory
 from voucherd.orders.supply import NothingNew
-from voucherd.vault.lines import BadLine, CodeFile
-from voucherd.vault.sources import FileRefused
-
-_EVER: Final = datetime(1, 1, 1, tzinfo=UTC)
+from voucherd.vault.lines import BadLine
 
 
 async def read_codes(office: Office, file: BinaryIO) -> tuple[Code, ...]:
-    """The codes of a file: all of them or none. Expired ones too, for they were paid for."""
+    """The codes of a file: all of them or none."""
     stream = io.BufferedReader(EndingStream(file.fileno(), office.ending))
-    reader = CodeFile(stream, str.encode, _EVER)
     try:
-        entries = await asyncio.to_thread(reader.chunk)
-        more = await asyncio.to_thread(reader.chunk) if entries else None
-    except FileRefused as refused:
-        raise Refused(str(refused)) from None
-    if reader.bad_count:
-        raise Refused(f"{reader.bad_count} lines are bad; nothing was taken", _bad(reader.bad))
-    if not entries:
-        raise Refused("the file has no codes")
-    if more:
-        raise Refused("the file has far more codes than a purchase")
-    return tuple(Code(*entry) for entry in entries.values())
+        return await asyncio.to_thread(byhand.read_codes, stream)
+    except BadCodes as refused:
+        raise Refused(str(refused), _bad(refused.bad) if refused.bad else None) from None
 
 
 def _bad(bad: list[BadLine]) -> Answer:

@@ -11,16 +11,16 @@ import typer
 
 from voucherd.catalogue import store
 from voucherd.catalogue.products import Leaflet, ProductChanges, ProductDraft, ProductVersion
-from voucherd.catalogue.store import Listing, UnknownProduct
+from voucherd.catalogue.store import Listing
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.cli import product_files
 from voucherd.cli.answers import Answer, record, table
 from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.listings import every_product, tell_updated
 from voucherd.cli.office import Office
 from voucherd.cli.words import decimal
-from voucherd.db import Connection
 from voucherd.money import RATE_DIGITS, Money, plain
+from voucherd.storefront import goods
+from voucherd.storefront.goods import every_product
 
 TEXT_CHARS_SHOWN: Final = 200
 """Of a long text the beginning is enough to recognise it; `--json` has all of it."""
@@ -90,8 +90,7 @@ async def add(
             image_url=image_url,
         )
     async with office.transaction() as tx:
-        added = Listing(await store.add_product(tx, draft, active=not inactive), not inactive)
-        await tell_updated(tx, added)
+        added = await goods.add(tx, draft, active=not inactive)
     return _whole(added, Leaflet(redeem_instructions, terms, image_url))
 
 
@@ -143,13 +142,9 @@ async def set_(
     if all(getattr(changes, field.name) is None for field in fields(changes)):
         raise typer.BadParameter("nothing to change: give at least one option")
     async with office.transaction() as tx:
-        before = await _listing(tx, slug)
-        version = await store.set_product(tx, slug, changes)
-        after = (await store.current(tx, [slug]))[slug]
-        if (version, after.active) != (before.version, before.active):
-            await tell_updated(tx, after)
-        leaflets = await store.leaflets(tx, [version.version_id])
-    return _whole(after, leaflets[version.version_id])
+        after = await goods.change(tx, slug, changes)
+        leaflets = await store.leaflets(tx, [after.version.version_id])
+    return _whole(after, leaflets[after.version.version_id])
 
 
 @command(app, "list")
@@ -171,13 +166,6 @@ async def list_(
 
 command(app, "export")(product_files.export)
 command(app, "import")(product_files.import_)
-
-
-async def _listing(connection: Connection, slug: str) -> Listing:
-    found = await store.current(connection, [slug])
-    if slug not in found:
-        raise UnknownProduct(slug)
-    return found[slug]
 
 
 def _row(listing: Listing) -> tuple[object, ...]:

@@ -15,12 +15,11 @@ from voucherd.catalogue import files, store
 from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, values
 from voucherd.catalogue.files import Change, Plan
 from voucherd.catalogue.products import draft_of
-from voucherd.catalogue.store import Listing
 from voucherd.cli.answers import Answer, Refused, screen, stacked, table
 from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
-from voucherd.cli.listings import every_product, tell_updated
 from voucherd.cli.office import Office
-from voucherd.db import Tx
+from voucherd.storefront import goods
+from voucherd.storefront.goods import every_product
 
 TEXT_CHARS_SHOWN: Final = 60
 """Of a long text, on a terminal; `--json` has all of it."""
@@ -65,22 +64,9 @@ async def import_(
             cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
             raise Refused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
         if not dry_run:
-            await _apply(tx, plan, listings)
+            with _progress(len(plan.changes)) as step:
+                await goods.carry_out(tx, plan, listings, step)
     return _answer(plan, dry_run=dry_run)
-
-
-async def _apply(tx: Tx, plan: Plan, listings: dict[str, Listing]) -> None:
-    with _progress(len(plan.changes)) as step:
-        for change in plan.changes:
-            slug = change.draft.slug
-            if change.added:
-                version = await store.add_product(tx, change.draft, active=change.active)
-            else:
-                version = await store.set_product(tx, slug, change.changes())
-            before = listings.get(slug)
-            if before is None or (before.version, before.active) != (version, change.active):
-                await tell_updated(tx, Listing(version, change.active))
-            step()
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.cli.answers import Answer, Refused, record, screen, stacked, table
 from voucherd.cli.ending import EndingStream
@@ -23,10 +22,12 @@ from voucherd.cli.office import Office
 from voucherd.cli.product import face_text
 from voucherd.cli.words import StateOption, StateWord, decimal, read_money
 from voucherd.db import Connection
+from voucherd.fulfilment import stocking
+from voucherd.fulfilment.stocking import FaceMissing, NoRateFor, NoSuchFace, Terms
 from voucherd.money import Money
 from voucherd.vault import imports
 from voucherd.vault import store as vault
-from voucherd.vault.imports import ImportRefused, ImportReport, StockTarget
+from voucherd.vault.imports import ImportRefused, ImportReport
 from voucherd.vault.lines import BadLine
 from voucherd.vault.store import LotLine
 
@@ -74,20 +75,17 @@ async def import_(
     async with office.pool() as pool:
         async with pool.acquire() as connection:
             sealer = await office.sealer(connection)
-            target = await _target(connection, slug, face)
-            rates = await catalogue.rates(connection, [purchase.currency])
-        if purchase.currency not in rates:
-            raise Refused(f"no exchange rate for {purchase.currency}: set one with `voucherd fx set`")
+            terms = await _terms(connection, slug, face, purchase)
         with _progress(file) as told:
             try:
                 report = await imports.import_codes(
                     pool,
                     sealer,
                     io.BufferedReader(EndingStream(file.fileno(), office.ending)),
-                    target=target,
+                    target=terms.target,
                     supplier=supplier.strip(),
-                    purchase=purchase,
-                    purchase_fx_e8=rates[purchase.currency],
+                    purchase=terms.purchase,
+                    purchase_fx_e8=terms.purchase_fx_e8,
                     skip_bad=skip_bad,
                     progress=told,
                 )
@@ -157,27 +155,22 @@ async def export(
     )
 
 
-async def _target(connection: Connection, slug: str, face: Money | None) -> StockTarget:
-    """What the codes are codes of; refused if the product has no such face value."""
-    listing = (await catalogue.current(connection, [slug])).get(slug)
-    if listing is None:
-        raise UnknownProduct(slug)
-    version = listing.version
-    face_minor = _face_minor(version, face)
-    brands = {brand.slug: brand.brand_id for brand in await catalogue.list_brands(connection)}
-    return StockTarget(version.product_id, brands[version.brand_slug], face_minor)
-
-
-def _face_minor(version: ProductVersion, face: Money | None) -> int:
-    if face is None:
-        if version.face_minor is None:
-            raise Refused(
-                f"{version.slug} has a variable face value ({face_text(version)}): give --face-value"
-            )
-        return version.face_minor
-    if face.currency != version.face_currency or not version.accepts_face(face.minor):
-        raise Refused(f"{version.slug} has no face value of {face}: it has {face_text(version)}")
-    return face.minor
+async def _terms(connection: Connection, slug: str, face: Money | None, purchase: Money) -> Terms:
+    """What the codes are codes of, and what they cost."""
+    try:
+        return await stocking.terms(connection, slug, face, purchase)
+    except FaceMissing as missing:
+        raise Refused(
+            f"{slug} has a variable face value ({face_text(missing.version)}): give --face-value"
+        ) from None
+    except NoSuchFace as other:
+        raise Refused(
+            f"{slug} has no face value of {other.face}: it has {face_text(other.version)}"
+        ) from None
+    except NoRateFor as missing_rate:
+        raise Refused(
+            f"no exchange rate for {missing_rate.currency}: set one with `voucherd fx set`"
+        ) from None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -13,6 +14,7 @@ from msgspec import Struct
 from voucherd.db import Connection
 from voucherd.fulfilment.attempts import Phase
 from voucherd.ids import State
+from voucherd.money import Money
 
 PAGE_MAX: Final = 1_000
 LINES_MAX: Final = 1_000
@@ -79,6 +81,16 @@ class Record(Struct, frozen=True):
     """Of the codes that no line took."""
     waiting: int
     """Lines that wait for it."""
+
+    @property
+    def cost(self) -> Money | None:
+        """What its codes cost; None while there are none."""
+        return None if self.cost_currency is None else Money(self.cost_minor, self.cost_currency)
+
+    @property
+    def spare_cost(self) -> Money | None:
+        """What the codes cost that no line took."""
+        return None if self.cost_currency is None else Money(self.spare_cost_minor, self.cost_currency)
 
     @property
     def problems(self) -> list[Problem]:
@@ -155,6 +167,7 @@ async def newest(
     supplier: str | None = None,
     phase: Phase | None = None,
     problem: Problem | None = None,
+    state: State | None = None,
     before: Record | None = None,
     limit: int = PAGE_MAX,
 ) -> list[Record]:
@@ -163,6 +176,7 @@ async def newest(
     # Written out, not a parameter: only so can the server use an index that holds nothing else.
     wanted += [] if phase is None else [f"a.status = {int(phase)}"]
     wanted += [] if problem is None else [_PROBLEMS[problem]]
+    wanted += [] if state is None else [f"a.state = {int(state)}"]
     where = " AND ".join(wanted)
     if supplier is None and (problem is not None or phase in _INDEXED):
         source = f"(SELECT a.* FROM attempt a WHERE $1::text IS NULL AND {where} {_NEWEST}) a JOIN supplier s ON s.id = a.supplier_id"  # noqa: S608, E501 - Constants only.
@@ -189,6 +203,20 @@ async def find(conn: Connection, digits: str) -> list[Record]:
         """,  # noqa: S608 - Constants only.
         UUID(digits.ljust(ID_DIGITS, "0")),
         UUID(digits.ljust(ID_DIGITS, "f")),
+    )
+    return [_record(row) for row in rows]
+
+
+async def of_order(conn: Connection, order_id: int, limit: int) -> list[Record]:
+    """The purchases that were made for lines of an order, newest first."""
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (
+            SELECT * FROM attempt WHERE id IN (SELECT attempt_id FROM attempt_line WHERE order_id = $1)) a
+        JOIN supplier s ON s.id = a.supplier_id {_JOINS} {_NEWEST}
+        """,  # noqa: S608 - Constants only.
+        order_id,
+        limit,
     )
     return [_record(row) for row in rows]
 
@@ -221,6 +249,15 @@ async def lots(conn: Connection, attempt_id: UUID) -> list[BoughtLot]:
         LINES_MAX,
     )
     return [BoughtLot(*row) for row in rows]
+
+
+async def left_of(conn: Connection, attempt_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How many codes of these purchases' lots are still on the shelf."""
+    rows = await conn.fetch(
+        "SELECT attempt_id, sum(size - cursor)::bigint FROM lot WHERE attempt_id = ANY($1::uuid[]) GROUP BY 1",
+        list(attempt_ids),
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def deeds(conn: Connection, attempt_id: UUID) -> list[Deed]:

@@ -5,20 +5,27 @@ Each deed is one transaction, and an event in it says who did what and why.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
 from msgspec import Struct
 
 from voucherd.db import Pool, transaction
 from voucherd.events import log
 from voucherd.fulfilment import attempts
 from voucherd.fulfilment.attempts import Attempt, Phase
-from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought
+from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought, Code
 from voucherd.orders import supply
 from voucherd.orders.model import Order
 from voucherd.orders.store import Memory
 from voucherd.orders.supply import Call, NotOpen
 from voucherd.vault import bought as purchases
 from voucherd.vault.bought import Quarantined
+from voucherd.vault.lines import BadLine, CodeFile
 from voucherd.vault.seal import Sealer
+from voucherd.vault.sources import FileRefused
+
+_EVER: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Hand(Struct, frozen=True):
@@ -34,6 +41,31 @@ class TooEarly(Exception):
 
 class TooMany(Exception):
     """More codes than the purchase asked for, by far: it is the wrong file."""
+
+
+class BadCodes(Exception):
+    """The file can't be the codes of a purchase; `bad` are the lines at fault."""
+
+    def __init__(self, text: str, bad: list[BadLine] | None = None) -> None:
+        super().__init__(text)
+        self.bad = bad or []
+
+
+def read_codes(stream: BinaryIO) -> tuple[Code, ...]:
+    """The codes of a file: all of them or none. Expired ones too, for they were paid for."""
+    reader = CodeFile(stream, str.encode, _EVER)
+    try:
+        entries = reader.chunk()
+        more = reader.chunk() if entries else None
+    except FileRefused as refused:
+        raise BadCodes(str(refused)) from None
+    if reader.bad_count:
+        raise BadCodes(f"{reader.bad_count} lines are bad; nothing was taken", reader.bad)
+    if not entries:
+        raise BadCodes("the file has no codes")
+    if more:
+        raise BadCodes("the file has far more codes than a purchase")
+    return tuple(Code(*entry) for entry in entries.values())
 
 
 async def fail(pool: Pool, memory: Memory, attempt: Attempt, hand: Hand) -> list[Order]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -59,4 +59,9 @@ async def newest(
         status,
         min(limit, PAGE_MAX),
     )
-    return [Registered(row[0], row[1], Status(row[2]), Payment(row[3]), *row[4:]) for row in rows]
+    return [registered(row) for row in rows]
+
+
+def registered(row: Any) -> Registered:
+    """An order of the register, from a row that has these columns in this order."""
+    return Registered(row[0], row[1], Status(row[2]), Payment(row[3]), *row[4:])

@@ -12,6 +12,7 @@ from voucherd.http import Still
 from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
 from voucherd.orders.recipients import Recipients
+from voucherd.portal.jobs import Jobs
 from voucherd.portal.recipient.visitors import Allowance
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
@@ -36,3 +37,4 @@ class House(Struct):
     recipients: Recipients
     entrance: Entrance
     allowance: Allowance = field(default_factory=Allowance)
+    jobs: Jobs = field(default_factory=Jobs)

@@ -61,6 +61,18 @@ CONSOLE: Final = (
         (
             Entry("/console/companies", "Companies", Right.COMPANIES_VIEW),
             Entry("/console/money", "Money", Right.COMPANIES_VIEW),
+            Entry("/console/orders", "Orders", Right.ORDERS_ALL),
+        ),
+    ),
+    Group(
+        "Goods",
+        (
+            Entry("/console/products", "Products", Right.CATALOGUE_MANAGE),
+            Entry("/console/stock/import", "Import codes", Right.STOCK_MANAGE),
+            Entry("/console/lots", "Lots", Right.STOCK_MANAGE),
+            Entry("/console/late-codes", "Late codes", Right.STOCK_MANAGE),
+            Entry("/console/suppliers", "Suppliers", Right.SUPPLIERS_MANAGE),
+            Entry("/console/purchases", "Purchases", Right.ATTEMPTS_MANAGE),
         ),
     ),
     Group(

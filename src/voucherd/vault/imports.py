@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import BinaryIO, Final, TypeAlias
@@ -31,6 +31,8 @@ APPEND_CODES_MAX: Final = 10_000
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told now and then how many bytes were read and how many codes were taken."""
+Note: TypeAlias = "Callable[[Tx, ImportReport], Awaitable[None]]"
+"""Writes down what became of a file in the transaction that takes its codes."""
 _Lots: TypeAlias = dict[datetime | None, tuple[int, int]]
 """For each expiry its lot, and how many codes that has."""
 
@@ -82,6 +84,7 @@ async def import_codes(
     purchase_fx_e8: int,
     skip_bad: bool = False,
     progress: Progress | None = None,
+    note: Note | None = None,
 ) -> ImportReport:
     """Take the codes of a CSV or XLSX file (code, serial, expires) that the vault does not have yet."""
     began = time.perf_counter()
@@ -93,18 +96,21 @@ async def import_codes(
             intake = _Intake(tx, sealer, terms)
             await _take_all(file, intake, skip_bad, progress or (lambda _bytes, _codes: None))
             await intake.finish()
+            report = ImportReport(
+                taken=intake.taken,
+                already_there=intake.already_there + file.repeated,
+                bad=file.bad,
+                bad_count=file.bad_count,
+                lots=intake.lot_ids(),
+                codes_per_second=round(intake.taken / (time.perf_counter() - began)),
+            )
+            if note is not None:
+                await note(tx, report)
     except FileRefused as refusal:
         raise ImportRefused(f"{refusal}; nothing was taken") from None
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         raise ImportRefused("another import of this brand is running; nothing was taken") from None
-    return ImportReport(
-        taken=intake.taken,
-        already_there=intake.already_there + file.repeated,
-        bad=file.bad,
-        bad_count=file.bad_count,
-        lots=intake.lot_ids(),
-        codes_per_second=round(intake.taken / (time.perf_counter() - began)),
-    )
+    return report
 
 
 async def _take_all(file: CodeFile, intake: _Intake, skip_bad: bool, progress: Progress) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -183,25 +183,26 @@ async def list_lots(
         before,
         min(limit, LOTS_PAGE_MAX),
     )
-    return [
-        LotLine(
-            id=row["id"],
-            slug=row["slug"],
-            face=Money(row["face_minor"], row["face_currency"]),
-            state=State(row["state"]),
-            supplier=row["supplier"],
-            size=row["size"],
-            left=row["left"],
-            purchase=Money(row["purchase_minor"], row["purchase_currency"]),
-            # Play money buys nothing, so the sandbox's endless lots are worth nothing.
-            value_left=Money(
-                0 if row["state"] else row["purchase_minor"] * row["left"], row["purchase_currency"]
-            ),
-            expires_at=row["expires_at"],
-            imported_at=row["imported_at"],
-        )
-        for row in rows
-    ]
+    return [lot_line(row) for row in rows]
+
+
+def lot_line(row: Any) -> LotLine:
+    """A lot as the operator sees it, from a row that has these columns."""
+    # Play money buys nothing, so the sandbox's endless lots are worth nothing.
+    value_minor = 0 if row["state"] else row["purchase_minor"] * row["left"]
+    return LotLine(
+        id=row["id"],
+        slug=row["slug"],
+        face=Money(row["face_minor"], row["face_currency"]),
+        state=State(row["state"]),
+        supplier=row["supplier"],
+        size=row["size"],
+        left=row["left"],
+        purchase=Money(row["purchase_minor"], row["purchase_currency"]),
+        value_left=Money(value_minor, row["purchase_currency"]),
+        expires_at=row["expires_at"],
+        imported_at=row["imported_at"],
+    )
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────

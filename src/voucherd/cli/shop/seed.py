@@ -14,7 +14,6 @@ from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.answers import Refused
-from voucherd.cli.listings import tell_updated
 from voucherd.cli.shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.shop.handout import Handout, Person
 from voucherd.cli.user import new_password
@@ -26,6 +25,7 @@ from voucherd.orders.decide import Finalise
 from voucherd.orders.desk import Desk
 from voucherd.orders.place import CartLine, Create
 from voucherd.settings import Settings
+from voucherd.storefront.goods import tell_updated
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.seal import Sealer
 

@@ -109,3 +109,15 @@ async def withdraw_offers(tx: Tx, supplier_id: int, product_id: int, face_minor:
         face_minor,
     )
     return len(rows)
+
+
+async def close_breaker(tx: Tx, supplier_id: int) -> bool:
+    """Forget a supplier's failures, so that it is asked again at once; whether there were any."""
+    rows = await tx.fetch(
+        """
+        UPDATE supplier_health SET failures = 0, open_until = NULL
+        WHERE supplier_id = $1 AND (failures > 0 OR open_until IS NOT NULL) RETURNING 1
+        """,
+        supplier_id,
+    )
+    return bool(rows)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
 from voucherd.db import Connection
+from voucherd.ids import State
 
 COUNTED_MAX: Final = 10_000
 """Waits of one supplier, and unknown purchases of all, that are counted; beyond that it is simply many."""
+
+
+OFFERS_SHOWN_MAX: Final = 200
+LATELY_MAX: Final = 200
 
 
 class Figures(Struct, frozen=True):
@@ -58,3 +64,70 @@ async def figures(conn: Connection) -> dict[int, Figures]:
         COUNTED_MAX,
     )
     return {row[0]: Figures(*row[1:]) for row in rows}
+
+
+class ProductOffer(Struct, frozen=True):
+    """One supplier's offer of a product, and the last that was said about it."""
+
+    supplier: str
+    face_minor: int
+    face_to_minor: int | None
+    stock: int
+    quoted_at: datetime | None
+    price_minor: int | None
+    price_to_minor: int | None
+    currency: str | None
+    fx_e8: int | None
+
+
+async def offers_of(conn: Connection, product_id: int, state: State) -> list[ProductOffer]:
+    """Who sells a product to us, of those whom we buy from."""
+    rows = await conn.fetch(
+        """
+        SELECT s.name, o.face_minor, o.face_to_minor, o.stock, o.quoted_at, q.price_minor, q.price_to_minor, q.currency,
+               q.fx_e8
+        FROM offer o JOIN supplier s ON s.id = o.supplier_id LEFT JOIN quote q ON q.id = o.quote_id
+        WHERE o.product_id = $1 AND o.state = $2 AND o.active AND s.active ORDER BY s.name, o.face_minor LIMIT $3
+        """,
+        product_id,
+        int(state),
+        OFFERS_SHOWN_MAX,
+    )
+    return [ProductOffer(*row) for row in rows]
+
+
+class Lately(Struct, frozen=True):
+    """How the last calls of a supplier went."""
+
+    calls: int
+    failed: int
+    unknown: int
+    middle_ms: int | None
+    slow_ms: int | None
+    """As long as one call in twenty takes, or longer."""
+
+    @property
+    def failed_percent(self) -> int:
+        """How many of a hundred calls brought nothing, or nobody knows."""
+        return 0 if not self.calls else round(100 * (self.failed + self.unknown) / self.calls)
+
+
+async def lately(conn: Connection, state: State) -> dict[int, Lately]:
+    """The last calls of every supplier of a day, at most LATELY_MAX of each."""
+    rows = await conn.fetch(
+        """
+        SELECT s.id, c.calls, c.failed, c.unknown, c.middle_ms, c.slow_ms
+        FROM supplier s CROSS JOIN LATERAL (
+            SELECT count(*)::int AS calls, count(*) FILTER (WHERE status = 4)::int AS failed,
+                   count(*) FILTER (WHERE status = 2)::int AS unknown,
+                   percentile_disc(0.5) WITHIN GROUP (ORDER BY call_ms) AS middle_ms,
+                   percentile_disc(0.95) WITHIN GROUP (ORDER BY call_ms) AS slow_ms
+            FROM (SELECT status, call_ms FROM attempt
+                  WHERE supplier_id = s.id AND placed_at > now() - interval '1 day'
+                  ORDER BY placed_at DESC LIMIT $2) newest) c
+        WHERE s.state = $1
+        """,
+        int(state),
+        LATELY_MAX,
+    )
+    return {row[0]: Lately(*row[1:]) for row in rows}

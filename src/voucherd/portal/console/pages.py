@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.portal.console.desk_pages import PAGES as DESK
+from voucherd.portal.console.goods_pages import PAGES as GOODS
 from voucherd.portal.page import Page
 
-PAGES: Final[tuple[Page, ...]] = DESK
+PAGES: Final[tuple[Page, ...]] = DESK + GOODS

@@ -1,0 +1,70 @@
+"""What a cancellation would do, decided by the same rules and not stored."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+from voucherd.db import Pool
+from voucherd.money import Money
+from voucherd.orders import decide, store
+from voucherd.orders.decide import Cancel
+from voucherd.orders.model import Order
+from voucherd.orders.refusals import Refusal
+from voucherd.orders.ruling import Windows
+from voucherd.orders.states import Status
+from voucherd.orders.store import Memory
+from voucherd.settings import Settings
+
+
+class Foretold(Struct, frozen=True):
+    """An order now, and as it would be."""
+
+    before: Order
+    after: Order
+
+    @property
+    def refund(self) -> Money:
+        """What would go back to the buyer's balance at once."""
+        return Money(self.after.refunded_minor - self.before.refunded_minor, self.after.payment_currency)
+
+    @property
+    def released(self) -> Money:
+        """What would not be held any more."""
+        return Money(self.before.held_minor - self.after.held_minor, self.after.payment_currency)
+
+    @property
+    def lines(self) -> int:
+        """How many lines would be cancelled at once."""
+        return self.after.lines_cancelled - self.before.lines_cancelled
+
+    @property
+    def under_way(self) -> int:
+        """Lines that are being bought: their codes are delivered if they come, and else refunded (OP-45)."""
+        if self.after.status is not Status.PENDING:
+            return 0
+        return self.after.lines - self.after.lines_finished - self.after.lines_cancelled
+
+
+async def cancellation(pool: Pool, settings: Settings, command: Cancel) -> Foretold | Refusal:
+    """What would come of cancelling the order now. Everything is undone: nothing is stored."""
+    windows = Windows(
+        timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
+    )
+    assert command.order_id is not None, "whoever asks knows the order"
+    async with pool.acquire() as conn:
+        held = conn.transaction()
+        await held.start()
+        try:
+            facts = await store.load(
+                conn, [command.order_id], Memory(windows), with_lines=True, with_shelves=False
+            )
+            before = facts.orders.get(command.order_id)
+            answer = decide.cancel(facts, [command]).answers[0]
+        finally:
+            await held.rollback()
+    if isinstance(answer, Refusal):
+        return answer
+    assert before is not None, "an order that can be cancelled is there"
+    return Foretold(before, answer)

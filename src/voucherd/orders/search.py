@@ -1,0 +1,145 @@
+"""Everybody's orders as the operator looks for them: filtered, newest first, by page. Reads only."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from voucherd.db import Connection
+from voucherd.ids import ORDER_BLOCK_SIZE, State
+from voucherd.orders.register import Registered, registered
+from voucherd.orders.states import Status
+
+SCAN_MAX: Final = 20_000
+"""Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
+SLACK: Final = 4 * ORDER_BLOCK_SIZE
+"""Ids are handed out in blocks, so their order is that of creation to within a few of these."""
+HALVINGS_MAX: Final = 64
+
+_COLUMNS: Final = """
+    o.id, c.name, o.status, o.payment_status, o.payment_currency, o.price_minor + o.vat_minor,
+    o.lines, o.lines_finished, o.lines_cancelled, o.created_at, o.reference
+"""
+
+
+class Filters(Struct, frozen=True):
+    """Which orders are asked for."""
+
+    state: State
+    company_id: int | None = None
+    status: Status | None = None
+    reference: str | None = None
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+
+
+class Page(Struct, frozen=True):
+    """Orders, and the id behind which more may be found."""
+
+    rows: list[Registered]
+    before: int | None
+
+
+async def page_of_orders(conn: Connection, filters: Filters, *, size: int, before: int | None = None) -> Page:
+    """One page, deleted orders included (OP-53)."""
+    if filters.reference is not None:
+        return Page(await _by_reference(conn, filters, size), None)
+    if filters.company_id is not None:
+        return await _of_company(conn, filters, size, before)
+    return await _of_all(conn, filters, size, before)
+
+
+async def _by_reference(conn: Connection, filters: Filters, size: int) -> list[Registered]:
+    """A look-up for each company: the index of references begins with it."""
+    where, values = _where(filters, [filters.reference, filters.company_id, size])
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (SELECT id, name FROM company WHERE $2::int IS NULL OR id = $2) c
+        CROSS JOIN LATERAL (
+            SELECT * FROM orders WHERE company_id = c.id AND reference IS NOT NULL
+               AND hashtextextended(reference, 0) = hashtextextended($1::text, 0) AND reference = $1) o
+        WHERE {where} ORDER BY o.id DESC LIMIT $3
+        """,  # noqa: S608 - Constants of ours.
+        *values,
+    )
+    return [registered(row) for row in rows]
+
+
+async def _of_company(conn: Connection, filters: Filters, size: int, before: int | None) -> Page:
+    behind = (
+        None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
+    )
+    where, values = _where(filters, [filters.company_id, size + 1])
+    if behind is not None:
+        values += [behind, before]
+        where += f" AND (o.created_at, o.id) < (${len(values) - 1}, ${len(values)})"
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM orders o JOIN company c ON c.id = o.company_id
+        WHERE o.company_id = $1 AND {where} ORDER BY o.created_at DESC, o.id DESC LIMIT $2
+        """,  # noqa: S608 - Constants of ours.
+        *values,
+    )
+    return _page([registered(row) for row in rows], size)
+
+
+async def _of_all(conn: Connection, filters: Filters, size: int, before: int | None) -> Page:
+    if before is None and filters.date_to is not None:
+        before = await _first_after(conn, filters.date_to)
+    where, values = _where(filters, [before, SCAN_MAX, size + 1])
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (
+            SELECT * FROM orders WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) o
+        JOIN company c ON c.id = o.company_id WHERE {where} ORDER BY o.id DESC LIMIT $3
+        """,  # noqa: S608 - Constants of ours.
+        *values,
+    )
+    page = _page([registered(row) for row in rows], size)
+    if page.before is not None:
+        return page
+    last = await conn.fetchrow(
+        "SELECT id, created_at FROM orders WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC OFFSET $2 LIMIT 1",
+        before,
+        SCAN_MAX - 1,
+    )
+    over = last is None or (filters.date_from is not None and last[1] < filters.date_from)
+    return Page(page.rows, None if over or last is None else last[0])
+
+
+async def _first_after(conn: Connection, moment: datetime) -> int | None:
+    """An id behind which no order is older than this; found by halving, with the key alone."""
+    ends = await conn.fetchrow("SELECT min(id), max(id) FROM orders")
+    if ends is None or ends[0] is None:
+        return None
+    low, high = ends
+    for _ in range(HALVINGS_MAX):
+        if high - low <= 1:
+            break
+        middle = (low + high) // 2
+        at = await conn.fetchval("SELECT created_at FROM orders WHERE id >= $1 ORDER BY id LIMIT 1", middle)
+        if at > moment:
+            high = middle
+        else:
+            low = middle
+    return int(high + SLACK)
+
+
+def _page(rows: list[Registered], size: int) -> Page:
+    return Page(rows[:size], rows[size - 1].id if len(rows) > size else None)
+
+
+def _where(filters: Filters, values: list[Any]) -> tuple[str, list[Any]]:
+    """The conditions on an order, and their values behind those that are there."""
+    conditions = [f"(o.id & 1) = {int(filters.state)}"]
+    for condition, value in (
+        ("o.status = ?", None if filters.status is None else int(filters.status)),
+        ("o.created_at >= ?", filters.date_from),
+        ("o.created_at <= ?", filters.date_to),
+    ):
+        if value is not None:
+            values.append(value)
+            conditions.append(condition.replace("?", f"${len(values)}"))
+    return " AND ".join(conditions), values
