@@ -879,10 +879,13 @@ UNION ALL
 CREATE TABLE line_view (
     order_id bigint NOT NULL,
     line integer NOT NULL,
-    link_viewed_at timestamp with time zone NOT NULL,
+    link_viewed_at timestamp with time zone,
     voucher_viewed_at timestamp with time zone,
+    returned_at timestamp with time zone,
     CONSTRAINT line_view_in_order CHECK ((voucher_viewed_at >= link_viewed_at)),
-    CONSTRAINT line_view_line_check CHECK ((line >= 0))
+    CONSTRAINT line_view_line_check CHECK ((line >= 0)),
+    CONSTRAINT line_view_opened_first CHECK (((voucher_viewed_at IS NULL) OR (link_viewed_at IS NOT NULL))),
+    CONSTRAINT line_view_says_something CHECK ((num_nonnulls(link_viewed_at, returned_at) > 0))
 );
 
 CREATE TABLE lot (
@@ -2217,6 +2220,8 @@ CREATE TRIGGER idempotency_answered_once BEFORE UPDATE ON idempotency FOR EACH R
 CREATE TRIGGER line_view_has_code AFTER INSERT ON line_view REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_views();
 
 CREATE TRIGGER line_view_once BEFORE UPDATE ON line_view FOR EACH ROW WHEN (((new.order_id <> old.order_id) OR (new.line <> old.line) OR (new.link_viewed_at <> old.link_viewed_at) OR ((old.voucher_viewed_at IS NOT NULL) AND (new.voucher_viewed_at IS DISTINCT FROM old.voucher_viewed_at)))) EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER line_view_returned_once BEFORE UPDATE ON line_view FOR EACH ROW WHEN ((((old.returned_at IS NOT NULL) AND (new.returned_at IS DISTINCT FROM old.returned_at)) OR ((old.link_viewed_at IS NOT NULL) AND (new.link_viewed_at IS NULL)))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER line_view_stays BEFORE DELETE OR TRUNCATE ON line_view FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

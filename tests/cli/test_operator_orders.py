@@ -12,7 +12,7 @@ from voucherd.access.companies import CompanyDraft
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
 from voucherd.db import Pool, transaction
-from voucherd.ids import Identifiers, State
+from voucherd.ids import Identifiers, State, line_id
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders.decide import Finalise
 from voucherd.orders.desk import Desk
@@ -32,7 +32,7 @@ class Till:
         self._desk = Desk(
             pool, Sealer(master), Settings.load({"confirm_wait_s": 0, "data": str(terminal.data)}, {})
         )
-        self._ids = Identifiers(master)
+        self.ids = Identifiers(master)
 
     async def buy(self, slug: str, amount: int, *, confirm: bool = True) -> str:
         """The trx of a new order."""
@@ -40,7 +40,7 @@ class Till:
         order = (await self._desk.create(command)).order
         if confirm:
             await self._desk.confirm(Finalise(order.id, 1, State.LIVE, resolve=False))
-        return self._ids.trx(order.id)
+        return self.ids.trx(order.id)
 
 
 @pytest.fixture
@@ -149,6 +149,20 @@ async def test_an_operator_cancels_for_a_customer(terminal: Terminal, till: Till
     assert terminal.json("wallet", "show", "Acme")[0]["balance"] == 1990.50
     kinds = [(line["kind"], line["trx"]) for line in terminal.json("wallet", "statement", "Acme", "EUR")]
     assert ("refund", waiting) in kinds
+
+
+async def test_an_operator_takes_a_code_back(terminal: Terminal, till: Till) -> None:
+    """The command line: `order return LINE`, by a line's id; said twice it is the first time that counts."""
+    bought, waiting = await till.buy("gift", 1), await till.buy("later", 1)
+    lines = [line_id(till.ids.order_id(trx) or 0, 0) for trx in (bought, waiting)]
+    returned = terminal.json("order", "return", str(lines[0]))
+    assert (returned["trx"], returned["lineId"]) == (bought, lines[0])
+    assert f"The code of line 1 of {bought} was taken back at" in terminal.view(
+        "order", "return", str(lines[0])
+    )
+    assert terminal.json("order", "return", str(lines[0])) == returned
+    for other in (lines[0] + 1, lines[1], 7):
+        assert_refused(terminal.run("order", "return", str(other)), f"there is no line {other} with a code")
 
 
 async def test_the_audit_says_that_all_is_well_or_what_is_not(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+import httpx
+
 from tests.portal.people import HTML, Someone, someone
 from tests.shop import Company, Shop
 from voucherd.access import sessions
@@ -132,6 +134,9 @@ A company's page with places that has no row here fails the tests below. The ope
 theirs are tried with a number that nothing has.
 """
 NOWHERE = "999999999"
+INLINE = r"<[^>]+ (style|on[a-z]+)=|<style|<script(?![^>]* src=)"
+"""Styles and scripts in the page itself: the content policy lets none be used."""
+WEIGHT_BYTES_MAX = 150_000
 
 
 async def filled(shop: Shop, other: Company, page: Page) -> str:
@@ -142,6 +147,12 @@ async def filled(shop: Shop, other: Company, page: Page) -> str:
         return re.sub(r"\{[a-z_]+\}", NOWHERE, page.path)
     assert page.path in FOREIGN, f"{page.path} needs a row in FOREIGN"
     return page.path.format(**await FOREIGN[page.path](shop, other))
+
+
+async def weight(shop: Shop, page: httpx.Response) -> int:
+    """The bytes of a page with all that it has the browser fetch, unpacked."""
+    paths = set(re.findall(r' (?:href|src)="(/static/[^"]+)"', page.text))
+    return len(page.content) + sum([len((await shop.client.get(path)).content) for path in paths])
 
 
 async def visit(person: Someone, page: Page, path: str) -> int:
@@ -209,7 +220,8 @@ async def test_every_page_without_places_opens_for_those_whom_it_is_for(shop: Sh
             assert answer.headers["content-security-policy"].startswith("default-src 'none'")
             assert answer.headers["cache-control"] == "no-store"
             if answer.headers.get("content-type", "").startswith("text/html"):
-                assert not re.search(r"<[^>]+ (style|on[a-z]+)=", answer.text), page.path
+                assert not re.search(INLINE, answer.text), page.path
+                assert await weight(shop, answer) < WEIGHT_BYTES_MAX, page.path
                 if page.audience is not Audience.PUBLIC:
                     assert ('class="band"' in answer.text) is (state == "sandbox"), page.path
 

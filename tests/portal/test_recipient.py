@@ -8,10 +8,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.portal.people import HTML
+from tests.portal.test_every_page import INLINE, WEIGHT_BYTES_MAX, weight
 from tests.shop import Company, Shop
+from voucherd.clock import iso
+from voucherd.db import transaction
 from voucherd.ids import State
+from voucherd.orders import redeem
 from voucherd.portal.recipient.visitors import UNKNOWN_MAX
 from voucherd.vault.reveals import Via
 
@@ -109,7 +114,8 @@ async def test_a_person_opens_a_link_and_sees_the_code_on_a_click(shop: Shop) ->
         assert f'data-copy="{code}"' in shown.text
         assert serial in shown.text
         assert shown.text.count("<svg") == 3
-        assert not re.search(r"<[^>]+ (style|on[a-z]+)=|<(style|script)>", shown.text)
+        assert not re.search(INLINE, shown.text)
+    assert await weight(shop, answer) < WEIGHT_BYTES_MAX
     _, code_at = second = await seen(shop, company, line)
     assert code_at is not None
     assert second == (link_at, code_at)
@@ -192,6 +198,27 @@ async def test_vouchers_that_are_no_good_say_so_and_show_nothing(shop: Shop) -> 
     marked = await opened(shop, test)
     assert "only a test" in marked.text
     assert test["voucherCode"] in (await clicked(shop, test, marked)).text
+
+    await shop.product("back-10", stock=2)
+    back, kept = await ordered(shop, company, "back-10", 2)
+    page_back = await opened(shop, back)
+    async with transaction(shop.pool) as tx:
+        first = await redeem.take_back(tx, back["orderId"], 0)
+        with pytest.raises(redeem.NoCode):
+            await redeem.take_back(tx, back["orderId"], 2)
+    async with transaction(shop.pool) as tx:
+        assert await redeem.take_back(tx, back["orderId"], 0) == first
+        assert await redeem.take_back(tx, kept["orderId"], 1) > first
+    for returned in (
+        await clicked(shop, back, page_back),
+        await opened(shop, back),
+        await opened(shop, kept),
+    ):
+        assert "was returned" in returned.text
+        assert back["voucherCode"] not in returned.text
+    told = await shop.find(company, shop.ids.trx(back["orderId"]))
+    assert told["items"][0]["orderLines"][0]["dateReturned"] == iso(first)
+    assert await seen(shop, company, kept) != NEVER
 
     await asyncio.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.05)
     expired = await clicked(shop, brief, page)

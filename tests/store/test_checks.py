@@ -559,6 +559,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("webhook_attempt_ended", {"error": "'lost'"}),
     ("order_webhook_url_check", {"url": "''"}),
     ("line_view_line_check", {"line": "-1"}),
+    ("line_view_says_something", {"link_viewed_at": "NULL", "voucher_viewed_at": "NULL"}),
+    ("line_view_opened_first", {"link_viewed_at": "NULL", "returned_at": "now()"}),
     ("line_view_in_order", {"voucher_viewed_at": "now() - interval '1 second'"}),
     ("order_pin_hash_check", {"hash": "'1234'"}),
     ("pin_try_line_check", {"line": "-1"}),

@@ -333,7 +333,11 @@ async def test_what_was_viewed_first_stays_and_needs_a_code(tx: Tx) -> None:
     await refused(tx, "UPDATE line_view SET voucher_viewed_at = NULL", "line_view is append-only")
     await refused(tx, "UPDATE line_view SET link_viewed_at = '2000-01-01'", "line_view is append-only")
     await refused(tx, "UPDATE line_view SET line = 0", "line_view is append-only")
+    await refused(tx, "UPDATE line_view SET link_viewed_at = NULL", "line_view is append-only")
     await refused(tx, "DELETE FROM line_view", "line_view is append-only")
+    await tx.execute("INSERT INTO line_view (order_id, line, returned_at) VALUES (2, 0, now())")
+    await tx.execute("UPDATE line_view SET link_viewed_at = now() WHERE line = 0")
+    await refused(tx, "UPDATE line_view SET returned_at = NULL WHERE line = 0", "line_view is append-only")
 
 
 # ── orders and lots ─────────────────────────────────────────────────────────────────────────────────────
@@ -641,6 +645,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "idempotency_answered_once",
         "line_view_has_code",
         "line_view_once",
+        "line_view_returned_once",
         "line_view_stays",
         "lot_bought_once",
         "lot_forwards",

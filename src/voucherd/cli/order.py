@@ -16,14 +16,16 @@ from voucherd.cli.frame import command, noun
 from voucherd.cli.office import Office, master_key
 from voucherd.cli.witness import operator
 from voucherd.cli.words import StateWord, decimal
+from voucherd.clock import iso
 from voucherd.db import Connection, within
-from voucherd.ids import Identifiers
+from voucherd.ids import LINES_MAX, Identifiers, state_of
 from voucherd.money import Money
 from voucherd.orders import register, store
 from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.decide import Cancel
 from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
+from voucherd.orders.redeem import NoCode, take_back
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.register import Registered
 from voucherd.orders.states import Payment, Status
@@ -35,6 +37,7 @@ from voucherd.vault.seal import Sealer
 app = noun()
 
 LINES_SHOWN: Final = 50
+LINE_IDS_MAX: Final = (1 << 63) * LINES_MAX - 1
 Trx = Annotated[str, typer.Argument(metavar="TRX")]
 
 
@@ -119,6 +122,26 @@ async def show(
         "lines": [_line_document(line, reveal) for line in shown]
     }
     return Answer(document, stacked(_head(order, company.name, trx), "", _lines_view(shown, lines, reveal)))
+
+
+@command(app, "return")
+async def return_(
+    office: Office,
+    line: Annotated[
+        int, typer.Argument(metavar="LINE", min=0, max=LINE_IDS_MAX, help="Its id, as in orders and files.")
+    ],
+) -> Answer:
+    """Say that a code was taken back: its line tells when, and its link shows it no more. No money moves."""
+    order_id, number = divmod(line, LINES_MAX)
+    async with office.transaction() as tx:
+        trx = Identifiers(await master_key(office.settings, tx)).trx(order_id)
+        try:
+            returned_at = await take_back(tx, order_id, number)
+        except NoCode:
+            raise Refused(f"there is no line {line} with a code") from None
+        office.about(f"order {trx}", state=state_of(order_id))
+    document = {"trx": trx, "lineId": line, "dateReturned": iso(returned_at)}
+    return Answer(document, f"The code of line {number + 1} of {trx} was taken back at {iso(returned_at)}.")
 
 
 @command(app, "cancel")

@@ -69,11 +69,12 @@ class Outcome(Struct, frozen=True):
 
 
 class Viewed(Struct, frozen=True):
-    """When a line's link was first opened, and its code first shown (OP-57)."""
+    """When a line's link was first opened, its code first shown (OP-57), and when it was taken back."""
 
     line: int
-    link_at: datetime
+    link_at: datetime | None
     voucher_at: datetime | None
+    returned_at: datetime | None = None
 
 
 class Order(Struct, frozen=True):

@@ -21,6 +21,7 @@ class Standing(Enum):
     PENDING = "pending"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    RETURNED = "returned"
 
 
 class Voucher(Struct, frozen=True):
@@ -55,7 +56,7 @@ _LOOK: Final = """
     SELECT o.status, o.company_id, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(),
            b.name, b.slug, v.name, v.product_type, v.region, i.face_minor, v.face_currency,
            coalesce(newest.redeem_instructions, v.redeem_instructions, ''), coalesce(v.terms, ''),
-           pin.order_id IS NOT NULL, seen.order_id IS NOT NULL
+           pin.order_id IS NOT NULL, seen.link_viewed_at IS NOT NULL, seen.returned_at IS NOT NULL
     FROM orders o
     JOIN order_item i ON i.order_id = o.id AND i.first_line <= $2 AND i.first_line + i.amount > $2
     JOIN product_version v ON v.id = i.version_id
@@ -81,9 +82,11 @@ async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
         standing = Standing.PENDING
     elif lot_id is None:
         standing = Standing.CANCELLED
+    elif row[-1]:
+        standing = Standing.RETURNED
     else:
         standing = Standing.EXPIRED if expired else Standing.READY
-    instructions, terms, has_pin, link_viewed = row[14:]
+    instructions, terms, has_pin, link_viewed, _ = row[14:]
     return Voucher(
         order_id,
         company_id,
@@ -109,7 +112,10 @@ async def note_opened(conn: Connection, voucher: Voucher) -> None:
     if voucher.place is None or voucher.link_viewed:
         return
     await conn.execute(
-        "INSERT INTO line_view (order_id, line, link_viewed_at) VALUES ($1, $2, now()) ON CONFLICT DO NOTHING",
+        """
+        INSERT INTO line_view AS seen (order_id, line, link_viewed_at) VALUES ($1, $2, now())
+        ON CONFLICT (order_id, line) DO UPDATE SET link_viewed_at = now() WHERE seen.link_viewed_at IS NULL
+        """,
         voucher.order_id,
         voucher.line,
     )
@@ -122,9 +128,34 @@ async def note_shown(tx: Tx, voucher: Voucher) -> None:
         """
         INSERT INTO line_view AS seen (order_id, line, link_viewed_at, voucher_viewed_at)
         VALUES ($1, $2, now(), now())
-        ON CONFLICT (order_id, line) DO UPDATE SET voucher_viewed_at = greatest(now(), seen.link_viewed_at)
+        ON CONFLICT (order_id, line) DO UPDATE
+        SET link_viewed_at = coalesce(seen.link_viewed_at, now()),
+            voucher_viewed_at = greatest(now(), seen.link_viewed_at)
         WHERE seen.voucher_viewed_at IS NULL
         """,
         voucher.order_id,
         voucher.line,
     )
+
+
+class NoCode(Exception):
+    """The line has no code that could be taken back, or there is no such line."""
+
+
+async def take_back(tx: Tx, order_id: int, line: int) -> datetime:
+    """Write down that the line's code was taken back; when, which is the first time that it was said."""
+    voucher = await look(tx, order_id, line)
+    if voucher is None or voucher.place is None:
+        raise NoCode
+    await tx.execute(
+        """
+        INSERT INTO line_view AS seen (order_id, line, returned_at) VALUES ($1, $2, now())
+        ON CONFLICT (order_id, line) DO UPDATE SET returned_at = now() WHERE seen.returned_at IS NULL
+        """,
+        order_id,
+        line,
+    )
+    at: datetime = await tx.fetchval(
+        "SELECT returned_at FROM line_view WHERE order_id = $1 AND line = $2", order_id, line
+    )
+    return at

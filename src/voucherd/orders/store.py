@@ -207,13 +207,14 @@ def _item(values: tuple[Any, ...], versions: dict[int, ProductVersion]) -> Item:
 # What was viewed comes with the outcomes, so that it costs no round trip; of an order with many lines only whether
 # anything was, because those lines are shown a few at a time.
 _OUTCOMES = """
-    SELECT order_id, line_from AS line, line_to, lot_id, seq_from, NULL::timestamptz, NULL::timestamptz
+    SELECT order_id, line_from AS line, line_to, lot_id, seq_from,
+           NULL::timestamptz, NULL::timestamptz, NULL::timestamptz
     FROM outcome WHERE order_id = ANY($1::bigint[])
     UNION ALL
-    SELECT order_id, line, NULL, NULL, NULL, link_viewed_at, voucher_viewed_at
+    SELECT order_id, line, NULL, NULL, NULL, link_viewed_at, voucher_viewed_at, returned_at
     FROM line_view WHERE order_id = ANY($2::bigint[])
     UNION ALL
-    SELECT o.id, v.line, NULL, NULL, NULL, v.link_viewed_at, v.voucher_viewed_at
+    SELECT o.id, v.line, NULL, NULL, NULL, v.link_viewed_at, v.voucher_viewed_at, v.returned_at
     FROM unnest($3::bigint[]) AS o (id)
     CROSS JOIN LATERAL (SELECT * FROM line_view WHERE order_id = o.id ORDER BY line LIMIT 1) v
     ORDER BY order_id, line
@@ -232,12 +233,12 @@ async def _with_outcomes(conn: Connection, orders: dict[int, Order], mark: str =
         [order.id for order in delivered if order.lines > INLINE_LINES_MAX],
     )
     grouped: dict[int, tuple[list[Outcome], list[Viewed]]] = {number: ([], []) for number in touched}
-    for order_id, line, line_to, lot_id, seq_from, link_at, voucher_at in rows:
+    for order_id, line, line_to, lot_id, seq_from, *dates in rows:
         made, seen = grouped[order_id]
-        if link_at is None:
-            made.append(Outcome(line, line_to, lot_id, seq_from))
+        if line_to is None:
+            seen.append(Viewed(line, *dates))
         else:
-            seen.append(Viewed(line, link_at, voucher_at))
+            made.append(Outcome(line, line_to, lot_id, seq_from))
     return orders | {
         number: replace(orders[number], outcomes=tuple(made), views=tuple(seen))
         for number, (made, seen) in grouped.items()
@@ -248,7 +249,7 @@ async def views(conn: Connection, order_id: int, line_from: int, line_to: int) -
     """What recipients saw of these lines of an order."""
     rows = await conn.fetch(
         """
-        SELECT line, link_viewed_at, voucher_viewed_at FROM line_view
+        SELECT line, link_viewed_at, voucher_viewed_at, returned_at FROM line_view
         WHERE order_id = $1 AND line >= $2 AND line < $3 ORDER BY line
         """,
         order_id,

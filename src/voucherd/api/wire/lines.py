@@ -107,15 +107,15 @@ def extended_lines(view: View, piece: Piece) -> bytes:
     return b",".join(lines)
 
 
-_NEVER: Final = (_NULL, _NULL)
+_NEVER: Final = (_NULL, _NULL, _NULL)
 
 
-def _viewed(viewed: Viewed | None) -> tuple[bytes, bytes]:
-    """When the code was first shown, and when the link was first opened."""
+def _viewed(viewed: Viewed | None) -> tuple[bytes, ...]:
+    """When the code was first shown, when the link was first opened, and when the code was taken back."""
     if viewed is None:
         return _NEVER
-    shown = _NULL if viewed.voucher_at is None else _quoted(iso(viewed.voucher_at))
-    return shown, _quoted(iso(viewed.link_at))
+    dates = (viewed.voucher_at, viewed.link_at, viewed.returned_at)
+    return tuple([_NULL if date is None else _quoted(iso(date)) for date in dates])
 
 
 def _bare_lines(view: View, piece: Piece) -> bytes:
@@ -194,7 +194,7 @@ def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
             redemptionLink=code,
             dateVoucherViewed=HOLE,
             dateLinkViewed=HOLE,
-            dateReturned=None,
+            dateReturned=HOLE,
             allowAsyncDelivery=version.async_delivery,
             productRegion=version.region,
             entityId=HOLE,
