@@ -33,7 +33,7 @@ demo: setup  ## Start the whole service with a demo shop and print a first order
 
 .PHONY: chromium
 chromium:
-	@if ! command -v chromium chromium-browser google-chrome >/dev/null; then \
+	@if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "Installing Chromium for the tests of pages …"; \
 	    (apt-get install -y -qq chromium || (apt-get update -qq && apt-get install -y -qq chromium)) >/dev/null; \
