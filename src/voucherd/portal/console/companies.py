@@ -13,7 +13,6 @@ from voucherd.catalogue import price_store
 from voucherd.catalogue.price_store import UnknownPriceList
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
-from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.portal import deeds
 from voucherd.portal.console.reading import Problems, company_of, euros_of, missing, number_in, plain_euros
@@ -22,6 +21,7 @@ from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
 from voucherd.wallet import store as wallets
+from voucherd.wallet.store import Balance
 
 SHOWN_MAX: Final = 200
 
@@ -199,10 +199,7 @@ async def _page(house: House, visit: Visit, found: Company, problems: Problems |
         problems=problems or Problems(),
         order=_again(form, "order", plain_euros(found.spend_order_eur_minor)),
         day=_again(form, "day", plain_euros(found.spend_day_eur_minor)),
-        balances=[
-            (one.state.word, Money(one.balance_minor, one.currency), Money(one.held_minor, one.currency))
-            for one in balances
-        ],
+        balances=_by_currency(balances),
         people=members,
         policy=policy,
         approve_from=_again(form, "approve_from", plain_euros(policy.approve_from_eur_minor)),
@@ -210,12 +207,20 @@ async def _page(house: House, visit: Visit, found: Company, problems: Problems |
         lists=[("", "The catalogue’s prices"), *((one.name, one.name) for one in lists)],
         list_name=next((one.name for one in lists if found.name in one.companies), ""),
         may_manage=visit.may(Right.COMPANIES_MANAGE),
-        live=State.LIVE,
     )
 
 
 async def _note(tx: Tx, visit: Visit, action: str, found: Company, detail: dict[str, Any]) -> None:
     await deeds.record(tx, visit, action, f"company {found.name}", company_id=found.id, detail=detail)
+
+
+def _by_currency(balances: list[Balance]) -> list[tuple[str, list[tuple[Money, Money] | None]]]:
+    """For each currency the balance, and what is held of it, in live and in the sandbox."""
+    found: dict[str, list[tuple[Money, Money] | None]] = {}
+    for one in balances:
+        pair = Money(one.balance_minor, one.currency), Money(one.held_minor, one.currency)
+        found.setdefault(one.currency, [None, None])[one.state] = pair
+    return sorted(found.items())
 
 
 def _again(form: Fields | None, name: str, stored: str) -> str:

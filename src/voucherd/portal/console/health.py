@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from voucherd import backups, clock, rollcall
 from voucherd.access import approvals
+from voucherd.access.roles import Right
+from voucherd.access.sessions import Person
 from voucherd.backups import Backup
 from voucherd.db import Connection, tenants_locked
 from voucherd.events import low_balance
@@ -71,13 +73,13 @@ class Facts(Struct):
     backup: Backup | None
     locked: bool
     """Whether row-level security stands behind the queries."""
-    proposals: int
-    """Payments that wait for whoever looks."""
+    proposals: int | None
+    """Payments that wait for whoever looks, if that is somebody who decides about them."""
     gates: dict[str, tuple[int, int, int]]
     """Calls that wait, batches and calls so far, of this process."""
 
 
-async def look(house: House, state: State, person_id: int) -> Facts:
+async def look(house: House, state: State, person: Person) -> Facts:
     """The facts of now."""
     async with house.pool.acquire() as conn:
         return Facts(
@@ -93,9 +95,13 @@ async def look(house: House, state: State, person_id: int) -> Facts:
             embedded=house.settings.database_url is None,
             backup=await backups.last(conn),
             locked=await tenants_locked(conn),
-            proposals=await approvals.waiting(conn, None, state, person_id),
+            proposals=await _proposals(conn, state, person),
             gates={name: (g.waiting, g.batches, g.calls) for name, g in house.desk.gates.items()},
         )
+
+
+async def _proposals(conn: Connection, state: State, person: Person) -> int | None:
+    return await approvals.waiting(conn, None, state, person.id) if person.may(Right.MONEY_APPROVE) else None
 
 
 async def _offers(conn: Connection) -> suppliers.Figures:
@@ -172,13 +178,11 @@ def _clients(facts: Facts) -> Iterator[Check]:
     low = len(facts.low)
     said = "They are listed below." if low else "No company is below what it wants to be told about."
     yield Check("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
-    said = (
-        "Others have proposed to move money, and a second person decides."
-        if facts.proposals
-        else "None waits."
-    )
-    mark = Mark.LOOK if facts.proposals else Mark.GOOD
-    yield Check("Payments to decide about", number(facts.proposals), said, mark, "/console/money")
+    if facts.proposals is not None:
+        waiting = bool(facts.proposals)
+        said = "Others have proposed to move money." if waiting else "Nobody has proposed to move money."
+        mark = Mark.LOOK if waiting else Mark.GOOD
+        yield Check("Payments to decide about", number(facts.proposals), said, mark, "/console/money")
 
 
 def _machine(facts: Facts) -> Iterator[Check]:

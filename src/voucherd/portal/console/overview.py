@@ -25,7 +25,7 @@ class Queue(NamedTuple):
 
 async def overview(house: House, visit: Visit) -> Response:
     """Where things stand."""
-    facts = await health.look(house, visit.state, visit.someone.id)
+    facts = await health.look(house, visit.state, visit.someone)
     groups = health.checks(facts)
     every = [check for _, checks in groups for check in checks]
     return render(

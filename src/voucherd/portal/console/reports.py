@@ -198,7 +198,7 @@ def _table(found: Report) -> dict[str, Any]:
     wide = len(found.dimensions)
     names = columns(found)
     return {
-        "columns": [(words(name).capitalize(), "end" if at > wide else "") for at, name in enumerate(names)],
+        "columns": [(_title(words(name)), "end" if at > wide else "") for at, name in enumerate(names)],
         "rows": [
             [*(label or "–" for label in line.labels), *_cells(found, line)]
             for line in found.lines[:ROWS_SHOWN_MAX]
@@ -206,6 +206,10 @@ def _table(found: Report) -> dict[str, Any]:
         "more": max(0, len(found.lines) - ROWS_SHOWN_MAX),
         "wide": wide,
     }
+
+
+def _title(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _totals(found: Report) -> list[list[str]]:

@@ -1,0 +1,66 @@
+"""The operator's way in a real browser: from a company to a payment that two people agree on, to a report."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+from playwright.async_api import ViewportSize, expect
+
+from tests.browser.walker import DESKTOP, PHONE, Sign, Walker
+from tests.cli.terminal import PROGRAM
+
+
+async def colleague(walker: Walker) -> Sign:
+    """A second person of the operator's, added at the command line beside the running demo."""
+    email = f"{secrets.token_hex(4)}@demo.example"
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        *("user", "add", email, "--role", "finance", "--json"),
+        stdout=asyncio.subprocess.PIPE,
+        env=walker.demo.env,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0
+    return msgspec.convert(msgspec.json.decode(said), Sign)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+async def test_two_people_of_the_operator_top_up_a_company(
+    walk: Callable[..., Awaitable[Walker]], size: ViewportSize
+) -> None:
+    """OP-91, OP-93: every page on the way is within everybody's reach, at both sizes; without JavaScript, too."""
+    one, two = await walk(size), await walk(size, scripts=size is DESKTOP)
+    page = one.page
+    await one.sign_in(one.demo.operator)
+    await one.assert_sound("console-overview")
+    await page.get_by_role("link", name="Companies").click()
+    await one.assert_sound("console-companies")
+    await page.get_by_role("link", name=one.demo.live.company).click()
+    await one.assert_sound("console-company")
+    await page.get_by_role("link", name="Top up or correct").click()
+    await page.get_by_label("Amount").fill("250.00")
+    reference = f"bank {secrets.token_hex(4)}"
+    await page.get_by_label("Reference").fill(reference)
+    await one.assert_sound("console-payment-new")
+    await page.get_by_role("button", name="Propose").click()
+    await expect(page.get_by_role("status").first).to_contain_text("It is proposed")
+    await one.assert_sound("console-payment")
+    await two.sign_in(await colleague(two))
+    await two.page.get_by_role("link", name="Money", exact=True).click()
+    await two.page.get_by_role("link", name=reference).click()
+    await two.page.get_by_role("button", name="Agree").click()
+    if size is DESKTOP:
+        await two.page.get_by_role("dialog").get_by_role("button", name="Agree").click()
+    await expect(two.page.get_by_role("status").first).to_contain_text("Done: 250.00 EUR")
+    await page.get_by_role("link", name="Reports").click()
+    await page.get_by_label("A row for each").select_option("product")
+    await page.get_by_role("button", name="Show").click()
+    await one.assert_sound("console-report")
+    for name in ("fx", "vat", "prices", "trail", "money"):
+        await page.goto(f"/console/{name}")
+        if size is PHONE or name in ("fx", "trail"):
+            await one.assert_sound(f"console-{name}")
