@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -44,16 +43,21 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-async def demo(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Demo]:
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
+    """A shell beside the demo, for what is done at the command line meanwhile."""
+    return Terminal(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="session")
+async def demo(chromium: str, shell: Terminal) -> AsyncIterator[Demo]:
     """`voucherd demo` on a free port."""
     del chromium  # Nothing is started for tests that will be skipped.
-    folder: Path = tmp_path_factory.mktemp("demo")
     process = await asyncio.create_subprocess_exec(
         *PROGRAM,
         *("demo", "--port", "0", "--json"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env=Terminal(folder).env,
+        env=shell.env,
     )
     assert process.stdout is not None
     try:
