@@ -121,7 +121,7 @@ async def report(house: House, visit: Visit) -> Response:
         name=wish.kind,
         kind=kind,
         chosen=chosen,
-        choices=[("", "Nothing else"), *((one.value, one.value.capitalize()) for one in kind.by)],
+        choices=_choices(wish.kind),
         presets=[] if wish.kind == "stock" else _presets(f"/console/reports/{wish.kind}", by),
         table=None if found is None else _table(found),
         chart=chart,
@@ -167,6 +167,12 @@ async def _wish(house: House, visit: Visit, problems: Problems) -> Wish:
     wanted = visit.query.get("by")
     by = [one for one in KINDS[name].by if one.value == wanted]
     return Wish(name, first, last, by, visit.state)
+
+
+def _choices(name: str) -> list[tuple[str, str]]:
+    """What the rows may be about; stock is about products unless told otherwise."""
+    words_of = [(one.value, one.value.capitalize()) for one in KINDS[name].by]
+    return words_of if name == "stock" else [("", "Currency alone"), *words_of]
 
 
 async def _chart(conn: Connection, wish: Wish, found: Report) -> Chart:
