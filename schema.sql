@@ -415,8 +415,8 @@ CREATE FUNCTION tenant_rules() RETURNS TABLE(relation regclass, rule text)
         ('company', 'id = tenant_company()'),
         ('orders', 'company_id = tenant_company() AND (id & 1) = tenant_state()'),
         -- What is for all has no company; what else has none is the operator's own.
-        ('event', 'company_id = tenant_company() AND state = tenant_state()'
-                  ' OR company_id IS NULL AND type = ''product.updated'' AND coalesce(state = tenant_state(), true)')
+        ('event', 'CASE WHEN company_id IS NULL THEN type = ''product.updated'' AND coalesce(state = tenant_state(), true)'
+                  ' ELSE company_id = tenant_company() AND state = tenant_state() END')
     ), owner (place, name, rule) AS (VALUES
         (1, 'company_id', 'company_id = tenant_company()'),
         (2, 'order_id', '(SELECT o.company_id FROM orders o WHERE o.id = order_id) = tenant_company()'),
@@ -2571,7 +2571,11 @@ CREATE POLICY tenant ON company AS RESTRICTIVE TO voucherd_tenant USING ((id = t
 CREATE POLICY tenant ON entry AS RESTRICTIVE TO voucherd_tenant USING ((wallet_id IN ( SELECT w.id
    FROM wallet w)));
 
-CREATE POLICY tenant ON event AS RESTRICTIVE TO voucherd_tenant USING ((((company_id = tenant_company()) AND (state = tenant_state())) OR ((company_id IS NULL) AND (type = 'product.updated'::text) AND COALESCE((state = tenant_state()), true))));
+CREATE POLICY tenant ON event AS RESTRICTIVE TO voucherd_tenant USING (
+CASE
+    WHEN (company_id IS NULL) THEN ((type = 'product.updated'::text) AND COALESCE((state = tenant_state()), true))
+    ELSE ((company_id = tenant_company()) AND (state = tenant_state()))
+END);
 
 CREATE POLICY tenant ON idempotency AS RESTRICTIVE TO voucherd_tenant USING (((company_id = tenant_company()) AND (state = tenant_state())));
 

@@ -143,23 +143,22 @@ async def after(
     settled, removed = await _settle(conn)
     if cursor is not None and cursor.place < removed:
         raise Removed
-    start = removed if cursor is None else cursor.place
+    bounds = await _bounds(conn, removed if cursor is None else cursor.place, settled, filters)
     if company_id is None or state is None:
-        return await _page(conn, start, settled, limit, None, None, filters)
+        return await _page(conn, bounds, limit, None, None, filters)
     async with as_tenant(conn, company_id, state):
-        return await _page(conn, start, settled, limit, company_id, state, filters)
+        return await _page(conn, bounds, limit, company_id, state, filters)
 
 
 async def _page(
     conn: Connection,
-    start: int,
-    settled: int,
+    bounds: tuple[int, int],
     limit: int,
     company_id: int | None,
     state: State | None,
     filters: Filters,
 ) -> Page:
-    start, stop = await _bounds(conn, start, settled, filters)
+    start, stop = bounds
     scan = max(limit, SCAN_MAX) if filters.sparse else limit + 1
     types = filters.types
     if types is None and company_id is not None:

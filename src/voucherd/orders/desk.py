@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from voucherd.access.spending import Purse, purse
-from voucherd.db import Connection, Pool, as_tenant
+from voucherd.db import Connection, Pool, as_tenant, become_tenant
 from voucherd.ids import State
 from voucherd.orders import decide, store
 from voucherd.orders.answers import Answer, Browsed, Page, Reply, Shower, granted
@@ -179,7 +179,7 @@ class Desk:
         after: tuple[datetime, int] | None,
     ) -> Browsed:
         # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
-        async with as_tenant(conn, company_id, state, snapshot=True):
+        async with conn.transaction(isolation="repeatable_read", readonly=True):
             skip = 0 if page is None else (page - 1) * size
             # One more than a page tells whether another follows.
             found = await page_of_orders(
@@ -188,6 +188,7 @@ class Desk:
             more, found = len(found) > size, found[:size]
             total = None if page is None else await count_orders(conn, company_id, state, filters)
             ids = [one.id for one in found]
+            await become_tenant(conn, company_id, state)
             orders = await store.read(conn, ids, self._memory.versions, as_tenant=True)
         return Browsed([orders[number] for number in ids if number in orders], more, total)
 

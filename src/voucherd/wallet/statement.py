@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool, tenant
+from voucherd.db import Connection, Pool, as_tenant, tenant
 from voucherd.ids import State, state_of
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.store import Balance, balances
@@ -112,12 +112,12 @@ class Statements:
 
     async def page(self, account: Account, filters: Filters, *, after: int | None, size: int) -> Part:
         """One page."""
-        async with tenant(self._pool, account.company_id, state_of(account.wallet_id)) as conn:
+        async with self._pool.acquire() as conn:
             return await page(conn, account, filters, after=after, size=size)
 
     async def balances_at(self, account: Account, moments: Sequence[datetime]) -> list[int]:
         """The balance just before each of these moments, in minor units; found by halving, like a period's ends."""
-        async with tenant(self._pool, account.company_id, state_of(account.wallet_id)) as conn:
+        async with self._pool.acquire() as conn:
             rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
         return [row[0] for row in rows]
 
@@ -147,14 +147,15 @@ async def page(conn: Connection, account: Account, filters: Filters, *, after: i
     """The next movements behind `after`, newest first unless the filters say otherwise."""
     span = await _span(conn, account, filters, after)
     scanned = span
-    if filters.order_id is not None:
-        rows = await _of_order(conn, account, filters, span, size + 1)
-    elif filters.kinds and filters.kinds <= INDEXED:
-        rows = await _of_indexed_kinds(conn, account, filters, span, size + 1)
-    else:
-        if filters.kinds:
-            scanned = _shortened(span, oldest_first=filters.oldest_first)
-        rows = await _in_order(conn, account, filters, scanned, size + 1)
+    if filters.kinds and not filters.kinds <= INDEXED and filters.order_id is None:
+        scanned = _shortened(span, oldest_first=filters.oldest_first)
+    async with as_tenant(conn, account.company_id, state_of(account.wallet_id)):
+        if filters.order_id is not None:
+            rows = await _of_order(conn, account, filters, span, size + 1)
+        elif filters.kinds and filters.kinds <= INDEXED:
+            rows = await _of_indexed_kinds(conn, account, filters, span, size + 1)
+        else:
+            rows = await _in_order(conn, account, filters, scanned, size + 1)
     lines = [StatementLine(row[0], row[1], _KINDS[row[2]], *row[3:]) for row in rows]
     if len(lines) > size:
         return Part(lines[:size], lines[size - 1].seq)
