@@ -350,6 +350,26 @@ BEGIN
     RAISE EXCEPTION 'a balance changes through entries only' USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
+CREATE FUNCTION refuse_lost_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM lot WHERE key_version = NEW.version AND NOT generated) THEN
+        RAISE EXCEPTION 'key % still seals lots', NEW.version USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION refuse_retired_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM vault_key WHERE version = NEW.key_version AND retired_at IS NOT NULL) THEN
+        RAISE EXCEPTION 'key % is retired', NEW.key_version USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION relist_products() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1646,8 +1666,26 @@ CREATE TABLE vault_key (
     version smallint NOT NULL,
     fingerprint bytea NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    wrapped bytea,
+    active_at timestamp with time zone DEFAULT now(),
+    retired_at timestamp with time zone,
     CONSTRAINT vault_key_fingerprint_check CHECK ((length(fingerprint) = 32)),
-    CONSTRAINT vault_key_version_check CHECK ((version > 0))
+    CONSTRAINT vault_key_retired_fits CHECK (((retired_at IS NULL) OR (active_at IS NOT NULL))),
+    CONSTRAINT vault_key_version_check CHECK ((version > 0)),
+    CONSTRAINT vault_key_wrapped_check CHECK ((length(wrapped) = 60)),
+    CONSTRAINT vault_key_wrapped_fits CHECK (((wrapped IS NOT NULL) = ((version > 1) AND (retired_at IS NULL))))
+);
+
+CREATE TABLE vault_master (
+    only_row boolean DEFAULT true NOT NULL,
+    generation integer DEFAULT 1 NOT NULL,
+    fingerprint bytea NOT NULL,
+    root bytea NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT vault_master_fingerprint_check CHECK ((length(fingerprint) = 32)),
+    CONSTRAINT vault_master_generation_check CHECK ((generation > 0)),
+    CONSTRAINT vault_master_only_row_check CHECK (only_row),
+    CONSTRAINT vault_master_root_check CHECK ((length(root) = 60))
 );
 
 CREATE TABLE waiting (
@@ -2014,6 +2052,9 @@ ALTER TABLE ONLY vat_rate
 ALTER TABLE ONLY vault_key
     ADD CONSTRAINT vault_key_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY vault_master
+    ADD CONSTRAINT vault_master_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY waiting
     ADD CONSTRAINT waiting_pkey PRIMARY KEY (state, product_id, face_minor, company_id, order_id, line_from);
 
@@ -2215,7 +2256,7 @@ CREATE TRIGGER event_mark_forwards BEFORE UPDATE ON event_mark FOR EACH ROW WHEN
 
 CREATE TRIGGER fx_margin_epoch_moves AFTER INSERT OR DELETE OR UPDATE ON fx_margin FOR EACH STATEMENT EXECUTE FUNCTION bump_price_epoch();
 
-CREATE TRIGGER idempotency_answered_once BEFORE UPDATE ON idempotency FOR EACH ROW WHEN (((old.answer IS NOT NULL) OR ((old.order_id IS NOT NULL) AND (new.order_id IS DISTINCT FROM old.order_id)))) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER idempotency_answered_once BEFORE UPDATE ON idempotency FOR EACH ROW WHEN ((((old.answer IS NOT NULL) AND ((current_setting('voucherd.resealing'::text, true) IS DISTINCT FROM 'on'::text) OR (new.answer IS NULL) OR (new.order_id IS DISTINCT FROM old.order_id) OR ((new.request <> old.request) OR (new.began_at <> old.began_at) OR (new.running_until <> old.running_until)))) OR ((old.order_id IS NOT NULL) AND (new.order_id IS DISTINCT FROM old.order_id)))) EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER line_view_has_code AFTER INSERT ON line_view REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_views();
 
@@ -2228,6 +2269,8 @@ CREATE TRIGGER line_view_stays BEFORE DELETE OR TRUNCATE ON line_view FOR EACH S
 CREATE TRIGGER lot_bought_once BEFORE UPDATE OF attempt_id, external_id, spare ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER lot_forwards BEFORE UPDATE OF cursor ON lot FOR EACH ROW WHEN ((new.cursor < old.cursor)) EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER lot_key_is_kept AFTER INSERT ON lot FOR EACH ROW EXECUTE FUNCTION refuse_retired_key();
 
 CREATE TRIGGER lot_unchanging BEFORE DELETE OR UPDATE OF id, product_id, face_minor, state, generated, supplier, purchase_minor, purchase_currency, purchase_fx_e8, expires_at OR TRUNCATE ON lot FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -2255,7 +2298,7 @@ CREATE TRIGGER product_version_added AFTER INSERT ON product_version REFERENCING
 
 CREATE TRIGGER product_version_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON product_version FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
-CREATE TRIGGER quarantined_code_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quarantined_code FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER quarantined_code_append_only BEFORE DELETE OR UPDATE OF attempt_id, place, blind, reason, at OR TRUNCATE ON quarantined_code FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER quote_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quote FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -2272,6 +2315,14 @@ CREATE TRIGGER totp_forwards BEFORE UPDATE ON totp FOR EACH ROW WHEN (((new.secr
 CREATE TRIGGER trail_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON trail FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER trail_seal_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON trail_seal FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER vault_key_forwards BEFORE UPDATE ON vault_key FOR EACH ROW WHEN ((((old.active_at IS NOT NULL) AND (new.active_at IS DISTINCT FROM old.active_at)) OR ((old.retired_at IS NOT NULL) AND (new.retired_at IS DISTINCT FROM old.retired_at)))) EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER vault_key_kept BEFORE DELETE OR UPDATE OF version, fingerprint OR TRUNCATE ON vault_key FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER vault_key_seals_nothing AFTER UPDATE OF retired_at ON vault_key FOR EACH ROW WHEN (((old.retired_at IS NULL) AND (new.retired_at IS NOT NULL))) EXECUTE FUNCTION refuse_lost_key();
+
+CREATE TRIGGER vault_master_kept BEFORE DELETE OR TRUNCATE ON vault_master FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER waiting_once AFTER INSERT ON waiting REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION guard_waits();
 

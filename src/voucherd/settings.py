@@ -6,6 +6,7 @@ import difflib
 import math
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -86,6 +87,22 @@ def _text(raw: Any) -> str:
     if not isinstance(raw, str) or not raw.strip():
         raise ValueError("a text")
     return raw.strip()
+
+
+def _secret(raw: Any) -> str:
+    # What is wrong with it is said where it is used, without a word of it.
+    return str(raw).strip()
+
+
+def _command(raw: Any) -> tuple[str, ...]:
+    rule = "a program and its arguments, as a shell would read them"
+    try:
+        words = tuple(shlex.split(raw)) if isinstance(raw, str) else tuple(map(str, raw))
+    except (TypeError, ValueError):
+        raise ValueError(rule) from None
+    if not words:
+        raise ValueError(rule)
+    return words
 
 
 def _path(raw: Any) -> Path:
@@ -195,6 +212,8 @@ class Settings:
     database_url: Annotated[str | None, _database_url] = None  # None: the embedded server in `data`.
     data: Annotated[Path, _path] = Path(".voucherd")
     master_key_file: Annotated[Path, _path] = Path()  # Default: master.key in `data`.
+    master_key: Annotated[str | None, _secret] = None  # The key itself, instead of a file.
+    master_key_command: Annotated[tuple[str, ...], _command] = ()  # What prints the key, instead of a file.
     host: Annotated[str, _text] = "127.0.0.1"
     port: Annotated[int, _whole(0, 65_535)] = 8080  # 0: any free one.
     public_url: Annotated[str, _public_url] = ""  # Default: http:// and the host and port.
@@ -249,6 +268,7 @@ class Settings:
         content = _file_content(path, named=named)
         known = {f"{path.name}: {name}": (name, content[name]) for name in content if name in _READERS}
         values = _read_all(known) | values
+        _refuse_two_keys(values, path.name, content)
         return cls(**values, warnings=(*_unknown_variables(env), *_unknown_names(path.name, content)))
 
     def listening_on(self, port: int) -> Settings:
@@ -260,6 +280,9 @@ class Settings:
     def environment(self) -> dict[str, str]:
         """The variables that make another process load the same settings."""
         values = {name: getattr(self, name) for name in _READERS}
+        if self.master_key is not None or self.master_key_command:
+            del values["master_key_file"]
+        values["master_key_command"] = shlex.join(self.master_key_command) or None
         return {
             PREFIX + name.upper(): ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             for name, value in values.items()
@@ -267,8 +290,12 @@ class Settings:
         }
 
     def __repr__(self) -> str:
-        pairs = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in fields(self))
+        pairs = ", ".join(f"{item.name}={self._shown(item.name)}" for item in fields(self))
         return without_passwords(f"Settings({pairs})")
+
+    def _shown(self, name: str) -> str:
+        value = getattr(self, name)
+        return "***" if name in _SECRET and value else repr(value)
 
 
 _READERS: Final[dict[str, Reader]] = {
@@ -276,7 +303,19 @@ _READERS: Final[dict[str, Reader]] = {
     for name, hint in get_type_hints(Settings, include_extras=True).items()
     if hasattr(hint, "__metadata__")
 }
+_SECRET: Final = frozenset({"master_key", "master_key_command"})
+"""A command may hold a password of its own."""
+_KEY_SOURCES: Final = ("master_key_file", "master_key", "master_key_command")
 _VARIABLES: Final[dict[str, str]] = {PREFIX + name.upper(): name for name in _READERS}
+
+
+def _refuse_two_keys(values: Mapping[str, Any], file: str, content: Mapping[str, Any]) -> None:
+    """Refuse a master key that is to come from two places, or that is written among other settings."""
+    if "master_key" in content:
+        raise SettingsError(f"{file}: master_key: put the key into a file of its own, or the environment")
+    given = [PREFIX + name.upper() for name in _KEY_SOURCES if values.get(name)]
+    if len(given) > 1:
+        raise SettingsError(f"{' and '.join(given)}: the master key must come from one place")
 
 
 def _read_all(sources: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
@@ -286,7 +325,7 @@ def _read_all(sources: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
         try:
             values[name] = _READERS[name](raw)
         except ValueError as wrong:
-            shown = without_passwords(repr(raw))
+            shown = "what it is" if name in _SECRET else without_passwords(repr(raw))
             raise SettingsError(f"{source}: must be {wrong}, not {shown}") from None
     return values
 

@@ -33,7 +33,7 @@ from voucherd.rollcall import Rollcall
 from voucherd.settings import Settings
 from voucherd.storefront import stock
 from voucherd.vault import uploads
-from voucherd.vault.keys import check_fingerprint, load_or_create_master
+from voucherd.vault.ring import open_ring
 from voucherd.vault.seal import Sealer
 
 DELIVER_EVERY_S: Final = 0.1
@@ -239,15 +239,15 @@ async def run(settings: Settings, database_url: str) -> None:
     try:
         async with pool.acquire() as conn:
             # It buys codes and seals them, so it needs the key like the API does.
-            unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
-            master = load_or_create_master(settings.master_key_file, create=unsealed)
-            await check_fingerprint(conn, master)
-        worker = Worker(pool, Sealer(master), settings, ids=Identifiers(master))
+            ring = await open_ring(conn, settings)
+        worker = Worker(pool, ring.sealer, settings, ids=ring.identifiers())
+        ring.start(pool)
         worker.start()
         try:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
         finally:
             await worker.stop()
+            await ring.stop()
     finally:
         await pool.close()

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voucherd.vault.keys import VaultKeyError, load_or_create_master
-from voucherd.vault.seal import SealBroken, Sealer
+from voucherd.settings import Settings
+from voucherd.vault import keys
+from voucherd.vault.keys import VaultKeyError, load_or_create_master, read_master
+from voucherd.vault.seal import KeyNotKnown, SealBroken, Sealer
 
 SEALER = Sealer(bytes(range(32)))
 CODES = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=200)
@@ -185,3 +187,71 @@ def _key_file(folder: Path, text: str) -> Path:
     path.write_text(text)
     os.chmod(path, 0o600)
     return path
+
+
+def test_what_an_older_key_sealed_opens_beside_a_newer_one() -> None:
+    """OP-95: what has no mark is of version 1; a mark names the version, and a key that is not known is said so."""
+    sealer = Sealer(bytes(range(32)))
+    old_code, old_text = sealer.seal(4, 1, "OLD", "1"), sealer.seal_text(b"here", "old")
+    sealer.learn(2, bytes(32))
+    assert sealer.seal(4, 1, "OLD", "1") == old_code, "a key that is known does not seal yet"
+
+    sealer.use(2)
+    code, text = sealer.seal(4, 2, "NEW", "2"), sealer.seal_text(b"here", "new")
+
+    assert code[:3] == text[:3] == b"\xe5\x00\x02"
+    assert sealer.open_many([(4, 1, old_code), (4, 2, code)]) == [("OLD", "1"), ("NEW", "2")]
+    assert [sealer.open_text(b"here", one) for one in (old_text, text)] == ["old", "new"]
+    stranger = Sealer(bytes(range(32)))
+    for broken in (lambda: stranger.open(4, 2, code), lambda: stranger.open_text(b"here", text)):
+        with pytest.raises(KeyNotKnown, match="needs key 2"):
+            broken()
+    with pytest.raises(SealBroken, match="altered"):
+        sealer.open(4, 3, code)
+    sealer.forget(1)
+    with pytest.raises(SealBroken):
+        sealer.open(4, 1, old_code)
+    assert sealer.blind(1, "X") == stranger.blind(1, "X")
+
+
+def test_a_seal_of_version_1_that_looks_marked_opens_all_the_same() -> None:
+    """OP-95: one in millions begins like a mark of a key that exists."""
+    sealer = Sealer(bytes(range(32)))
+    found = next(
+        (seq, sealed)
+        for seq in range(1_000_000)
+        if (sealed := sealer.seal(2, seq, "C", "")).startswith(b"\xe5")
+    )
+    version = int.from_bytes(found[1][1:3], "big") or 7
+    sealer.learn(max(version, 2), bytes(32))
+
+    assert sealer.open(2, *found) == ("C", "")
+
+
+def test_the_master_key_comes_from_the_environment_or_a_command() -> None:
+    """OP-95: what is wrong with it is said in one line, without a word of the key or of the command."""
+    key = bytes(range(32))
+
+    def read(**env: str) -> bytes:
+        return read_master(
+            Settings.load({}, {f"VOUCHERD_MASTER_KEY{name.upper()}": text for name, text in env.items()})
+        )
+
+    assert read(**{"": key.hex()}) == key
+    assert read(_command=f"echo {key.hex()}") == key
+    for env, words in (
+        ({"": "secret"}, "in VOUCHERD_MASTER_KEY is not 32 bytes"),
+        ({"_command": "echo secret"}, "that its command printed is not 32 bytes"),
+        ({"_command": "sh -c 'echo secret >&2; exit 3'"}, "failed with 3"),
+        ({"_command": "/no/secret"}, "can't be run: No such file or directory"),
+    ):
+        with pytest.raises(VaultKeyError, match=words) as refused:
+            read(**env)
+        assert "secret" not in str(refused.value)
+
+
+def test_a_command_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OP-95: it is ended, and the start is refused."""
+    monkeypatch.setattr(keys, "COMMAND_S_MAX", 0.1)
+    with pytest.raises(VaultKeyError, match=r"did not end within 0\.1 seconds"):
+        read_master(Settings.load({}, {"VOUCHERD_MASTER_KEY_COMMAND": "sleep 60"}))

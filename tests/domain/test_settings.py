@@ -167,3 +167,39 @@ def test_settings_never_change() -> None:
     """One frozen object."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings.load(env={}).port = 1  # type: ignore[misc]
+
+
+def test_the_master_key_comes_from_one_place_and_is_shown_nowhere() -> None:
+    """OP-95: file, environment or command; never two of them, and never in a file among other settings."""
+    key = "ab" * 32
+    chosen = Settings.load({}, {"VOUCHERD_MASTER_KEY": f" {key} "})
+    asked = Settings.load({}, {"VOUCHERD_MASTER_KEY_COMMAND": "pass show 'my key'"})
+
+    assert (chosen.master_key, asked.master_key_command) == (key, ("pass", "show", "my key"))
+    assert key not in repr(chosen)
+    assert "my key" not in repr(asked)
+    # Processes that are started with these settings have the same source, and one only.
+    for settings in (chosen, asked):
+        child = Settings.load({}, settings.environment())
+        assert (child.master_key, child.master_key_command) == (
+            settings.master_key,
+            settings.master_key_command,
+        )
+    for env in (
+        {"VOUCHERD_MASTER_KEY": key, "VOUCHERD_MASTER_KEY_COMMAND": "true"},
+        {"VOUCHERD_MASTER_KEY": key, "VOUCHERD_MASTER_KEY_FILE": "/k"},
+    ):
+        with pytest.raises(SettingsError, match="must come from one place") as refused:
+            Settings.load({}, env)
+        assert key not in str(refused.value)
+    with pytest.raises(SettingsError, match="as a shell would read them") as refused:
+        Settings.load({}, {"VOUCHERD_MASTER_KEY_COMMAND": f"echo '{key}"})
+    assert key not in str(refused.value)
+
+
+def test_the_master_key_is_not_a_line_among_other_settings(tmp_path: Path) -> None:
+    """OP-95: a file of settings is copied, shown and checked in."""
+    (tmp_path / "voucherd.toml").write_text(f'master_key = "{"ab" * 32}"')
+    with pytest.raises(SettingsError, match="a file of its own") as refused:
+        Settings.load({"data": str(tmp_path)}, {})
+    assert "abab" not in str(refused.value)

@@ -649,6 +649,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "line_view_stays",
         "lot_bought_once",
         "lot_forwards",
+        "lot_key_is_kept",  # This and those of the vault's keys: tests/store/test_rotation.py.
         "lot_unchanging",
         "offer_epoch_moves",
         "order_webhook_unchanging",
@@ -671,6 +672,10 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "totp_forwards",
         "trail_append_only",
         "trail_seal_append_only",
+        "vault_key_forwards",
+        "vault_key_kept",
+        "vault_key_seals_nothing",
+        "vault_master_kept",
         "waiting_once",
         "waiting_one_attempt",
         "wallet_starts_empty",

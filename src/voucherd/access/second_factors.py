@@ -60,12 +60,12 @@ async def begin_totp(tx: Tx, sealing: Sealing, user_id: int) -> bytes:
     if row is not None and row["confirmed_at"] is not None:
         raise SecondFactorSet
     if row is not None:
-        return sealing.open_bytes(_place(user_id), row["secret"])
+        return sealing.open_bytes(totp_place(user_id), row["secret"])
     secret = totp.new_secret()
     made = await tx.fetchval(
         "INSERT INTO totp (user_id, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING true",
         user_id,
-        sealing.seal_bytes(_place(user_id), secret),
+        sealing.seal_bytes(totp_place(user_id), secret),
     )
     # Two pages at once: the other one's secret counts.
     return secret if made else await begin_totp(tx, sealing, user_id)
@@ -79,7 +79,7 @@ async def confirm_totp(tx: Tx, sealing: Sealing, user_id: int, text: str) -> lis
     )
     if row is None:
         return None
-    step = totp.matching_step(sealing.open_bytes(_place(user_id), row[0]), text, row[1])
+    step = totp.matching_step(sealing.open_bytes(totp_place(user_id), row[0]), text, row[1])
     if step is None:
         return None
     await tx.execute("UPDATE totp SET confirmed_at = now(), last_step = $2 WHERE user_id = $1", user_id, step)
@@ -94,7 +94,7 @@ async def use_totp(tx: Tx | Pool, sealing: Sealing, user_id: int, text: str) -> 
     )
     if row is None:
         return False
-    step = totp.matching_step(sealing.open_bytes(_place(user_id), row[0]), text, row[1])
+    step = totp.matching_step(sealing.open_bytes(totp_place(user_id), row[0]), text, row[1])
     if step is None:
         return False
     # Of two that give the same code at once the second finds no row.
@@ -159,5 +159,6 @@ async def tidy(tx: Tx, user_id: int) -> None:
     )
 
 
-def _place(user_id: int) -> bytes:
+def totp_place(user_id: int) -> bytes:
+    """Where a person's secret is sealed."""
     return f"totp/{user_id}".encode("ascii")

@@ -39,13 +39,14 @@ def seal(sealer: Sealer, ticket: Ticket, response: Response) -> bytes:
     order, bare = (shown.order, shown.bare) if isinstance(shown, Shown) else (None, False)
     body = response.body if isinstance(response.body, bytes) and order is None else b""
     kept = Kept(response.status, response.content_type, response.headers, body, order, bare)
-    return sealer.seal_bytes(_place(ticket), _encode(kept))
+    return sealer.seal_bytes(place(ticket), _encode(kept))
 
 
 def open_(sealer: Sealer, ticket: Ticket, sealed: bytes) -> Kept:
     """The answer as it was given."""
-    return _decode(sealer.open_bytes(_place(ticket), sealed))
+    return _decode(sealer.open_bytes(place(ticket), sealed))
 
 
-def _place(ticket: Ticket) -> bytes:
+def place(ticket: Ticket) -> bytes:
+    """Where the answer is sealed."""
     return b"answer/%d/%d/" % (ticket.company_id, ticket.state) + ticket.key

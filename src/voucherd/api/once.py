@@ -21,7 +21,7 @@ from voucherd.api.handlers import Call, Service
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
 from voucherd.orders.gate import Gate
-from voucherd.vault.seal import Sealer
+from voucherd.vault.seal import KeyNotKnown, Sealer
 
 HEADER: Final = b"idempotency-key"
 REPLAYED: Final = (b"idempotent-replayed", b"true")
@@ -111,7 +111,14 @@ class Once:
         return [None] * len(answers)
 
     async def _again(self, call: Call, sealed: bytes, ticket: Ticket) -> Response:
-        first = kept.open_(self._sealer, ticket, sealed)
+        try:
+            first = kept.open_(self._sealer, ticket, sealed)
+        except KeyNotKnown:
+            # A key that is newer than what this process has last seen: it looks at once.
+            assert self._sealer.refresh is not None, "a service's keys come from its ring"
+            async with self._pool.acquire() as conn:
+                await self._sealer.refresh(conn)
+            first = kept.open_(self._sealer, ticket, sealed)
         response = Response(first.status, first.body, first.content_type, list(first.headers))
         if first.order is not None:
             answer = await self._service.desk.show(first.order)

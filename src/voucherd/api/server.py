@@ -32,15 +32,14 @@ from voucherd.api.protocol import ApiProtocol
 from voucherd.db import TENANTS_NOT_LOCKED, open_pool, tenants_locked
 from voucherd.events.streams import Streams
 from voucherd.events.webhooks.service import Webhooks
-from voucherd.ids import Identifiers, derive
+from voucherd.ids import derive
 from voucherd.orders.desk import Desk
 from voucherd.orders.recipients import Recipients
 from voucherd.portal.house import House
 from voucherd.portal.site import Site
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
-from voucherd.vault.keys import check_fingerprint, load_or_create_master
-from voucherd.vault.seal import Sealer
+from voucherd.vault.ring import open_ring
 from voucherd.wallet.statement import Statements
 from voucherd.worker import Worker
 
@@ -106,23 +105,22 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
     pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2, look_ups=True)
     try:
         async with pool.acquire() as conn:
-            unsealed = await conn.fetchval("SELECT NOT EXISTS (SELECT FROM vault_key)")
-            master = load_or_create_master(settings.master_key_file, create=unsealed)
-            await check_fingerprint(conn, master)
+            ring = await open_ring(conn, settings)
             if not await tenants_locked(conn):
                 logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
-        sealer = Sealer(master)
+        sealer = ring.sealer
+        ring.start(pool)
         desk = Desk(pool, sealer, settings)
         gatekeeper = Gatekeeper(pool, strangers_a_minute=settings.strangers_per_minute_max)
         await gatekeeper.start()
-        ids = Identifiers(master)
+        ids = ring.identifiers()
         worker = Worker(pool, sealer, settings, desk.watch.wake, ids)
         if with_worker:
             worker.start()
         window = Window(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         webhooks = Webhooks(pool, sealer, settings.webhook_networks)
         streams = Streams(pool, ids, gatekeeper.admit)
-        recipients = Recipients(pool, sealer, ids, master)
+        recipients = Recipients(pool, sealer, ids, ring.root)
         handlers = Service(
             desk, ids, settings, window, Statements(pool), webhooks, streams, pool, sealer, recipients.pins
         )
@@ -133,7 +131,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             desk.watch.let_go()
             streams.let_go()
 
-        devices = Devices(derive(master, "access/device"))
+        devices = Devices(derive(ring.root, "access/device"))
         entrance = Entrance(pool, sealer, devices, site_of(settings.public_url))
         described = guide(settings.public_url, settings.body_bytes_max)
         house = House(
@@ -160,6 +158,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             await desk.stop()
             await once.stop()
             await gatekeeper.stop()
+            await ring.stop()
     finally:
         await pool.close()
 

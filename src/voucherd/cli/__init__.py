@@ -37,6 +37,7 @@ NOUNS: Final = {
     "order": "Every company's orders, for the operator.",
     "webhook": "Where events are sent, and what was sent.",
     "trail": "Who did what: the audit trail.",
+    "vault": "The keys that seal codes and secrets.",
     "report": "Sales, margin, VAT and stock.",
 }
 """Commands with commands below them; one file per noun."""

@@ -14,9 +14,9 @@ from voucherd.access import chain
 from voucherd.audit import Finding, Progress
 from voucherd.cli.answers import Answer, Refused, screen, stacked, table
 from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office, master_key
+from voucherd.cli.office import Office
 from voucherd.db import TENANTS_NOT_LOCKED, Connection, tenants_locked
-from voucherd.vault.keys import VaultKeyError
+from voucherd.vault.keys import VaultKeyError, has_master
 from voucherd.vault.seal import Sealer
 
 app = noun()
@@ -51,10 +51,10 @@ async def audit(office: Office) -> Answer:
 
 async def _sealer(office: Office, connection: Connection) -> tuple[Sealer | None, str | None]:
     """What opens codes, if the key is at hand; an auditor may well work without it."""
-    if not office.settings.master_key_file.exists():
+    if not has_master(office.settings):
         return None, f"No master key at {office.settings.master_key_file}: no code was opened."
     try:
-        return Sealer(await master_key(office.settings, connection)), None
+        return await office.sealer(connection), None
     except VaultKeyError as error:
         raise Refused(str(error)) from None
 

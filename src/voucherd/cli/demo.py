@@ -13,14 +13,14 @@ from voucherd import bootstrap
 from voucherd.api.server import CannotListen, listen
 from voucherd.cli.answers import Answer, Refused
 from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office, master_key
+from voucherd.cli.office import Office
 from voucherd.cli.serve import serve_until_told
 from voucherd.cli.shop import handout, seed
 from voucherd.cli.shop.handout import FILE_NAME, Handout
 from voucherd.db import open_pool, transaction
 from voucherd.migrate import migrate
 from voucherd.settings import Settings
-from voucherd.vault.seal import Sealer
+from voucherd.vault.ring import open_ring
 
 app = noun()
 
@@ -64,14 +64,14 @@ async def prepare(settings: Settings, url: str) -> Handout:
             company = await seed.find_shop(tx)
             await seed.freshen_rates(tx)
             given = handout.load(settings.data)
-            master = await master_key(settings, tx)
+            ring = await open_ring(tx, settings)
             if company is None or given is None or not await seed.still_valid(tx, given):
-                company = company or await seed.open_shop(tx, Sealer(master))
+                company = company or await seed.open_shop(tx, ring.sealer)
                 given = await seed.hand_out(tx, company)
                 # Before the commit: a crash in between leaves keys without a shop, and the next start makes both anew.
                 handout.save(settings.data, given)
         if not given.voucher:
-            link = await seed.sample_voucher(pool, settings, master, company)
+            link = await seed.sample_voucher(pool, settings, ring, company)
             given = structs.replace(given, voucher=link)
             handout.save(settings.data, given)
         return given

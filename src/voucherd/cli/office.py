@@ -14,7 +14,7 @@ from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.migrate import migrate, pending
 from voucherd.settings import Settings
-from voucherd.vault.keys import check_fingerprint, load_or_create_master
+from voucherd.vault.ring import Ring, open_ring
 from voucherd.vault.seal import Sealer
 
 CONNECTIONS_MAX: Final = 2
@@ -76,11 +76,15 @@ class Office:
 
     async def identifiers(self, connection: Connection) -> Identifiers:
         """What turns order ids into what clients know."""
-        return Identifiers(await master_key(self.settings, connection))
+        return (await self.ring(connection)).identifiers()
 
     async def sealer(self, connection: Connection) -> Sealer:
         """What opens and seals codes."""
-        return Sealer(await master_key(self.settings, connection))
+        return (await self.ring(connection)).sealer
+
+    async def ring(self, connection: Connection) -> Ring:
+        """All keys of this database."""
+        return await open_ring(connection, self.settings)
 
 
 async def refuse_pending(pool: Pool) -> None:
@@ -90,12 +94,3 @@ async def refuse_pending(pool: Pool) -> None:
     if missing:
         count = "1 migration" if len(missing) == 1 else f"{len(missing)} migrations"
         raise Refused(f"the database waits for {count}: run `voucherd migrate` first")
-
-
-async def master_key(settings: Settings, connection: Connection) -> bytes:
-    """The master key, proven to be this database's; made at the first start and never again."""
-    # A new key beside codes that another one sealed would only hide that the right one is lost.
-    first_start = not await connection.fetchval("SELECT EXISTS (SELECT FROM vault_key)")
-    master = load_or_create_master(settings.master_key_file, create=first_start)
-    await check_fingerprint(connection, master)
-    return master

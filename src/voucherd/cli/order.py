@@ -13,7 +13,7 @@ from voucherd.access.trail import ActorKind
 from voucherd.catalogue.cache import VersionCache
 from voucherd.cli.answers import Answer, Refused, record, stacked, table
 from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office, master_key
+from voucherd.cli.office import Office
 from voucherd.cli.witness import operator
 from voucherd.cli.words import StateWord, decimal
 from voucherd.clock import iso
@@ -32,7 +32,6 @@ from voucherd.orders.states import Payment, Status
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
 from voucherd.vault.reveals import Reveal, Via, Viewer
-from voucherd.vault.seal import Sealer
 
 app = noun()
 
@@ -80,7 +79,7 @@ async def list_(
             status=None if status is None else Status[status.name],
             limit=limit,
         )
-        names = Identifiers(await master_key(office.settings, connection))
+        names = await office.identifiers(connection)
     view = table(
         ["trx", "?company", "status", ">total", ">lines", "?state", "?created", "?payment"],
         [
@@ -110,13 +109,13 @@ async def show(
 ) -> Answer:
     """Show an order and its lines; the codes only if you ask for them."""
     async with office.connection() as connection:
-        master = await master_key(office.settings, connection)
-        names = Identifiers(master)
+        ring = await office.ring(connection)
+        names = ring.identifiers()
         order = await _read(connection, names, trx)
         company = (await access.companies(connection, [order.company_id]))[order.company_id]
         if reveal and order.lines_finished:
             await _note_reveal(office, connection, order, trx)
-        codes = await vault.read_codes(connection, Sealer(master), delivered_ranges(order)) if reveal else []
+        codes = await vault.read_codes(connection, ring.sealer, delivered_ranges(order)) if reveal else []
     shown = _lines(order, names, [pair for group in codes for pair in group])
     document = _document(order, company.name, trx) | {
         "lines": [_line_document(line, reveal) for line in shown]
@@ -149,11 +148,11 @@ async def cancel(office: Office, trx: Trx) -> Answer:
     """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
     async with office.pool() as pool:
         async with pool.acquire() as connection:
-            master = await master_key(office.settings, connection)
-            order = await _read(connection, Identifiers(master), trx)
+            ring = await office.ring(connection)
+            order = await _read(connection, ring.identifiers(), trx)
             company = (await access.companies(connection, [order.company_id]))[order.company_id]
         office.about(f"order {trx}", order.company_id, order.state)
-        desk = Desk(pool, Sealer(master), office.settings)
+        desk = Desk(pool, ring.sealer, office.settings)
         try:
             answer = await desk.cancel(Cancel(order.id, order.company_id, order.state))
         except Refusal:

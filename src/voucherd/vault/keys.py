@@ -1,4 +1,4 @@
-"""The master key: one file that only its owner can read, and the proof that it fits the database."""
+"""The master key: from a file that only its owner can read, the environment or a command; and how it is recognised."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import hmac
 import os
 import secrets
 import stat
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from voucherd.db import Connection
 from voucherd.ids import derive
+from voucherd.settings import PREFIX, Settings
 
 MASTER_BYTES: Final = 32
 KEY_VERSION: Final = 1
-"""The version that seals; every lot remembers the one it was sealed with."""
+"""The first one, which is derived from the root; later ones are wrapped."""
 
+COMMAND_S_MAX: Final = 30.0
 _FILE_BYTES_MAX: Final = 1024
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -31,6 +35,52 @@ def load_or_create_master(path: Path, *, create: bool = False) -> bytes:
     if create and not path.exists():
         _create(path)
     return _load(path)
+
+
+def read_master(settings: Settings, *, create: bool = False) -> bytes:
+    """The master key from wherever the settings say; only a file is made where there is none."""
+    if settings.master_key is not None:
+        return _sound(settings.master_key.encode(), f"in {PREFIX}MASTER_KEY")
+    if settings.master_key_command:
+        return _sound(_output(settings.master_key_command), "that its command printed")
+    return load_or_create_master(settings.master_key_file, create=create)
+
+
+def has_master(settings: Settings) -> bool:
+    """Whether there is a key to be had, without looking at it."""
+    return (
+        settings.master_key is not None
+        or bool(settings.master_key_command)
+        or settings.master_key_file.exists()
+    )
+
+
+def _output(command: Sequence[str]) -> bytes:
+    """What the command prints. Neither its words nor what it says are repeated anywhere: both may hold secrets."""
+    try:
+        # Its standard error goes nowhere, for the same reason.
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as running:
+            try:
+                printed, _ = running.communicate(timeout=COMMAND_S_MAX)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                raise VaultKeyError(
+                    f"the command for the master key did not end within {COMMAND_S_MAX:g} seconds"
+                ) from None
+    except OSError as error:
+        raise VaultKeyError(f"the command for the master key can't be run: {error.strerror}") from None
+    if running.returncode != 0:
+        raise VaultKeyError(f"the command for the master key failed with {running.returncode}")
+    return printed
+
+
+def _sound(text: bytes, where: str) -> bytes:
+    master = _decode(text.strip()) if len(text) <= _FILE_BYTES_MAX else None
+    if master is None:
+        raise VaultKeyError(f"the master key {where} is not {MASTER_BYTES} bytes in hex or base64")
+    return master
 
 
 def fingerprint(master: bytes, version: int = KEY_VERSION) -> bytes:
@@ -87,19 +137,29 @@ def _decode(text: bytes) -> bytes | None:
     return master if len(master) == MASTER_BYTES else None
 
 
+def new_master() -> bytes:
+    """A master key that nobody has yet."""
+    return os.urandom(MASTER_BYTES)
+
+
 def _create(path: Path) -> None:
-    """Write a new key beside its place, then link it there: the second to come finds the first one's key."""
+    """Write a new key to this place, unless somebody else has done so in the same moment."""
+    write_master(path, new_master())
+
+
+def write_master(path: Path, master: bytes) -> None:
+    """Write a key beside its place, then link it there: the second to come finds the first one's key."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(os.urandom(MASTER_BYTES).hex().encode() + b"\n")
+                file.write(master.hex().encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             os.link(draft, path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         finally:
             draft.unlink()
     except FileExistsError:
@@ -108,7 +168,8 @@ def _create(path: Path) -> None:
         raise VaultKeyError(f"no master key can be created at {path}: {error.strerror}") from None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in the folder on disk."""
     # A key that a power cut took away would take every code with it.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

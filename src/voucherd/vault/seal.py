@@ -3,13 +3,16 @@
 AES-GCM-SIV, because the nonce is the code's own place (lot, seq) and so needs no storage. Two codes are never
 committed to one place; should part of an import be undone and its places be sealed again, this mode still
 gives nothing away.
+
+Every key has a version. What version 2 or a later one sealed begins with a mark that names it; what has no mark is of
+version 1, which was there before marks were. Should the first bytes of such a seal look like a mark, both are tried.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from hashlib import blake2b
 from typing import Final
 
@@ -17,6 +20,7 @@ from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
+from voucherd.db import Connection
 from voucherd.ids import derive
 from voucherd.vault.keys import KEY_VERSION
 
@@ -25,6 +29,11 @@ _PLACE: Final = struct.Struct(">QI")
 """A lot and a position in it: the 12 bytes of a nonce."""
 _BRAND: Final = struct.Struct(">Q")
 _SEPARATOR: Final = "\0"
+_MARK: Final = struct.Struct(">BH")
+_MARKED: Final = 0xE5
+_MARKED_BYTE: Final = bytes([_MARKED])
+_UNMARKED: Final = ((KEY_VERSION, 0),)
+VERSION_MAX: Final = 0xFFFF
 
 _SANDBOX: Final = struct.Struct(">QII")
 _SANDBOX_BYTES: Final = 2 * _SANDBOX.size
@@ -41,41 +50,96 @@ class SealBroken(Exception):
     """The sealed code was altered, moved to another place, or sealed with another key."""
 
 
+class KeyNotKnown(SealBroken):
+    """It was sealed with a key that this process has not heard of yet."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"what was sealed needs key {version}, which is not known here")
+        self.version = version
+
+
+def mark(version: int) -> bytes:
+    """What stands in front of everything that a version sealed."""
+    return b"" if version == KEY_VERSION else _MARK.pack(_MARKED, version)
+
+
 class Sealer:
-    """Seals and opens codes, and blinds them so that equal ones meet unread."""
+    """Seals and opens codes, and blinds them so that equal ones meet unread. Knows one key, and learns others."""
 
-    version: Final = KEY_VERSION
+    refresh: Callable[[Connection], Awaitable[None]] | None = None
+    """Looks for keys that are new; set by whoever knows where they come from."""
 
-    def __init__(self, master: bytes) -> None:
-        cipher = AESGCMSIV(derive(master, f"vault/seal/{self.version}"))
-        self._encrypt = cipher.encrypt
-        self._decrypt = cipher.decrypt
-        texts = AESGCMSIV(derive(master, f"vault/text/{self.version}"))
-        self._encrypt_text = texts.encrypt
-        self._decrypt_text = texts.decrypt
+    def __init__(self, root: bytes) -> None:
+        self._codes: dict[int, AESGCMSIV] = {}
+        self._texts: dict[int, AESGCMSIV] = {}
+        self._know(KEY_VERSION, derive(root, "vault/seal/1"), derive(root, "vault/text/1"))
+        self.use(KEY_VERSION)
         # No version here: a code must meet its double whatever key sealed that one.
-        self._blind = blake2b(key=derive(master, "vault/blind"), digest_size=BLIND_BYTES)
-        sandbox = algorithms.AES(derive(master, "vault/sandbox"))
+        self._blind = blake2b(key=derive(root, "vault/blind"), digest_size=BLIND_BYTES)
+        sandbox = algorithms.AES(derive(root, "vault/sandbox"))
         # ECB is right here: every block is a different number and stands alone.
         self._scramble = Cipher(sandbox, modes.ECB()).encryptor().update  # noqa: S305
+
+    @property
+    def versions(self) -> frozenset[int]:
+        """The keys that are known."""
+        return frozenset(self._codes)
+
+    def learn(self, version: int, data_key: bytes) -> None:
+        """Know a key: what it sealed can be opened from now on."""
+        self._know(version, derive(data_key, "vault/seal"), derive(data_key, "vault/text"))
+
+    def forget(self, version: int) -> None:
+        """Open nothing any more that this key sealed."""
+        assert version != self.version, "the key that seals is needed"
+        self._codes.pop(version, None)
+        self._texts.pop(version, None)
+
+    def use(self, version: int) -> None:
+        """Seal with this key from now on."""
+        self.version = version
+        self._mark = mark(version)
+        self._encrypt = self._codes[version].encrypt
+        self._encrypt_text = self._texts[version].encrypt
+
+    def _know(self, version: int, codes: bytes, texts: bytes) -> None:
+        assert KEY_VERSION <= version <= VERSION_MAX
+        self._codes[version] = AESGCMSIV(codes)
+        self._texts[version] = AESGCMSIV(texts)
 
     def seal(self, lot_id: int, seq: int, code: str, serial: str) -> bytes:
         """The code and its serial, readable again only from this place."""
         if _SEPARATOR in code:
             raise ValueError("a code can't hold a NUL")
         place = _PLACE.pack(lot_id, seq)
-        return self._encrypt(place, f"{code}\0{serial}".encode(), place)
+        return self._mark + self._encrypt(place, f"{code}\0{serial}".encode(), place)
 
     def open(self, lot_id: int, seq: int, sealed: bytes) -> tuple[str, str]:
         """The code and serial that were sealed at this place."""
         place = _PLACE.pack(lot_id, seq)
-        try:
-            code, _, serial = self._decrypt(place, sealed, place).decode().partition(_SEPARATOR)
-        except InvalidTag:
-            raise SealBroken(
-                f"the code at {lot_id}/{seq} was altered, moved or sealed with another key"
-            ) from None
-        return code, serial
+        for version, start in self._readings(sealed):
+            try:
+                plain = self._codes[version].decrypt(place, sealed[start:], place)
+            except (InvalidTag, KeyError):
+                continue
+            code, _, serial = plain.decode().partition(_SEPARATOR)
+            return code, serial
+        raise self._unopened(sealed, f"the code at {lot_id}/{seq}")
+
+    def _readings(self, sealed: bytes) -> tuple[tuple[int, int], ...]:
+        """The versions that may have sealed this, and where the seal begins."""
+        if sealed[:1] != _MARKED_BYTE:
+            return _UNMARKED
+        (_, version) = _MARK.unpack_from(sealed) if len(sealed) >= _MARK.size else (0, 0)
+        return ((version, _MARK.size), *_UNMARKED) if version in self._codes else _UNMARKED
+
+    def _unopened(self, sealed: bytes, what: str) -> SealBroken:
+        """Why no key has opened it."""
+        if sealed[:1] == _MARKED_BYTE and len(sealed) >= _MARK.size:
+            _, version = _MARK.unpack_from(sealed)
+            if version > max(self._codes):
+                return KeyNotKnown(version)
+        return SealBroken(f"{what} was altered, moved or sealed with another key")
 
     def open_many(self, rows: Iterable[tuple[int, int, bytes]]) -> list[tuple[str, str]]:
         """The codes and serials of many (lot, seq, sealed), in their order."""
@@ -93,15 +157,17 @@ class Sealer:
     def seal_bytes(self, place: bytes, data: bytes) -> bytes:
         """The same for bytes."""
         nonce = os.urandom(_PLACE.size)
-        return nonce + self._encrypt_text(nonce, data, place)
+        return self._mark + nonce + self._encrypt_text(nonce, data, place)
 
     def open_bytes(self, place: bytes, sealed: bytes) -> bytes:
         """The bytes that were sealed for this place."""
-        nonce, body = sealed[: _PLACE.size], sealed[_PLACE.size :]
-        try:
-            return self._decrypt_text(nonce, body, place)
-        except (InvalidTag, ValueError):
-            raise SealBroken("what was sealed was altered, moved or sealed with another key") from None
+        for version, start in self._readings(sealed):
+            middle = start + _PLACE.size
+            try:
+                return self._texts[version].decrypt(sealed[start:middle], sealed[middle:], place)
+            except (InvalidTag, ValueError, KeyError):
+                continue
+        raise self._unopened(sealed, "what was sealed")
 
     def blinder(self, brand_id: int) -> Callable[[str], bytes]:
         """What blinds codes of one brand: equal codes give equal bytes, and nobody else can compute them."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.vault.seal import Sealer
+from voucherd.vault.seal import KeyNotKnown, Sealer
 
 READ_CODES_MAX: Final = 100_000
 """Codes of one read; whoever needs more reads in pieces, or holds gigabytes of secrets."""
@@ -105,8 +105,16 @@ async def read_codes(
         firsts,
         ends,
     )
-    for at, (sealed,) in zip(stored, rows, strict=True):
-        codes[at] = _open_range(sealer, ranges[at], sealed)
+    try:
+        for at, (sealed,) in zip(stored, rows, strict=True):
+            codes[at] = _open_range(sealer, ranges[at], sealed)
+    except KeyNotKnown:
+        if sealer.refresh is None:
+            raise
+        # The key is newer than what this process has last seen.
+        await sealer.refresh(conn)
+        for at, (sealed,) in zip(stored, rows, strict=True):
+            codes[at] = _open_range(sealer, ranges[at], sealed)
     return codes
 
 

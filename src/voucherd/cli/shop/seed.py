@@ -19,7 +19,7 @@ from voucherd.cli.shop.handout import Handout, Person
 from voucherd.cli.user import new_password
 from voucherd.db import Connection, Pool, Tx
 from voucherd.events import top_ups
-from voucherd.ids import Identifiers, State
+from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders.decide import Finalise
 from voucherd.orders.desk import Desk
@@ -27,6 +27,7 @@ from voucherd.orders.place import CartLine, Create
 from voucherd.settings import Settings
 from voucherd.storefront.goods import tell_updated
 from voucherd.vault.imports import StockTarget, append_codes
+from voucherd.vault.ring import Ring
 from voucherd.vault.seal import Sealer
 
 COMPANY: Final = "Demo Trading"
@@ -93,16 +94,16 @@ async def hand_out(tx: Tx, company: Company) -> Handout:
     )
 
 
-async def sample_voucher(pool: Pool, settings: Settings, master: bytes, company: Company) -> str:
+async def sample_voucher(pool: Pool, settings: Settings, ring: Ring, company: Company) -> str:
     """The path of a recipient's link, of a first order; in the sandbox, so that nothing of the live shop is sold."""
-    desk = Desk(pool, Sealer(master), settings)
+    desk = Desk(pool, ring.sealer, settings)
     try:
         cart = (CartLine(SAMPLE, 1),)
         created = await desk.create(Create(company.id, State.SANDBOX, 0, cart, "EUR"))
         await desk.confirm(Finalise(created.order.id, company.id, State.SANDBOX, resolve=False))
     finally:
         await desk.stop()
-    return "/r/" + Identifiers(master).tokens(created.order.id, [0])[0]
+    return "/r/" + ring.identifiers().tokens(created.order.id, [0])[0]
 
 
 async def _stock(tx: Tx, sealer: Sealer, good: Good, version: ProductVersion, now: datetime) -> None:

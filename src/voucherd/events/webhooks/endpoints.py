@@ -136,7 +136,7 @@ async def add(tx: Tx, sealer: Sealer, company_id: int, state: State, draft: Draf
         draft.description,
         list(draft.types),
         draft.enabled,
-        sealer.seal_text(_secret_place(number), secret),
+        sealer.seal_text(secret_place(number), secret),
         _sealed_headers(sealer, number, draft.headers),
         sorted(draft.headers),
     )
@@ -246,7 +246,7 @@ async def rotate(tx: Tx, sealer: Sealer, endpoint: Endpoint, overlap: timedelta,
         WHERE id = $1
         """,
         endpoint.id,
-        sealer.seal_text(_secret_place(endpoint.id), fresh),
+        sealer.seal_text(secret_place(endpoint.id), fresh),
         overlap,
     )
     return fresh
@@ -260,11 +260,11 @@ async def lock(tx: Tx, number: int) -> None:
 
 def keyring(sealer: Sealer, row: asyncpg.Record) -> Keyring:
     """What messages of this row's endpoint are signed with and carry."""
-    place = _secret_place(row["id"])
+    place = secret_place(row["id"])
     sealed = [row["secret"], *([row["old_secret"]] if row["old_secret"] is not None else [])]
     headers: dict[str, str] = {}
     if row["headers"] is not None:
-        headers = msgspec.json.decode(sealer.open_text(_headers_place(row["id"]), row["headers"]))
+        headers = msgspec.json.decode(sealer.open_text(headers_place(row["id"]), row["headers"]))
     return Keyring(
         tuple(sealer.open_text(place, one) for one in sealed),
         tuple((name.encode(), value.encode()) for name, value in headers.items()),
@@ -274,14 +274,16 @@ def keyring(sealer: Sealer, row: asyncpg.Record) -> Keyring:
 def _sealed_headers(sealer: Sealer, number: int, headers: Mapping[str, str]) -> bytes | None:
     if not headers:
         return None
-    return sealer.seal_text(_headers_place(number), msgspec.json.encode(dict(headers)).decode())
+    return sealer.seal_text(headers_place(number), msgspec.json.encode(dict(headers)).decode())
 
 
-def _secret_place(number: int) -> bytes:
+def secret_place(number: int) -> bytes:
+    """Where an endpoint's secrets are sealed."""
     return b"webhook/%d" % number
 
 
-def _headers_place(number: int) -> bytes:
+def headers_place(number: int) -> bytes:
+    """Where its headers are sealed."""
     return b"webhook-headers/%d" % number
 
 

@@ -1,0 +1,116 @@
+"""The vault's key is rotated while two processes sell and codes come in, and the rotation itself is killed (OP-95)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.faults.processes import WALLET_IS_ENDLESS, Client, Ledger, codes_of, environment, servers
+from tests.faults.test_kill import shop_of
+from tests.shop import Shop
+from voucherd.db import Pool
+from voucherd.vault.ring import Ring, open_ring
+
+CLIENTS = 4
+ROTATE = ("-m", "voucherd.cli", "vault", "rotate", "--json")
+ROTATION_S_MAX = 120.0
+READ_AGAIN = 200
+"""Of the orders that were promised, for each kill."""
+
+
+@pytest.fixture
+async def shop(pool: Pool, tmp_path: Path) -> AsyncIterator[Shop]:
+    """A shop with a product on the shelf."""
+    async with shop_of(pool, tmp_path) as opened:
+        await opened.product("now", price="9.50 EUR")
+        await opened.product("later", price="9.90 EUR", async_delivery=True)
+        yield opened
+
+
+async def rotate(env: dict[str, str], until: Callable[[], Awaitable[bool]] | None = None) -> bool:
+    """Run the real command; whether it came to its end, or was killed. Only this process is ever killed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *ROTATE, env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    ended = asyncio.create_task(process.communicate())
+    async with asyncio.timeout(ROTATION_S_MAX):
+        while until is not None and not ended.done():
+            if await until() and process.returncode is None:
+                process.kill()
+                break
+            await asyncio.sleep(0.01)
+        out, err = await ended
+    if until is None:
+        assert (process.returncode, b'"version"' in out) == (0, True), err.decode()
+    return process.returncode == 0
+
+
+async def sealed_again(shop: Shop) -> int:
+    """How many codes the newest key has sealed."""
+    return int(await shop.pool.fetchval("SELECT count(*) FROM code WHERE substring(sealed FOR 1) = '\\xe5'"))
+
+
+async def _reached(shop: Shop, count: int) -> bool:
+    return await sealed_again(shop) >= count
+
+
+async def import_until(shop: Shop, ring: Ring, stop: asyncio.Event) -> None:
+    """Codes come in all the time, sealed with whatever key is in use."""
+    shop.sealer = ring.sealer
+    while not stop.is_set():
+        await shop.stock("now", 50)
+        await asyncio.sleep(0.25)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("stock", "kills"),
+    [pytest.param(2_000, 1), pytest.param(9_900, 12, marks=pytest.mark.soak)],
+    ids=["1 kill", "12 kills"],
+)
+async def test_rotating_under_load_loses_and_breaks_nothing(
+    shop: Shop, database_url: str, tmp_path: Path, stock: int, kills: int
+) -> None:
+    """OP-95: every code reads the same before, during and after, whatever process is asked."""
+    chance = random.Random(kills)
+    for _ in range(kills):
+        await shop.stock("now", stock)
+    async with shop.pool.acquire() as conn:
+        ring = await open_ring(conn, shop.settings)
+    ring.start(shop.pool)
+    env = environment(database_url, tmp_path) | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ledger, stop = Ledger(), asyncio.Event()
+    company = await shop.company(balance=WALLET_IS_ENDLESS)
+    async with servers(2, database_url, tmp_path, resolve_limit_s=2.0, confirm_wait_s=0.3) as running:
+        clients = [Client(running, company, ledger, at) for at in range(CLIENTS)]
+        async with asyncio.TaskGroup() as group:
+            for client in clients:
+                group.create_task(client.buy_until(stop))
+            group.create_task(import_until(shop, ring, stop))
+            for kill in range(1, kills + 1):
+                half_done = partial(_reached, shop, kill * stock * kills // (kills + 1))
+                assert not await rotate(env, half_done), "it was killed on its way"
+            assert await rotate(env)
+            stop.set()
+        promised = chance.sample(
+            sorted(ledger.promised.items()), min(READ_AGAIN * kills, len(ledger.promised))
+        )
+        for number, (trx, codes) in enumerate(promised):
+            url = f"{running[number % 2].url}/api/1.03/order/{trx}"
+            response = await shop.client.get(url, headers=company.bearer())
+            assert (response.status_code, codes_of(response.json())) == (200, codes)
+    await ring.stop()
+
+    newest = await shop.pool.fetchval("SELECT max(version) FROM vault_key")
+    marks = await shop.pool.fetch("SELECT DISTINCT substring(sealed FOR 3) FROM code")
+    assert [row[0] for row in marks] == [b"\xe5" + newest.to_bytes(2, "big")]
+    assert len(ledger.promised) > 20, ledger.answers
+    assert not [answer for answer in ledger.answers if answer.endswith(" 500")]
+    await shop.assert_books_balance()
