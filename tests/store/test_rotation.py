@@ -104,6 +104,24 @@ async def test_everything_is_sealed_again_and_reads_the_same(shop: Shop) -> None
     await shop.assert_books_balance()
 
 
+async def test_no_sealed_column_is_forgotten(pool: Pool) -> None:
+    """OP-95: whoever adds bytes to the schema says here that they are sealed, or why they need not be."""
+    rows = await pool.fetch(
+        "SELECT table_name || '.' || column_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND data_type = 'bytea'"
+    )
+    open_to_all = {
+        *("code.blind", "quarantined_code.blind"),  # Keyed hashes of codes.
+        *("idempotency.key", "idempotency.request"),  # Hashes.
+        *("passkey.credential", "passkey.public_key"),  # Of a key that never leaves its device.
+        *("vault_key.wrapped", "vault_master.root"),  # Wrapped with the master key.
+        *("session.key", "session.csrf", "throttle.key"),  # Hashes.
+    }
+    hashed = {"hash", "fingerprint", "previous"}
+    found = {row[0] for row in rows if row[0].split(".")[1] not in hashed} - open_to_all
+    assert found == {f"{one.table}.{one.column}" for one in TEXTS} | {"code.sealed"}
+
+
 async def test_a_rotation_that_stopped_anywhere_goes_on(shop: Shop) -> None:
     """OP-95: a crash at any moment loses nothing; the next try makes no other key and does nothing twice."""
     company = await shop.company(balance="500.00 EUR")

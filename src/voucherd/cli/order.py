@@ -133,7 +133,7 @@ async def return_(
     """Say that a code was taken back: its line tells when, and its link shows it no more. No money moves."""
     order_id, number = divmod(line, LINES_MAX)
     async with office.transaction() as tx:
-        trx = Identifiers(await master_key(office.settings, tx)).trx(order_id)
+        trx = (await office.identifiers(tx)).trx(order_id)
         try:
             returned_at = await take_back(tx, order_id, number)
         except NoCode:

@@ -25,6 +25,7 @@ from voucherd.vault.bought import quarantine_place
 from voucherd.vault.keys import KEY_VERSION
 from voucherd.vault.resealing import Texts, sealed_with
 from voucherd.vault.rotation import Count
+from voucherd.vault.uploads import place_of
 
 app = noun()
 
@@ -34,6 +35,7 @@ TEXTS: Final = (
     Texts("webhook", ("id",), "old_secret", secret_place),
     Texts("webhook", ("id",), "headers", headers_place),
     Texts("totp", ("user_id",), "secret", totp_place),
+    Texts("upload", ("id",), "sealed", place_of, batch_max=1),
     Texts("quarantined_code", ("attempt_id", "place"), "sealed", quarantine_place),
     Texts(
         "idempotency",

@@ -24,6 +24,8 @@ class Texts(Struct, frozen=True):
     keys: tuple[str, ...]
     column: str
     place: Callable[..., bytes]
+    batch_max: int = BATCH_MAX
+    """How many fit into memory at once."""
 
 
 async def left(conn: Connection, version: int, texts: Sequence[Texts]) -> int:
@@ -133,7 +135,7 @@ async def reseal_texts(pool: Pool, sealer: Sealer, version: int, one: Texts) -> 
             f"SELECT {columns}, {one.column} FROM {one.table}"  # noqa: S608 - Names of ours.
             f" WHERE substring({one.column} FOR 3) <> $1 {behind} ORDER BY {columns} LIMIT $2",
             mark(version),
-            BATCH_MAX,
+            one.batch_max,
             *(after or ()),
         )
         if not rows:

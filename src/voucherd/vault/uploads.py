@@ -85,7 +85,8 @@ def _row(row: Any) -> UploadRow:
     return UploadRow(*values)
 
 
-def _place(upload_id: UUID) -> bytes:
+def place_of(upload_id: UUID) -> bytes:
+    """Where a file is sealed."""
     return b"upload/" + upload_id.bytes
 
 
@@ -110,7 +111,7 @@ async def keep(
         name[:NAME_CHARS_MAX] or "file",
         len(content),
         msgspec.json.encode(terms).decode(),
-        sealer.seal_bytes(_place(upload_id), content),
+        sealer.seal_bytes(place_of(upload_id), content),
     )
 
 
@@ -147,7 +148,7 @@ async def begin_taking(tx: Tx, sealer: Sealer, upload_id: UUID) -> bytes | None:
         KEPT,
         SILENT_MAX,
     )
-    return None if sealed is None else sealer.open_bytes(_place(upload_id), sealed)
+    return None if sealed is None else sealer.open_bytes(place_of(upload_id), sealed)
 
 
 async def note_progress(conn: Pool | Connection, upload_id: UUID, permille: int) -> None:
