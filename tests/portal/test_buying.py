@@ -9,11 +9,13 @@ import io
 import re
 
 import httpx
+import pytest
 from openpyxl import load_workbook
 
 from tests.portal.people import Someone, someone
 from tests.shop import Shop
 from voucherd.ids import State
+from voucherd.portal.buyer import live
 from voucherd.portal.buyer.codes import CARDS_MAX
 from voucherd.vault.reveals import Via
 
@@ -121,7 +123,10 @@ async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> Non
     )
     assert {tuple(row) for row in deeds} == {("order.confirm", f"order {trx}")}
 
-    assert "PO 1" in text_of(await buyer.get(f"/portal/orders/{trx}"))
+    page = text_of(await buyer.get(f"/portal/orders/{trx}"))
+    assert "PO 1" in page
+    assert f"{buyer.email} 2 codes as a file" in page
+    assert "A program, with an API key" in page
     for query in (f"q={trx}", "q=PO+1&status=finished&type=portal", "from=2020-01-01"):
         assert "2 × Play €10" in text_of(await buyer.get(f"/portal/orders?{query}")), query
     assert "Nothing found" in text_of(await buyer.get("/portal/orders?to=2020-01-01"))
@@ -223,6 +228,29 @@ async def test_an_order_in_progress_is_followed_and_cancelled(shop: Shop) -> Non
     withdrawn = await ordered(buyer, ("later", 1))
     gone = await buyer.post(f"/portal/orders/{withdrawn}/cancel", follow=True)
     assert "withdrawn" in text_of(gone)
+    await shop.assert_books_balance()
+
+
+async def test_progress_ends_with_the_session(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OP-90: who signs out hears nothing more, and nobody follows without bound."""
+    company = await shop.company()
+    await shop.product("later", name="Later", async_delivery=True)
+    buyer, other = await someone(shop, "buyer", company), await someone(shop, "viewer", company)
+    trx = await ordered(buyer, ("later", 1))
+    await buyer.post(f"/portal/orders/{trx}/confirm")
+    monkeypatch.setattr(live, "BEAT_S", 0.1)
+    stream = asyncio.create_task(buyer.get(f"/portal/orders/{trx}/live"))
+    await asyncio.sleep(0.3)
+    monkeypatch.setattr(live, "LIVE_OF_PERSON_MAX", 1)
+    assert (await buyer.get(f"/portal/orders/{trx}/live")).status_code == 503
+    await buyer.post("/sign-out")
+    told = (await asyncio.wait_for(stream, 10)).text
+    assert ": still here" in told
+    assert "reload" not in told
+    stream = asyncio.create_task(other.get(f"/portal/orders/{trx}/live"))
+    await asyncio.sleep(0.3)
+    shop.desk.watch.let_go()
+    assert "reload" not in (await asyncio.wait_for(stream, 10)).text
     await shop.assert_books_balance()
 
 

@@ -19,6 +19,7 @@ from voucherd.portal.buyer import words
 from voucherd.portal.buyer.catalogue import page_number
 from voucherd.portal.buyer.checkout import OUTCOMES, note
 from voucherd.portal.buyer.purse import purses_of
+from voucherd.portal.buyer.reveal import seen_by
 from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
@@ -68,6 +69,7 @@ async def order(house: House, visit: Visit) -> Response:
         can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
         can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
+        seen=await seen_by(house, visit, found) if visit.may(Right.CODES_VIEW) else [],
         approval=approval if approval is not None and approval.open else None,
         pending=found.status is Status.PENDING,
         expired=expired,

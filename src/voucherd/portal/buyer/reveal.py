@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
+from voucherd.access import store as access
 from voucherd.access.trail import ActorKind
 from voucherd.ids import line_id
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.portal.house import House
 from voucherd.portal.visit import Visit
+from voucherd.vault import reveals
 from voucherd.vault.reveals import Reveal, Via, Viewer
+
+SEEN_MAX: Final = 10
+_KINDS: Final = {ActorKind.KEY: "A program, with an API key", ActorKind.RECIPIENT: "The recipient"}
+
+
+class Seen(Struct, frozen=True):
+    """Somebody saw codes."""
+
+    at: datetime
+    who: str
+    codes: int
+    as_file: bool
 
 
 class Revealed(Struct, frozen=True):
@@ -58,6 +73,20 @@ async def revealed(
             number = line_id(order.id, line)
             found.append(Revealed(line, number, tag, item, code, serial, expires_at, link + token))
     return found
+
+
+async def seen_by(house: House, visit: Visit, order: Order) -> list[Seen]:
+    """Who has seen codes of the order, the latest first."""
+    async with house.pool.acquire() as connection:
+        rows = await reveals.of_order(connection, order.id, SEEN_MAX)
+        people = {user.id: user.email for user in await access.list_users(connection, visit.company_id)}
+    return [Seen(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows]
+
+
+def _who(row: reveals.Revealed, people: dict[int, str]) -> str:
+    if row.actor_kind is ActorKind.PERSON:
+        return people.get(row.actor_id or 0, "Somebody who has left")
+    return _KINDS.get(row.actor_kind, "The operator")
 
 
 def delivered(order: Order, line_from: int, line_to: int) -> Iterator[tuple[Item, int, int, int, int]]:
