@@ -57,12 +57,13 @@ async def demo(chromium: str, shell: Terminal) -> AsyncIterator[Demo]:
         *("demo", "--port", "0", "--json"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env=shell.env,
+        # By name: browsers allow no passkeys at a bare address.
+        env=shell.env | {"VOUCHERD_HOST": "localhost"},
     )
     assert process.stdout is not None
     try:
         line = await asyncio.wait_for(process.stdout.readline(), READY_S_MAX)
-        yield Demo.read(line)
+        yield Demo.read(line, shell.data)
     finally:
         process.send_signal(signal.SIGINT)
         await asyncio.wait_for(process.communicate(), STOP_S_MAX)

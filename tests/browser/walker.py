@@ -40,6 +40,8 @@ class Demo(Struct, rename="camel"):
     sandbox: Account
     operator: Sign
     buyer: Sign
+    folder: str = ""
+    """Where its data is."""
 
     @property
     def url(self) -> str:
@@ -47,9 +49,11 @@ class Demo(Struct, rename="camel"):
         return self.base_url
 
     @classmethod
-    def read(cls, line: bytes) -> Demo:
+    def read(cls, line: bytes, folder: Path) -> Demo:
         """What the demo said when it was ready."""
-        return msgspec.json.decode(line, type=cls)
+        made = msgspec.json.decode(line, type=cls)
+        made.folder = str(folder)
+        return made
 
 
 class Walker:

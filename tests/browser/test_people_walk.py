@@ -1,0 +1,113 @@
+"""A colleague is invited, chooses a password, registers a passkey and signs in with it: in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from base64 import b32decode
+from collections.abc import Awaitable, Callable
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
+
+from tests.browser.walker import PHONE, Demo, Walker
+from voucherd.access import totp
+
+PASSWORD = "correct horse battery staple"
+MAIL_S_MAX = 30
+
+
+async def newest_link(demo: Demo, email: str) -> str:
+    """The path of the link that was mailed to this address."""
+    ends_at = time.monotonic() + MAIL_S_MAX
+    while time.monotonic() < ends_at:
+        for file in sorted((Path(demo.folder) / "mail").glob("*.eml"), reverse=True):
+            mail = message_from_bytes(file.read_bytes(), policy=default)
+            found = re.search(r"/(?:reset|invitation)/\S+", mail.get_content())
+            if mail["To"] == email and found is not None:
+                return found[0]
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"no mail to {email}")
+
+
+async def joined(walk: Callable[..., Awaitable[Walker]], email: str, walker: Walker) -> None:
+    """Somebody whom the owner invites, and who chooses a password and signs in."""
+    owner = await walk()
+    await owner.sign_in(owner.demo.buyer)
+    await owner.page.goto("/portal/team")
+    await owner.assert_sound("team")
+    await owner.page.get_by_label("E-mail").fill(email)
+    await owner.page.get_by_role("button", name="Send an invitation").click()
+    await owner.page.get_by_text("An invitation is on its way").wait_for()
+    await walker.page.goto(await newest_link(walker.demo, email))
+    await walker.assert_sound("invitation")
+    await walker.page.get_by_label("New password").fill(PASSWORD)
+    await walker.page.get_by_role("button", name="Choose it").click()
+    await walker.page.get_by_text("Your password is chosen").wait_for()
+    await walker.page.get_by_label("E-mail").fill(email)
+    await walker.page.get_by_label("Password").fill(PASSWORD)
+    await walker.page.get_by_role("button", name="Sign in").click()
+    await walker.page.wait_for_url(re.compile("/portal"))
+
+
+async def test_a_colleague_joins_registers_a_passkey_and_signs_in_with_it(
+    walk: Callable[..., Awaitable[Walker]],
+) -> None:
+    """OP-92: a passkey alone signs in, once its device knows its person; a password wants a code of the app, too."""
+    walker = await walk()
+    page = walker.page
+    cdp = await page.context.new_cdp_session(page)
+    await cdp.send("WebAuthn.enable")
+    await cdp.send(
+        "WebAuthn.addVirtualAuthenticator",
+        {
+            "options": {
+                "protocol": "ctap2",
+                "transport": "internal",
+                "hasResidentKey": True,
+                "hasUserVerification": True,
+                "isUserVerified": True,
+                "automaticPresenceSimulation": True,
+            }
+        },
+    )
+    await joined(walk, "new@demo.example", walker)
+    await page.goto("/account")
+    await walker.assert_sound("account")
+    await page.get_by_label("Name of a new passkey").fill("My laptop")
+    await page.get_by_role("button", name="Add a passkey").click()
+    await page.get_by_role("heading", name="Your recovery codes").wait_for()
+    await walker.assert_sound("recovery-codes")
+    await page.get_by_role("link", name="I have kept them").click()
+    await page.locator("summary", has_text="My laptop").wait_for()
+    await sign_out(walker)
+    await page.get_by_role("button", name="Use a passkey").click()
+    await page.wait_for_url(re.compile("/portal"))
+
+    await page.goto("/account/app")
+    await walker.assert_sound("app")
+    secret = b32decode(await page.locator(".card .copyable code").inner_text())
+    step = int(time.time()) // totp.STEP_S
+    await page.get_by_label("Six digits").fill(totp.code(secret, step))
+    await page.get_by_role("button", name="Use this app").click()
+    await page.get_by_role("heading", name="Your recovery codes").wait_for()
+    await page.goto("/account")
+    await page.set_viewport_size(PHONE)
+    await walker.assert_sound("account-on")
+    await sign_out(walker)
+    await page.get_by_label("E-mail").fill("new@demo.example")
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("heading", name="One more step").wait_for()
+    await walker.assert_sound("second-factor")
+    await page.get_by_label("Code of your app").fill(totp.code(secret, step + 1))
+    await page.get_by_role("button", name="Go on").click()
+    await page.wait_for_url(re.compile("/portal"))
+
+
+async def sign_out(walker: Walker) -> None:
+    """Through the menu."""
+    await walker.page.locator("details.menu summary").click()
+    await walker.page.get_by_role("button", name="Sign out", exact=True).last.click()
+    await walker.page.wait_for_url(re.compile("/sign-in"))
