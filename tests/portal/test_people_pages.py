@@ -24,6 +24,7 @@ from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
 from voucherd.orders.consent import Buyer
+from voucherd.portal.people.account import browser_of
 
 PASSWORD = "correct horse battery staple"
 
@@ -103,6 +104,16 @@ async def set_up_app(browser: Browser) -> tuple[bytes, int, list[str]]:
     codes = re.findall("<li><code>([a-z0-9-]{19})</code>", done.text)
     assert len(codes) == 10
     return secret, step, codes
+
+
+def test_a_browser_is_named_as_its_person_knows_it() -> None:
+    """OP-92: in the list of one's own sessions."""
+    chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"
+    assert browser_of(chrome) == "Chrome on Linux"
+    assert (
+        browser_of("Mozilla/5.0 (iPhone; CPU iPhone OS 18 like Mac OS X) Safari/604.1") == "Safari on iPhone"
+    )
+    assert browser_of("curl/8") == "An unknown browser"
 
 
 async def deeds(shop: Shop) -> list[str]:
@@ -281,6 +292,10 @@ async def test_large_orders_wait_for_a_second_person(shop: Shop) -> None:
     await shop.product("gift-10", price="10.00 EUR", stock=9)
     buyer, boss = await someone(shop, "buyer", company), await someone(shop, "finance", company)
     requests = [await asked(shop, company, buyer, count) for count in (3, 3, 1)]
+    mails = await shop.pool.fetch(
+        "SELECT recipients FROM mail WHERE subject LIKE 'An order of % waits for approval'"
+    )
+    assert [row["recipients"] for row in mails] == [[boss.email]] * 3
     assert '<span class="nav-count">3<' in (await boss.get("/portal")).text
     assert "nav-count" not in (await buyer.get("/portal")).text
     paths = [f"/portal/approvals/{one.id}" for one in requests]

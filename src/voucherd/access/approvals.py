@@ -152,8 +152,8 @@ async def ask_for_order(
     requested_by: int,
     ends_at: datetime,
     note: str = "",
-) -> int:
-    """The id of the order's open request, made if there is none."""
+) -> tuple[int, bool]:
+    """The id of the order's open request, and whether it is a new one."""
     made = await tx.fetchval(
         """
         INSERT INTO approval (kind, company_id, state, order_id, amount_minor, currency, note, requested_by, ends_at)
@@ -169,9 +169,11 @@ async def ask_for_order(
         requested_by,
         ends_at,
     )
-    if made is None:
-        made = await tx.fetchval("SELECT id FROM approval WHERE order_id = $1 AND status = 0", order_id)
-    return int(made)
+    if made is not None:
+        return int(made), True
+    return int(
+        await tx.fetchval("SELECT id FROM approval WHERE order_id = $1 AND status = 0", order_id)
+    ), False
 
 
 async def propose(

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from voucherd.access import links, store
 from voucherd.access.links import LinkKind
+from voucherd.access.roles import Right, rights_of
 from voucherd.access.users import User, UserDraft
 from voucherd.db import Connection, Pool, Tx
 
@@ -104,6 +105,16 @@ async def everybody(connection: Connection | Pool) -> list[Member]:
     """The people of all companies and of the operator."""
     rows = await connection.fetch(f"{_MEMBER} ORDER BY u.company_id NULLS FIRST, u.email")
     return [Member(*row) for row in rows]
+
+
+async def with_right(connection: Connection, company_id: int | None, right: Right) -> list[Member]:
+    """Those of the company's, or the operator's, active people who have this right."""
+    found = await members(connection, company_id)
+    return [
+        one
+        for one in found
+        if one.active and one.joined and right in rights_of(one.role, of_company=company_id is not None)
+    ]
 
 
 async def invite(tx: Tx, draft: UserDraft) -> tuple[User, str]:

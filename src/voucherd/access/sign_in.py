@@ -144,8 +144,11 @@ class Entrance:
         return await self._checked(email, password, origin) is not None
 
     async def strengthen(self, tx: Tx, session: Session, origin: Origin) -> str:
-        """The token of a new session in place of this one, for somebody who has just proven a second factor."""
-        await sessions.end(tx, session.key)
+        """The token of a new session for somebody who has just set up a second factor; all before it end.
+
+        Those were begun with a password alone, and none of them may go on so.
+        """
+        await sessions.end_others(tx, session.person.id, None)
         return await sessions.begin(tx, session.person.id, origin.browser, state=session.state, strong=True)
 
     async def forgotten(self, email: str, origin: Origin) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from voucherd.access import links, people, second_factors, store
+from voucherd.access import links, people, second_factors, sessions, store
 from voucherd.access.people import LastOwner, Member, PersonNotFound
 from voucherd.access.users import UserDraft, hash_password
 from voucherd.cli.answers import Answer, Refused, record, table
@@ -115,6 +115,8 @@ async def set_(
                     await people.set_role(tx, person, role)
             if active is not None:
                 await people.set_active(tx, await _find(tx, email), active=active)
+                if not active:
+                    await sessions.end_others(tx, person.id, None)
         except LastOwner:
             raise Refused(f"{person.email} is the last {person.role} and stays") from None
         person = await _find(tx, email)
@@ -125,13 +127,14 @@ async def set_(
 
 @command(app, "reset-password")
 async def reset_password(office: Office, email: Annotated[str, typer.Argument(metavar="EMAIL")]) -> Answer:
-    """Give a person a new password and print it, this once."""
+    """Give a person a new password and print it, this once; whoever is signed in as this person is signed out."""
     password = new_password()
     password_hash = await hash_password(password)
     async with office.transaction() as tx:
         person = await _find(tx, email)
         await store.set_password(tx, person.id, password_hash)
         await links.void(tx, person.id)
+        await sessions.end_others(tx, person.id, None)
     view = record([("user", person.email), ("password", password), ("", "It is not shown again.")])
     return Answer({"email": person.email, "password": password}, view)
 
@@ -144,6 +147,7 @@ async def reset_second_factor(
     async with office.transaction() as tx:
         person = await _find(tx, email)
         await second_factors.remove_all(tx, person.id)
+        await sessions.end_others(tx, person.id, None)
         document = _document(await _find(tx, email), await _company(tx, person))
     return Answer(document, _view(document))
 

@@ -6,12 +6,14 @@ import math
 
 from msgspec import Struct
 
-from voucherd.access import approvals
+from voucherd.access import approvals, people
 from voucherd.access.approvals import Approval, Consent, NotOpen
 from voucherd.access.people import Policy
+from voucherd.access.roles import Right
 from voucherd.access.spending import SpendLimit
 from voucherd.access.trail import Entry
 from voucherd.db import Pool, transaction
+from voucherd.events import letters
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders.answers import Answer
@@ -62,7 +64,7 @@ async def confirm(
 async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
     """The request for this order; there is one at a time, and it ends with the order's price."""
     async with transaction(pool) as tx:
-        number = await approvals.ask_for_order(
+        number, new = await approvals.ask_for_order(
             tx,
             company_id=order.company_id,
             order_id=order.id,
@@ -71,7 +73,11 @@ async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
             requested_by=requested_by,
             ends_at=order.expires_at,
         )
-        return await approvals.find(tx, number, order.company_id)
+        approval = await approvals.find(tx, number, order.company_id)
+        if new:
+            others = await people.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
+            await letters.ask(tx, [one.email for one in others if one.id != requested_by], approval)
+    return approval
 
 
 async def agree(desk: Desk, pool: Pool, buyer: Buyer, number: int, entry: Entry | None = None) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
+import asyncpg
 import msgspec
 import segno
 from markupsafe import Markup
@@ -27,6 +28,22 @@ from voucherd.portal.visit import Visit, see_other, session_cookie
 PATH: Final = "/account"
 FRESH: Final = timedelta(minutes=10)
 """So long after signing in the password is not asked for again."""
+# The first that is found counts: most call themselves by the names of others, too.
+_BROWSERS: Final = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 _WRONG: Final = "That is not your password."
 
 
@@ -216,7 +233,7 @@ async def _page(house: House, visit: Visit, *, wrong: dict[str, str] | None = No
         passkeys=await passkeys.list_passkeys(house.pool, person.id),
         passkeys_here=house.entrance.site is not None,
         ask=not fresh(visit),
-        sessions=[{"name": _name(row["key"]), "here": row["key"] == session.key, **row} for row in rows],
+        sessions=[_shown(row, session.key) for row in rows],
     )
 
 
@@ -237,6 +254,17 @@ async def _app(house: House, visit: Visit, *, wrong: dict[str, str] | None = Non
         secret=totp.shown(secret),
         square=Markup(square.svg_inline(scale=5, border=3, light="#fff", title="Code for your app")),  # noqa: S704 - Made of modules, not of words.
     )
+
+
+def _shown(row: asyncpg.Record, here: bytes) -> dict[str, object]:
+    """A session as its person sees it."""
+    return {
+        "name": _name(row["key"]),
+        "browser": browser_of(row["agent"]),
+        "address": row["address"],
+        "seen_at": row["seen_at"],
+        "here": row["key"] == here,
+    }
 
 
 def _codes(visit: Visit, codes: list[str]) -> Response:
@@ -267,6 +295,13 @@ async def _note(tx: Tx, visit: Visit, action: str, what: str, detail: dict[str, 
     """Write it into the trail, and tell the person, who may not have done it."""
     await deeds.record(tx, visit, action, f"user {visit.someone.email}", detail)
     await letters.tell(tx, visit.someone.email, what)
+
+
+def browser_of(agent: str) -> str:
+    """A browser in words that its person knows it by."""
+    browser = next((name for mark, name in _BROWSERS if mark in agent), "")
+    system = next((name for mark, name in _SYSTEMS if mark in agent), "")
+    return " on ".join(part for part in (browser, system) if part) or "An unknown browser"
 
 
 def _name(key: bytes) -> str:
