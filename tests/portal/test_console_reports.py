@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from tests.portal.people import someone
 from tests.shop import Shop
 from voucherd.portal.charts import bars
+from voucherd.portal.kept import AGE_S_MAX, KEPT_MAX, Kept
 
 
 async def test_reports_show_what_was_sold(shop: Shop) -> None:
@@ -33,6 +38,31 @@ async def test_reports_show_what_was_sold(shop: Shop) -> None:
         assert (await finance.get(f"/console/reports/sales/csv?{wrong}")).status_code == 400, wrong
     assert (await finance.get("/console/reports/profit")).status_code == 404
     await shop.assert_books_balance()
+
+
+async def test_what_is_kept_is_found_once_and_not_for_long() -> None:
+    """OP-91: many who ask at once wait for one; half a minute later it is found anew; a failure is not kept."""
+    now, found = [0.0], []
+    kept = Kept(lambda: now[0])
+
+    async def find() -> int:
+        await asyncio.sleep(0)
+        if now[0] == 99.0:
+            raise TimeoutError
+        found.append(now[0])
+        return len(found)
+
+    assert await asyncio.gather(*(kept.get("a", find) for _ in range(5))) == [1] * 5
+    now[0] = AGE_S_MAX
+    assert await kept.get("a", find) == 2
+    now[0] = 99.0
+    with pytest.raises(TimeoutError):
+        await kept.get("a", find)
+    now[0] = 100.0
+    assert await kept.get("a", find) == 3
+    for at in range(2 * KEPT_MAX):
+        await kept.get(at, find)
+    assert len(kept._found) == KEPT_MAX
 
 
 def test_bars_stand_on_their_scale() -> None:

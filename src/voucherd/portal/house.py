@@ -13,6 +13,7 @@ from voucherd.ids import Identifiers
 from voucherd.orders.desk import Desk
 from voucherd.orders.recipients import Recipients
 from voucherd.portal.jobs import Jobs
+from voucherd.portal.kept import Kept
 from voucherd.portal.recipient.visitors import Allowance
 from voucherd.settings import Settings
 from voucherd.storefront.window import Window
@@ -38,3 +39,5 @@ class House(Struct):
     entrance: Entrance
     allowance: Allowance = field(default_factory=Allowance)
     jobs: Jobs = field(default_factory=Jobs)
+    kept: Kept = field(default_factory=Kept)
+    """Reports, for half a minute."""

@@ -23,7 +23,7 @@ from voucherd.portal.visit import Visit, see_other
 from voucherd.wallet import store as wallets
 from voucherd.wallet.store import Balance
 
-SHOWN_MAX: Final = 200
+SHOWN_MAX: Final = 100
 
 
 async def companies(house: House, visit: Visit) -> Response:

@@ -55,6 +55,18 @@ class Check(NamedTuple):
     said: str
     mark: Mark = Mark.GOOD
     path: str = ""
+    right: Right | None = None
+    """Who may follow the path."""
+
+
+_PATHS: Final = {
+    "Paid lines that wait": ("/console/orders?status=pending", Right.ORDERS_ALL),
+    "Breakers open": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Purchases that nobody knows": ("/console/purchases", Right.ATTEMPTS_MANAGE),
+    "Offers without a fresh price": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Payments to decide about": ("/console/money", Right.COMPANIES_VIEW),
+}
+"""Where more is told about a fact, and who may read it there."""
 
 
 class Facts(Struct):
@@ -122,13 +134,14 @@ def worst(checks: list[Check]) -> Mark:
 
 
 def checks(facts: Facts) -> list[tuple[str, list[Check]]]:
-    """Every fact with its mark, in groups."""
-    return [
-        ("Orders", list(_orders(facts))),
-        ("Suppliers", list(_suppliers(facts))),
-        ("Clients", list(_clients(facts))),
-        ("Machine", list(_machine(facts))),
-    ]
+    """Every fact with its mark and the page that tells more, in groups."""
+    groups = {"Orders": _orders, "Suppliers": _suppliers, "Clients": _clients, "Machine": _machine}
+    return [(title, [_led(check) for check in of(facts)]) for title, of in groups.items()]
+
+
+def _led(check: Check) -> Check:
+    path, right = _PATHS.get(check.name, ("", None))
+    return check._replace(path=path, right=right)
 
 
 def _orders(facts: Facts) -> Iterator[Check]:
@@ -182,7 +195,7 @@ def _clients(facts: Facts) -> Iterator[Check]:
         waiting = bool(facts.proposals)
         said = "Others have proposed to move money." if waiting else "Nobody has proposed to move money."
         mark = Mark.LOOK if waiting else Mark.GOOD
-        yield Check("Payments to decide about", number(facts.proposals), said, mark, "/console/money")
+        yield Check("Payments to decide about", number(facts.proposals), said, mark)
 
 
 def _machine(facts: Facts) -> Iterator[Check]:

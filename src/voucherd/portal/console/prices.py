@@ -30,7 +30,7 @@ from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
-SHOWN_MAX: Final = 500
+SHOWN_MAX: Final = 100
 CSV: Final = b"text/csv; charset=utf-8"
 XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
