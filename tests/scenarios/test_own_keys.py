@@ -266,6 +266,13 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
         assert secret not in kept
     assert (await send(shop, holder(boss, heir["key"]), "GET")).status_code == 403
 
+    # The answer with a key in it is for the key that asked: another one, of the same company, is told nothing.
+    weak = holder(boss, (await made(shop, boss, scopes=["keys:write"]))["key"])
+    repeated = await shop.call(
+        "POST", KEY, weak, headers={"idempotency-key": "k"}, json={"description": "once"}
+    )
+    assert (repeated.status_code, new["key"] in repeated.text) == (422, False)
+
     # Sixteen at once make one key, and two keys that rotate each other don't wait for each other in vain.
     headers = {"idempotency-key": "many"}
     same = [

@@ -25,6 +25,8 @@ from voucherd.vault.seal import KeyNotKnown, Sealer
 
 HEADER: Final = b"idempotency-key"
 REPLAYED: Final = (b"idempotent-replayed", b"true")
+_ANSWERS_WITH_KEY: Final = frozenset({Op.ADD_KEY, Op.ROTATE_KEY})
+"""What only the key that asked first is told again: the answer may hold a key that another may not have (OP-29)."""
 IN_USE: Final = (
     "idempotency_key_in_use",
     "the first request with this Idempotency-Key is still running",
@@ -61,7 +63,7 @@ class Once:
     ) -> Response:
         """The first answer to this request: from the work, or as it was kept."""
         ticket = Ticket(call.caller.company_id, int(call.caller.state), _hash(_checked(key)))
-        told = await self._claims.submit(ticket.company_id, Claim(ticket, _request_hash(call)))
+        told = await self._claims.submit(ticket.company_id, Claim(ticket, _request_hash(op, call)))
         match told.turn:
             case Turn.OTHER:
                 raise HttpError(
@@ -137,9 +139,11 @@ def _checked(key: bytes) -> bytes:
     return key
 
 
-def _request_hash(call: Call) -> bytes:
+def _request_hash(op: Op, call: Call) -> bytes:
     request = call.request
     parts = [request.method.encode(), request.path.encode(), request.query, request.body]
+    if op in _ANSWERS_WITH_KEY:
+        parts.append(b"%d" % call.caller.key_id)
     parts += [request.headers.get(name, b"") for name in _REQUEST_HEADERS]
     return _hash(b"".join(len(part).to_bytes(8, "big") + part for part in parts))
 

@@ -79,7 +79,7 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
         keys = await key_store.list_keys(connection, owner.id)
     now = clock.now()
     view = table(
-        [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?may spend", "?description"],
+        [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?description", "?may spend"],
         [
             (
                 key.id,
@@ -89,8 +89,8 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
                 key.rate_limit,
                 key.expires_at and f"{key.expires_at:%Y-%m-%d}",
                 key.last_used_at,
-                _spend(key),
                 key.description,
+                _spend(key),
             )
             for key in keys
         ],
