@@ -681,6 +681,15 @@ ALTER TABLE brand ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE brand_logo (
+    brand_id integer NOT NULL,
+    name text NOT NULL,
+    content bytea NOT NULL,
+    set_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT brand_logo_content_check CHECK (((length(content) >= 1) AND (length(content) <= 102400))),
+    CONSTRAINT brand_logo_name_check CHECK ((name ~ '^[0-9a-f]{32}\.(png|jpg|webp)$'::text))
+);
+
 CREATE TABLE cart (
     user_id bigint NOT NULL,
     state smallint NOT NULL,
@@ -1857,6 +1866,9 @@ ALTER TABLE ONLY attempt
 ALTER TABLE ONLY backup
     ADD CONSTRAINT backup_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY brand_logo
+    ADD CONSTRAINT brand_logo_pkey PRIMARY KEY (brand_id);
+
 ALTER TABLE ONLY brand
     ADD CONSTRAINT brand_pkey PRIMARY KEY (id);
 
@@ -2118,6 +2130,8 @@ CREATE INDEX attempt_placed ON attempt USING btree (supplier_id, placed_at);
 
 CREATE INDEX attempt_problem ON attempt USING btree (placed_at, id) WHERE ((status = 2) OR (spare > 0) OR (quarantined > 0) OR (codes > count) OR ((status = 3) AND (codes < count)));
 
+CREATE INDEX brand_logo_name ON brand_logo USING btree (name);
+
 CREATE INDEX cart_item_product ON cart_item USING btree (product_id);
 
 CREATE UNIQUE INDEX code_blind ON code USING btree (blind);
@@ -2374,6 +2388,9 @@ ALTER TABLE ONLY attempt
 
 ALTER TABLE ONLY attempt
     ADD CONSTRAINT attempt_supplier_id_state_fkey FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state);
+
+ALTER TABLE ONLY brand_logo
+    ADD CONSTRAINT brand_logo_brand_id_fkey FOREIGN KEY (brand_id) REFERENCES brand(id);
 
 ALTER TABLE ONLY cart_item
     ADD CONSTRAINT cart_item_product_id_fkey FOREIGN KEY (product_id) REFERENCES product(id);

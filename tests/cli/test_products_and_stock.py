@@ -263,3 +263,19 @@ async def test_an_import_that_is_interrupted_takes_nothing(
         assert importing.stderr is not None
         assert importing.stderr.read() == b""
     assert await pool.fetchval("SELECT count(*) FROM code") == 0
+
+
+def test_a_brand_gets_a_logo_and_loses_it(terminal: Terminal, tmp_path: Path) -> None:
+    """The command line: `brand set-logo SLUG FILE`; what is no small picture is one clear line."""
+    terminal.json(*FIXED)
+    picture, drawing = tmp_path / "logo.png", tmp_path / "logo.svg"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR" + (9).to_bytes(4) * 2 + bytes(5))
+    drawing.write_text("<svg/>")
+    (brand,) = terminal.json("brand", "list")
+    assert brand["logo"] is None
+    assert_refused(terminal.run("brand", "set-logo", brand["slug"], str(drawing)), "PNG, JPEG or WebP")
+    assert_refused(terminal.run("brand", "set-logo", "nobody", str(picture)), "there is no brand 'nobody'")
+    assert terminal.json("brand", "set-logo", brand["slug"], str(picture))["logo"].endswith(".png")
+    assert "yes" in terminal.view("brand", "list")
+    assert "has no logo any more" in terminal.view("brand", "remove-logo", brand["slug"])
+    assert terminal.json("brand", "list")[0]["logo"] is None

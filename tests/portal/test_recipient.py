@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from tests.portal.people import HTML
 from tests.portal.test_every_page import INLINE, WEIGHT_BYTES_MAX, weight
 from tests.shop import Company, Shop
+from voucherd.catalogue import logos
 from voucherd.clock import iso
 from voucherd.db import transaction
 from voucherd.ids import State
@@ -25,6 +27,10 @@ IPHONE = (
 )
 PERSON = {**HTML, "user-agent": IPHONE}
 NEVER = (None, None)
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+"""One dot."""
 
 
 async def ordered(
@@ -252,6 +258,29 @@ async def test_a_pin_keeps_the_code_from_those_who_only_have_the_link(shop: Shop
     await shop.pool.execute("UPDATE pin_try SET blocked_until = now()")
     shown = await clicked(shop, line, page, " 2749 ")
     assert line["voucherCode"] in shown.text
+
+
+async def test_a_brands_logo_is_on_its_card_and_nothing_else_can_be(shop: Shop) -> None:
+    """OP-57: small pictures of dots only, from our own address, kept by browsers; removed, the name is back."""
+    await shop.product("gift-10", stock=1)
+    company = await shop.company()
+    (line,) = await ordered(shop, company, "gift-10")
+    assert "<img" not in (await opened(shop, line)).text
+    async with transaction(shop.pool) as tx:
+        name = await logos.set_logo(tx, "testbrand", PNG)
+        with pytest.raises(logos.UnknownBrand):
+            await logos.set_logo(tx, "nobody", PNG)
+    assert f'<img src="/logo/{name}" alt="Testbrand"' in (await opened(shop, line)).text
+    picture = await shop.client.get(f"/logo/{name}")
+    assert (picture.status_code, picture.content, picture.headers["content-type"]) == (200, PNG, "image/png")
+    assert picture.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert picture.headers["x-content-type-options"] == "nosniff"
+    for other in ("0" * 32 + ".png", name + "x", name.upper(), "..%2Fx"):
+        assert (await shop.client.get(f"/logo/{other}")).status_code == 404
+    async with transaction(shop.pool) as tx:
+        assert await logos.remove_logo(tx, "testbrand")
+        assert not await logos.remove_logo(tx, "testbrand")
+    assert "<img" not in (await opened(shop, line)).text
 
 
 async def test_who_tries_many_links_has_to_wait(shop: Shop) -> None:

@@ -29,6 +29,7 @@ NOUNS: Final = {
     "user": "The people who sign in to the portal.",
     "wallet": "Balances, top-ups and statements.",
     "product": "What is for sale, and at what price.",
+    "brand": "Whose products they are, and their logos.",
     "price": "Prices of a company's own.",
     "stock": "The codes on the shelf.",
     "supplier": "Where codes come from that are not on the shelf.",

@@ -33,6 +33,8 @@ class Voucher(Struct, frozen=True):
     standing: Standing
     brand: str
     brand_slug: str
+    logo: str | None
+    """The name of the brand's logo."""
     product: str
     product_type: str
     region: str
@@ -54,7 +56,7 @@ class Voucher(Struct, frozen=True):
 # How to redeem is told as it is known today, because shops change their ways; the terms are those it was sold under.
 _LOOK: Final = """
     SELECT o.status, o.company_id, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(),
-           b.name, b.slug, v.name, v.product_type, v.region, i.face_minor, v.face_currency,
+           b.name, b.slug, logo.name, v.name, v.product_type, v.region, i.face_minor, v.face_currency,
            coalesce(newest.redeem_instructions, v.redeem_instructions, ''), coalesce(v.terms, ''),
            pin.order_id IS NOT NULL, seen.link_viewed_at IS NOT NULL, seen.returned_at IS NOT NULL
     FROM orders o
@@ -63,6 +65,7 @@ _LOOK: Final = """
     JOIN product p ON p.id = v.product_id
     JOIN product_version newest ON newest.id = p.version_id
     JOIN brand b ON b.id = v.brand_id
+    LEFT JOIN brand_logo logo ON logo.brand_id = b.id
     LEFT JOIN outcome u ON u.order_id = o.id AND u.line_from <= $2 AND u.line_to > $2
     LEFT JOIN lot l ON l.id = u.lot_id
     LEFT JOIN order_pin pin ON pin.order_id = o.id
@@ -77,7 +80,7 @@ async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
     if row is None or row[0] in (Status.CREATED, Status.DELETED):
         return None
     _, company_id, line_from, lot_id, seq_from, expires_at, expired = row[:7]
-    brand, brand_slug, product, product_type, region, face_minor, currency = row[7:14]
+    brand, brand_slug, logo, product, product_type, region, face_minor, currency = row[7:15]
     if line_from is None:
         standing = Standing.PENDING
     elif lot_id is None:
@@ -86,7 +89,7 @@ async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
         standing = Standing.RETURNED
     else:
         standing = Standing.EXPIRED if expired else Standing.READY
-    instructions, terms, has_pin, link_viewed, _ = row[14:]
+    instructions, terms, has_pin, link_viewed, _ = row[15:]
     return Voucher(
         order_id,
         company_id,
@@ -94,6 +97,7 @@ async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
         standing,
         brand,
         brand_slug,
+        logo,
         product,
         product_type,
         region,

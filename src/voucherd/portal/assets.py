@@ -10,7 +10,7 @@ from typing import Final
 
 from voucherd.http import NO_SNIFFING, Response
 
-_FOR_EVER: Final = b"public, max-age=31536000, immutable"
+FOR_EVER: Final = b"public, max-age=31536000, immutable"
 _TYPES: Final = {
     "css": b"text/css; charset=utf-8",
     "js": b"text/javascript; charset=utf-8",
@@ -39,7 +39,7 @@ def static_paths() -> dict[str, str]:
 def static_files() -> dict[str, Response]:
     """The static files by path. A changed file has another path, so a cache may keep one for ever."""
     return {
-        f"/{path}": Response(200, content, _TYPES[path.rpartition(".")[2]], [NO_SNIFFING], _FOR_EVER)
+        f"/{path}": Response(200, content, _TYPES[path.rpartition(".")[2]], [NO_SNIFFING], FOR_EVER)
         for path, content in _static().values()
     }
 

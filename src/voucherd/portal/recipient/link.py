@@ -6,10 +6,12 @@ import re
 from typing import Final
 
 from voucherd import clock
-from voucherd.http import Response
+from voucherd.catalogue import logos
+from voucherd.http import HttpError, Response
 from voucherd.orders.pins import PIN_DIGITS_MAX, Told, Tried
 from voucherd.orders.recipients import Closed, Shown
 from voucherd.orders.redeem import Standing
+from voucherd.portal.assets import FOR_EVER
 from voucherd.portal.house import House
 from voucherd.portal.recipient import pictures, visitors
 from voucherd.portal.recipient.words import LANGUAGES, Words, pick
@@ -56,6 +58,18 @@ async def reveal(house: House, visit: Visit) -> Response:
     if isinstance(found, Shown):
         return _page(house, visit, Closed(found.voucher), found)
     return _page(house, visit, found, None)
+
+
+async def logo(house: House, visit: Visit) -> Response:
+    """A brand's logo. Another one has another name, so a cache may keep it for ever."""
+    name = visit.parameters["name"]
+    content = None
+    if logos.NAME.fullmatch(name):
+        async with house.pool.acquire() as conn:
+            content = await logos.find_logo(conn, name)
+    if content is None:
+        raise HttpError(404, "no_such_logo", "not found")
+    return Response(200, content, logos.TYPES[name.rpartition(".")[2]], cache_control=FOR_EVER)
 
 
 def _stale(house: House, visit: Visit, token: str) -> str:

@@ -10,4 +10,5 @@ from voucherd.portal.recipient import link
 PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/r/{token}", link.voucher, Audience.LINK),
     Page("POST", "/r/{token}", link.reveal, Audience.LINK),
+    Page("GET", "/logo/{name}", link.logo, Audience.LINK),
 )

@@ -1,0 +1,65 @@
+"""`voucherd brand`: the brands of products, and their logos."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from voucherd.catalogue import logos, store
+from voucherd.catalogue.logos import BadLogo, UnknownBrand
+from voucherd.cli.answers import Answer, Refused, table
+from voucherd.cli.frame import command, noun
+from voucherd.cli.office import Office
+
+app = noun()
+
+Slug: TypeAlias = Annotated[str, typer.Argument(metavar="SLUG", help="The brand, by its slug.")]
+
+
+@command(app, "list")
+async def list_(office: Office) -> Answer:
+    """List the brands, and who has a logo."""
+    async with office.connection() as connection:
+        brands = await store.list_brands(connection)
+        named = await logos.logos(connection)
+    view = table(
+        ["slug", "name", "logo"],
+        [(brand.slug, brand.name, brand.brand_id in named) for brand in brands],
+        empty="No brands.",
+    )
+    return Answer(
+        [{"slug": brand.slug, "name": brand.name, "logo": named.get(brand.brand_id)} for brand in brands],
+        view,
+    )
+
+
+@command(app, "set-logo")
+async def set_logo(
+    office: Office,
+    slug: Slug,
+    file: Annotated[
+        typer.FileBinaryRead, typer.Argument(metavar="FILE", help="PNG, JPEG or WebP, up to 100 KB.")
+    ],
+) -> Answer:
+    """Give a brand a logo, for the cards that recipients see."""
+    content = file.read(logos.BYTES_MAX + 1)
+    try:
+        async with office.transaction() as tx:
+            name = await logos.set_logo(tx, slug, content)
+    except (BadLogo, UnknownBrand) as refused:
+        raise Refused(str(refused)) from None
+    return Answer({"slug": slug, "logo": name}, f"{slug} has a logo of {len(content):,} bytes.")
+
+
+@command(app, "remove-logo")
+async def remove_logo(office: Office, slug: Slug) -> Answer:
+    """Take a brand's logo away; its card shows the name again."""
+    try:
+        async with office.transaction() as tx:
+            had = await logos.remove_logo(tx, slug)
+    except UnknownBrand as refused:
+        raise Refused(str(refused)) from None
+    return Answer(
+        {"slug": slug, "logo": None}, f"{slug} has no logo any more." if had else f"{slug} had none."
+    )
