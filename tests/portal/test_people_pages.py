@@ -300,6 +300,9 @@ async def test_large_orders_wait_for_a_second_person(shop: Shop) -> None:
     assert "nav-count" not in (await buyer.get("/portal")).text
     paths = [f"/portal/approvals/{one.id}" for one in requests]
     assert (await buyer.post(f"{paths[0]}/approve")).status_code == 403
+    await boss.look_at(State.SANDBOX)
+    assert (await boss.post(f"{paths[0]}/approve")).status_code == 404
+    await boss.look_at(State.LIVE)
     assert "approved and confirmed" in (await boss.post(f"{paths[0]}/approve", follow=True)).text
     assert "balance does not cover" in (await boss.post(f"{paths[1]}/approve", follow=True)).text
     assert "The order is not confirmed" in (await boss.post(f"{paths[1]}/reject", follow=True)).text

@@ -80,7 +80,15 @@ async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
     return approval
 
 
-async def agree(desk: Desk, pool: Pool, buyer: Buyer, number: int, entry: Entry | None = None) -> Answer:
+async def agree(
+    desk: Desk,
+    pool: Pool,
+    buyer: Buyer,
+    number: int,
+    entry: Entry | None = None,
+    *,
+    wait_s_max: float = math.inf,
+) -> Answer:
     """Allow a colleague's order: it is confirmed in the transaction that says so, or nothing happens.
 
     A request whose order is gone, confirmed or expired is closed; whatever else refuses (money, stock) leaves it open.
@@ -98,7 +106,7 @@ async def agree(desk: Desk, pool: Pool, buyer: Buyer, number: int, entry: Entry 
         consent=Consent(number, buyer.user_id, entry),
     )
     try:
-        return await desk.confirm(command)
+        return await desk.confirm(command, wait_s_max=wait_s_max)
     except ApprovalRefused:
         raise NotOpen from None
     except (OrderNotFound, OrderExpired, WrongStatus):

@@ -27,7 +27,7 @@ from voucherd.orders.refusals import (
     SpendLimitExceeded,
 )
 from voucherd.portal import deeds
-from voucherd.portal.buyer.checkout import buyer_of
+from voucherd.portal.buyer.checkout import WAIT_S_MAX, buyer_of
 from voucherd.portal.house import House
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other
@@ -66,9 +66,10 @@ async def orders(house: House, visit: Visit) -> Response:
 async def approve_order(house: House, visit: Visit) -> Response:
     """Allow a colleague's order: it is confirmed at once."""
     approval = await _find(house, visit)
+    buyer = await buyer_of(house, visit)
     try:
         await consent.agree(
-            house.desk, house.pool, await buyer_of(house, visit), approval.id, _entry(visit, approval)
+            house.desk, house.pool, buyer, approval.id, _entry(visit, approval), wait_s_max=WAIT_S_MAX
         )
     except (NotOpen, SamePerson) as refused:
         visit.tell(_OVER if isinstance(refused, NotOpen) else "Somebody else has to approve it.", "bad")
@@ -84,9 +85,12 @@ async def _find(house: House, visit: Visit) -> Approval:
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         raise HttpError(404, "no_such_approval", "not found")
     try:
-        return await approvals.find(house.pool, int(number), visit.company_id)
+        found = await approvals.find(house.pool, int(number), visit.company_id)
     except ApprovalNotFound:
         raise HttpError(404, "no_such_approval", "not found") from None
+    if found.state is not visit.state:
+        raise HttpError(404, "no_such_approval", "not found")
+    return found
 
 
 async def reject_order(house: House, visit: Visit) -> Response:
