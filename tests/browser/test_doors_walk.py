@@ -19,12 +19,13 @@ async def test_people_sign_in_and_look_around(
     await walker.page.goto("/portal")
     await walker.assert_sound("sign-in")
     await walker.sign_in(walker.demo.buyer)
-    await walker.assert_sound("portal")
     await walker.page.get_by_role("button", name="Sandbox").click()
     await walker.page.get_by_text("Nothing here is real").wait_for()
     await walker.assert_sound("portal-sandbox")
     await walker.page.goto("/no/such/page")
-    await walker.assert_sound("problem")
+    await walker.assert_fits("problem")
+    if size is PHONE:
+        return
     other = await walk(size, scheme="dark")
     await other.sign_in(other.demo.operator)
     await other.assert_sound("console-dark")

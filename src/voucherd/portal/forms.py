@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -42,7 +43,7 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
-    def __iter__(self) -> object:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
     def pairs(self) -> list[tuple[str, str]]:
