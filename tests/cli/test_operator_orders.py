@@ -186,8 +186,14 @@ async def test_the_audit_says_that_all_is_well_or_what_is_not(
     assert finding["rows"][0]["balance_minor"] == 1
 
 
-async def test_the_audit_works_without_the_master_key(terminal: Terminal, till: Till) -> None:
-    """The command line: `audit` opens a sample of codes only where the key is at hand."""
+async def test_the_audit_works_without_the_master_key_and_without_the_second_lock(
+    terminal: Terminal, till: Till, pool: Pool
+) -> None:
+    """The command line: `audit` opens a sample of codes only where the key is at hand, and says what is missing."""
     await till.buy("gift", 1)
     (terminal.data / "master.key").unlink()
     assert "no code was opened" in terminal.view("audit")
+    assert terminal.json("audit")["tenantsLocked"] is True
+    await pool.execute("CREATE OR REPLACE FUNCTION tenant_role() RETURNS text STABLE RETURN 'none'")
+    assert "voucherd_tenant is missing" in terminal.view("audit")
+    assert terminal.json("audit")["tenantsLocked"] is False
