@@ -34,7 +34,8 @@ _SECRET_TEXTS: Final = (
     (re.compile(r"\b(vk_(?:live|test)_)\w+"), r"\1" + HIDDEN),
     (re.compile(r"\b(whsec_)[\w+/=]+"), r"\1" + HIDDEN),
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]+", re.IGNORECASE), r"\1 " + HIDDEN),
-    (re.compile(r"(/r/)[0-9A-Za-z]{16,}"), r"\1" + HIDDEN),  # A redemption link opens a code (OP-57).
+    # A redemption link opens a code (OP-57), and the links of mail an account.
+    (re.compile(r"(/(?:r|reset|invitation)/)[0-9A-Za-z_-]{16,}"), r"\1" + HIDDEN),
     (re.compile(r"\$argon2\w*\$\S+"), HIDDEN),
     (re.compile(r"(Failing row contains )\(.*", re.DOTALL), r"\1" + HIDDEN),  # PostgreSQL's own words.
     (

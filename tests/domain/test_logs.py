@@ -56,7 +56,10 @@ def plant() -> None:
         "four", lines=[{"voucherCode": CODE, "voucher_code": CODE, "pin": CODE}, ("x", {"codes": [CODE]})]
     )
     log.info("five", raw=f"Bearer {KEY}".encode(), voucher=Voucher(CODE), body=json.dumps({"code": CODE}))
-    log.info("six", path=f"/r/{TOKEN}", deep={"a": {"b": {"c": {"d": {"e": {"f": {"g": CODE}}}}}}})
+    mailed = [f"/reset/{TOKEN}-_{TOKEN}", f"https://a.example/invitation/{TOKEN}?x=1"]
+    log.info(
+        "six", path=f"/r/{TOKEN}", mailed=mailed, deep={"a": {"b": {"c": {"d": {"e": {"f": {"g": CODE}}}}}}}
+    )
     try:
         raise ValueError(
             f"password={PASSWORD} for postgresql://shop:{PASSWORD}@db/shop, key {KEY}, code='{CODE}'"
