@@ -42,7 +42,7 @@ async def test_two_people_of_the_operator_top_up_a_company(
     await expect(page.get_by_role("status").first).to_contain_text("It is proposed")
     await one.assert_sound("console-payment")
     await two.sign_in(await colleague(shell))
-    await two.page.get_by_role("link", name="Money", exact=True).click()
+    await two.page.get_by_role("link", name="Payments to decide about").click()
     await two.page.get_by_role("link", name=reference).click()
     await two.page.get_by_role("button", name="Agree").click()
     if size is DESKTOP:
