@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import asyncpg
 
 from voucherd.access.companies import Company
+from voucherd.access.key_model import STANDINGS, FoundKey, IssuedKey, Key, KeyNotFound, KeyNotUsable
 from voucherd.access.keys import KeyDraft, Network, Scope, new_key, plain_network
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
+
+__all__ = ["STANDINGS", "FoundKey", "IssuedKey", "Key", "KeyNotFound", "KeyNotUsable"]
 
 OVERLAP_MAX: Final = timedelta(days=90)
 
@@ -22,84 +24,6 @@ _COLUMNS: Final = (
 )
 _USABLE: Final = "revoked_at IS NULL AND coalesce(expires_at > now(), true)"
 _SCOPE_WORDS: Final = frozenset(scope.value for scope in Scope)
-
-
-class KeyNotFound(LookupError):
-    """There is no such key."""
-
-    def __init__(self, key_id: int) -> None:
-        super().__init__(f"there is no key {key_id}")
-        self.key_id = key_id
-
-
-class KeyNotUsable(ValueError):
-    """The key is revoked, has expired or was replaced already, so it can't be rotated."""
-
-    def __init__(self, key_id: int) -> None:
-        super().__init__(f"key {key_id} is revoked, expired or replaced already")
-        self.key_id = key_id
-
-
-class Key(NamedTuple):
-    """A key as its owner may see it: everything but the key."""
-
-    id: int
-    company_id: int
-    state: State
-    prefix: str
-    description: str
-    scopes: frozenset[Scope]
-    allow_ips: tuple[Network, ...]
-    rate_limit: int
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    replaced_by: int | None
-    created_at: datetime
-    last_used_at: datetime | None
-    spend_order_eur_minor: int | None
-    spend_day_eur_minor: int | None
-
-    @property
-    def draft(self) -> KeyDraft:
-        """What it may do, as it would be said of a new one."""
-        return KeyDraft(
-            self.description,
-            self.scopes,
-            self.allow_ips,
-            self.rate_limit,
-            self.expires_at,
-            self.spend_order_eur_minor,
-            self.spend_day_eur_minor,
-        )
-
-    def standing(self, now: datetime) -> str:
-        """Whether it can be used: `valid`, `replaced` (for the rest of the overlap), `expired` or `revoked`."""
-        if self.revoked_at is not None:
-            return "revoked"
-        if self.expires_at is not None and self.expires_at <= now:
-            return "expired"
-        return "valid" if self.replaced_by is None else "replaced"
-
-
-STANDINGS: Final = ("valid", "replaced", "expired", "revoked")
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedKey:
-    """A key that was just stored, and its text, to be shown this once."""
-
-    id: int
-    prefix: str
-    text: str = field(repr=False)
-
-
-class FoundKey(NamedTuple):
-    """A key that may be used, its company, and the epoch in which both were read."""
-
-    key: Key
-    hash: bytes
-    company: Company
-    epoch: int
 
 
 async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> IssuedKey:
