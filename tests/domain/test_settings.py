@@ -71,6 +71,8 @@ def test_a_port_that_was_picked_shows_in_the_public_address_unless_one_was_given
 
 ADDRESS = "must be an address such as https://shop.example.com, without a query"
 NETWORKS = "must be addresses or networks such as 10.0.0.0/8, with commas between"
+MAIL = "must be smtp+starttls:// or smtps:// (smtp is for this machine only)"
+MAIL_URL = "must be an address such as smtp+starttls://user:password@mail.example.com:587"
 WRONG = [
     ("PORT", "x", "must be a whole number between 0 and 65535, not 'x'"),
     ("PORT", "65536", "must be a whole number between 0 and 65535, not '65536'"),
@@ -89,6 +91,12 @@ WRONG = [
     ("LOG_LEVEL", "loud", "must be one of debug, info, warning, error, critical, not 'loud'"),
     ("LOG_FORMAT", "xml", "must be one of auto, json, plain, not 'xml'"),
     ("TRUSTED_PROXIES", "10.0.0.1/8", f"{NETWORKS}, not '10.0.0.1/8'"),
+    ("SMTP_URL", "smtp://mail.example.com", f"{MAIL}, not 'smtp://mail.example.com'"),
+    ("SMTP_URL", "https://mail.example.com", f"{MAIL_URL}, not 'https://mail.example.com'"),
+    ("SMTP_URL", "smtps://mail.example.com/x", f"{MAIL_URL}, not 'smtps://mail.example.com/x'"),
+    ("SMTP_URL", "smtps://u:hunter2@mail.example.com/x", f"{MAIL_URL}, not 'smtps://u:***@mail.example.com/x'"),
+    ("MAIL_FROM", "the shop", "must be a sender such as Shop <no-reply@shop.example.com>, not 'the shop'"),
+    ("OPERATOR_SECOND_FACTOR", "maybe", "must be true or false, not 'maybe'"),
     ("WAITING_CALLS_MAX", "0", "must be a whole number between 1 and 1000000, not '0'"),
     ("BODY_BYTES_MAX", "1", "must be a whole number between 1024 and 67108864, not '1'"),
 ]  # fmt: skip
@@ -153,6 +161,23 @@ def test_a_password_is_never_shown(tmp_path: Path, url: str) -> None:
     assert settings.database_url == url
     assert "hunter2" not in repr(settings)
     assert "***" in repr(settings)
+
+
+def test_mail_is_set_up_without_showing_its_password(tmp_path: Path) -> None:
+    """OP-92: over TLS, or to this machine; a process that is started by this one gets the same."""
+    url = "smtp+starttls://shop:hunter2@mail.example.com:587"
+    settings = loaded(
+        tmp_path,
+        VOUCHERD_SMTP_URL=url,
+        VOUCHERD_MAIL_FROM="The Shop <mail@shop.example>",
+        VOUCHERD_OPERATOR_SECOND_FACTOR="off",
+    )
+
+    assert settings.smtp_url == url
+    assert "hunter2" not in repr(settings)
+    assert Settings.load(env=settings.environment()) == settings
+    assert not settings.operator_second_factor
+    assert loaded(tmp_path, VOUCHERD_SMTP_URL="smtp://localhost:2525").smtp_url == "smtp://localhost:2525"
 
 
 def test_a_password_in_a_url_that_is_refused_is_not_shown_either(tmp_path: Path) -> None:

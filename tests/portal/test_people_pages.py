@@ -164,13 +164,20 @@ async def test_who_runs_the_service_sets_up_a_second_factor_and_gives_it_ever_af
     assert tuple(row or ())[:3] == ("boss@house.example", "user boss@house.example", "127.0.0.1")
 
 
-async def test_guesses_pause_a_place_and_a_known_device_goes_on(shop: Shop) -> None:
+async def test_guesses_pause_a_place_and_a_known_device_goes_on(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """OP-92: after five wrong passwords the page says how long to wait; the device that signed in before is let in."""
     company = await shop.company()
     await person(shop, "ann@acme.example", company, "owner")
     hers = Browser(shop)
     assert (await hers.sign_in("ann@acme.example")).status_code == 303
     assert hers.cookies["device"]
+    # Whoever would wait too long for a check is told so, and it does not count.
+    with monkeypatch.context() as busy:
+        busy.setattr(users, "CHECKS_WAITING_MAX", -users.CHECKS_AT_ONCE_MAX)
+        sent_away = [await Browser(shop).sign_in("ann@acme.example") for _ in range(HERE.free + 1)]
+    assert {(one.status_code, one.headers["retry-after"]) for one in sent_away} == {(503, "1")}
     thief = Browser(shop)
     tries = [await thief.sign_in("ann@acme.example", f"guess number {at}") for at in range(HERE.free + 1)]
     assert [one.status_code for one in tries] == [422] * HERE.free + [429]
