@@ -12,8 +12,11 @@ import httpx
 import pytest
 from openpyxl import load_workbook
 
+from tests.domain.test_logos import png
 from tests.portal.people import Someone, someone
 from tests.shop import Shop
+from voucherd.catalogue.logos import set_logo
+from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.portal.buyer import live
 from voucherd.portal.buyer.codes import CARDS_MAX
@@ -59,6 +62,10 @@ async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> Non
     assert "Nothing found" in text_of(
         await buyer.get("/portal/catalogue?q=nothing-like-it&type=topup&sort=dear")
     )
+    async with transaction(shop.pool) as tx:
+        logo = await set_logo(tx, "testbrand", png(300, 200))
+    for path in ("/portal/catalogue", "/portal/catalogue/play-10"):
+        assert f'<img src="/logo/{logo}"' in (await buyer.get(path)).text
     product = text_of(await buyer.get("/portal/catalogue/play-10"))
     assert "Price 9.50 EUR VAT 2.00 EUR" in product
 

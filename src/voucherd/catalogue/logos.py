@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from typing import Final
 
 from voucherd.catalogue.store import find_brand
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Pool, Tx
 
 BYTES_MAX: Final = 100 * 1024
 SIDE_MAX: Final = 2_000
@@ -68,6 +69,15 @@ async def remove_logo(tx: Tx, slug: str) -> bool:
 async def logos(conn: Connection) -> dict[int, str]:
     """The name of each logo, by brand."""
     return {row[0]: row[1] for row in await conn.fetch("SELECT brand_id, name FROM brand_logo")}
+
+
+async def logos_of(conn: Connection | Pool, slugs: Collection[str]) -> dict[str, str]:
+    """The names of these brands' logos, by the brand's slug, of those that have one."""
+    rows = await conn.fetch(
+        "SELECT b.slug, l.name FROM brand b JOIN brand_logo l ON l.brand_id = b.id WHERE b.slug = ANY($1::text[])",
+        list(slugs),
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 async def find_logo(conn: Connection, name: str) -> bytes | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from voucherd.access.roles import Right
+from voucherd.catalogue import logos
 from voucherd.catalogue.pricing import NoRate
 from voucherd.catalogue.products import PRODUCT_TYPES
 from voucherd.catalogue.rules import is_slug
@@ -68,6 +70,7 @@ async def catalogue(house: House, visit: Visit) -> Response:
         "buyer/catalogue.html",
         visit,
         found=found,
+        logos=await logos_for(house, found.products),
         priced=priced,
         currency=currency,
         asked=asked,
@@ -111,6 +114,7 @@ async def product_page(
         visit,
         status=422 if problems else 200,
         shown=shown,
+        logos=await logos_for(house, [shown]),
         price=priced(shown, currency),
         edges=edges,
         face=None if version.face_minor is None else Money(version.face_minor, version.face_currency),
@@ -120,6 +124,11 @@ async def product_page(
         may_buy=visit.may(Right.ORDERS_PLACE),
         cart=cart,
     )
+
+
+async def logos_for(house: House, products: Sequence[Shown]) -> dict[str, str]:
+    """The names of the logos of these products' brands, by the brand's slug."""
+    return await logos.logos_of(house.pool, {shown.version.brand_slug for shown in products})
 
 
 async def payment_currency(house: House, visit: Visit, cart: carts.Cart) -> str:

@@ -9,7 +9,7 @@ from voucherd.http import Response
 from voucherd.orders import carts
 from voucherd.orders.find import Filters
 from voucherd.orders.states import Status
-from voucherd.portal.buyer.catalogue import look, payment_currency, priced
+from voucherd.portal.buyer.catalogue import logos_for, look, payment_currency, priced
 from voucherd.portal.buyer.orders import row
 from voucherd.portal.buyer.purse import purses_of
 from voucherd.portal.house import House
@@ -31,7 +31,9 @@ async def overview(house: House, visit: Visit) -> Response:
     cart = await carts.read(house.pool, visit.someone.id, visit.state)
     currency = await payment_currency(house, visit, cart)
     window = await look(house, visit, currency, listing.Filters(stocked=True), Order(Sort.BRAND))
+    # One product of each brand, the first of each: a dictionary keeps the last.
     brands = {shown.version.brand_slug: shown for shown in reversed(window.products)}
+    products = list(reversed(brands.values()))[:PRODUCTS_SHOWN]
     purses = await purses_of(house, visit)
     return render(
         "buyer/overview.html",
@@ -41,7 +43,8 @@ async def overview(house: House, visit: Visit) -> Response:
         rows=[row(house, one) for one in found.orders],
         pending=pending.total or 0,
         cart=cart,
-        products=list(reversed(brands.values()))[:PRODUCTS_SHOWN],
+        products=products,
+        logos=await logos_for(house, products),
         priced=priced,
         currency=currency,
         may_buy=visit.may(Right.ORDERS_PLACE),
