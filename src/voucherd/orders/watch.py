@@ -30,6 +30,8 @@ class Watch:
         # By order: who waits, and the version that is known already.
         self._parked: dict[int, dict[asyncio.Future[None], int]] = {}
         self._poller: asyncio.Task[None] | None = None
+        self.letting_go = False
+        """The process is about to stop: who follows an order goes elsewhere."""
 
     @property
     def parked(self) -> int:
@@ -67,6 +69,7 @@ class Watch:
 
     def let_go(self) -> None:
         """Tell everyone to look again, whatever they wait for: the process is about to stop."""
+        self.letting_go = True
         for order_id in list(self._parked):
             self.wake(order_id)
 

@@ -41,16 +41,15 @@ async def _stream(house: House, visit: Visit, order: Order) -> AsyncIterator[byt
     _open[me] += 1
     try:
         while order.status is Status.PENDING and asyncio.get_running_loop().time() < ends_at:
+            if house.desk.watch.letting_go:
+                return  # The browser asks another process.
             yield b"data: " + msgspec.json.encode(progress(order)) + b"\n\n"
             moved = await house.desk.watch.until_moved(order.id, order.version, BEAT_S)
             if not moved:
                 yield b": still here\n\n"
             if not await sessions.is_open(house.pool, visit.session.key):
                 return
-            before = order
             order = (await house.desk.find(order.id, visit.company_id, visit.state)).order
-            if moved and order.version == before.version and order.status is before.status:
-                return  # Nothing moved: the process is about to stop, and the browser asks another one.
         yield b"event: reload\ndata: {}\n\n"
     except OrderNotFound:
         yield b"event: reload\ndata: {}\n\n"
