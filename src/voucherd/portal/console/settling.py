@@ -69,7 +69,7 @@ def standing_words(record: Record, phase: Phase) -> str:
 def settled_words(before: Record, after: Record) -> str:
     """What settling changed."""
     came = after.codes - before.codes
-    parts = [f"{came} codes were taken"] if came else []
+    parts = [f"{came} code{' was' if came == 1 else 's were'} taken"] if came else []
     spare, aside = after.spare - before.spare, after.quarantined - before.quarantined
     parts += [f"{spare} of them lie on the shelf, for no line wanted them"] if spare else []
     parts += [f"{aside} went to quarantine"] if aside else []
