@@ -149,20 +149,19 @@ async def test_the_operator_takes_codes_in_and_cancels_an_order(
 
 
 async def test_the_operator_settles_what_nobody_can_tell(
-    walk: Callable[..., Awaitable[Walker]], tmp_path: Path
+    walk: Callable[..., Awaitable[Walker]], shell: Terminal, tmp_path: Path
 ) -> None:
     """OP-44: a purchase without an answer needs a hand; the codes that are brought by hand go to the order."""
     walker = await walk()
     page, slug = walker.page, "walk-blind"
     await walker.sign_in(walker.demo.operator)
     await new_product(walker, slug)
-    terminal = Terminal(Path(walker.demo.folder))
     async with wholesaler() as port:
         file = tmp_path / "blind.toml"
         file.write_text(BLIND.format(port=port), encoding="utf-8")
         add = ("supplier", "add", "blind", "--kind", "http", "--file", str(file), "--on-unknown", "wait")
-        await asyncio.to_thread(terminal.json, *add, "--settle", "0", "--key", "-", stdin="its key")
-        await asyncio.to_thread(terminal.json, "supplier", "offer", "blind", slug)
+        await asyncio.to_thread(shell.json, *add, "--settle", "0", "--key", "-", stdin="its key")
+        await asyncio.to_thread(shell.json, "supplier", "offer", "blind", slug)
         await page.goto("/console/suppliers/blind")
         await until_said(page, "fresh")
         await walker.assert_sound("console-supplier")
