@@ -24,7 +24,7 @@ from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
 from voucherd.orders.consent import Buyer
-from voucherd.portal.people.account import browser_of
+from voucherd.portal.people.browsers import browser_of
 
 PASSWORD = "correct horse battery staple"
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd.access import approvals, store
+from voucherd.access import approval_lists, approvals, store
 from voucherd.access.approvals import Approval, NotOpen, SamePerson
 from voucherd.access.people import Policy
 from voucherd.access.users import UserDraft
@@ -43,8 +43,8 @@ async def test_a_large_order_is_confirmed_once_and_by_somebody_else(quiet_shop: 
     order_id = shop.ids.order_id(trx)
     asked = await asyncio.gather(*(consent.confirm(shop.desk, shop.pool, asker, order_id) for _ in range(4)))
     (number,) = {one.id for one in asked if isinstance(one, Approval)}
-    assert await approvals.waiting(shop.pool, company.id, State.LIVE, others[0].user_id) == 1
-    assert await approvals.waiting(shop.pool, company.id, State.LIVE, asker.user_id) == 0
+    assert await approval_lists.waiting(shop.pool, company.id, State.LIVE, others[0].user_id) == 1
+    assert await approval_lists.waiting(shop.pool, company.id, State.LIVE, asker.user_id) == 0
     with pytest.raises(SamePerson):
         await consent.agree(shop.desk, shop.pool, asker, number)
     assert (await shop.balance(company)).minor == 8000

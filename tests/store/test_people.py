@@ -9,7 +9,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from voucherd.access import allowances, approvals, links, people, second_factors, store, throttle, totp, users
+from voucherd.access import (
+    allowances,
+    approval_lists,
+    approvals,
+    links,
+    people,
+    second_factors,
+    store,
+    throttle,
+    totp,
+    users,
+)
 from voucherd.access.allowances import HERE, Devices
 from voucherd.access.approvals import Kind, Status
 from voucherd.access.companies import CompanyDraft
@@ -235,10 +246,10 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
     late = await propose(Kind.TOP_UP, "1.00 EUR", "late")
     await pool.execute("UPDATE approval SET ends_at = now() WHERE id = $1", late)
     assert await refused(agree(late, deciders[0])) is approvals.NotOpen
-    assert await approvals.waiting(pool, None, State.LIVE, deciders[0].id) == 1
+    assert await approval_lists.waiting(pool, None, State.LIVE, deciders[0].id) == 1
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 6_000
-    listed = await approvals.of_operator(pool)
+    listed = await approval_lists.of_operator(pool)
     assert {one.status for one in listed} == {Status.OPEN, Status.APPROVED, Status.REJECTED}
     assert await refused(approvals.find(pool, number, company_id)) is approvals.ApprovalNotFound
     assert datetime.now(UTC) - listed[0].requested_at < timedelta(minutes=1)

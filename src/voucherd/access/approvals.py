@@ -1,4 +1,4 @@
-"""Approvals: what one person asks for and another one allows (OP-93). The only place that touches their table.
+"""Approvals: what one person asks for and another one allows (OP-93). Their table is written here alone.
 
 Carrying out what was allowed belongs to whoever owns it, above: an order to its desk, money to the wallet. Both mark
 the approval in the same transaction, under the lock that `lock` takes, so it is carried out once or not at all.
@@ -21,7 +21,6 @@ from voucherd.money import Money
 
 MONEY_LIFE: Final = timedelta(days=14)
 """So long a proposed payment waits for a second person; an order's request lasts as long as its price."""
-PAGE_MAX: Final = 100
 NOTE_CHARACTERS_MAX: Final = 500
 
 
@@ -117,7 +116,7 @@ class Consent(Struct, frozen=True):
     """What the audit trail says of it."""
 
 
-_ROWS: Final = """
+ROWS: Final = """
     SELECT a.id, a.kind, a.company_id, a.state, a.order_id, a.amount_minor, a.currency, a.reference, a.note,
            a.requested_by, a.requested_at, a.ends_at, a.status, a.decided_by, a.decided_at,
            a.status = 0 AND a.ends_at <= now() AS over, c.name, r.email, d.email
@@ -223,9 +222,9 @@ async def propose(
 async def lock(tx: Tx, numbers: Collection[int]) -> dict[int, Approval]:
     """These requests as they are now, locked in the order of their ids until the transaction ends."""
     rows = await tx.fetch(
-        f"{_ROWS} WHERE a.id = ANY($1::bigint[]) ORDER BY a.id FOR UPDATE OF a", sorted(numbers)
+        f"{ROWS} WHERE a.id = ANY($1::bigint[]) ORDER BY a.id FOR UPDATE OF a", sorted(numbers)
     )
-    return {row[0]: _approval(row) for row in rows}
+    return {row[0]: approval_of(row) for row in rows}
 
 
 async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -> None:
@@ -268,61 +267,11 @@ async def end(tx: Tx, number: int) -> None:
 
 async def find(connection: Connection | Pool, number: int, company_id: int | None) -> Approval:
     """One request: of this company's orders, or of the operator's about money for None."""
-    row = await connection.fetchrow(f"{_ROWS} WHERE a.id = $1", number)
-    found = _within(None if row is None else _approval(row), company_id)
+    row = await connection.fetchrow(f"{ROWS} WHERE a.id = $1", number)
+    found = _within(None if row is None else approval_of(row), company_id)
     if found is None:
         raise ApprovalNotFound
     return found
-
-
-async def of_order(connection: Connection | Pool, company_id: int, order_id: int) -> Approval | None:
-    """The newest request for an order."""
-    row = await connection.fetchrow(
-        f"{_ROWS} WHERE a.order_id = $1 AND a.company_id = $2 ORDER BY a.id DESC LIMIT 1",
-        order_id,
-        company_id,
-    )
-    return None if row is None else _approval(row)
-
-
-async def of_company(connection: Connection | Pool, company_id: int, state: State) -> list[Approval]:
-    """The company's newest requests for orders, the open ones first."""
-    rows = await connection.fetch(
-        f"""
-        {_ROWS} WHERE a.company_id = $1 AND a.state = $2 AND a.kind = 1
-        ORDER BY (a.status = 0 AND a.ends_at > now()) DESC, a.id DESC LIMIT $3
-        """,
-        company_id,
-        int(state),
-        PAGE_MAX,
-    )
-    return [_approval(row) for row in rows]
-
-
-async def of_operator(connection: Connection | Pool) -> list[Approval]:
-    """The newest requests about money, of all companies, the open ones first."""
-    rows = await connection.fetch(
-        f"""
-        {_ROWS} WHERE a.kind <> 1 ORDER BY (a.status = 0 AND a.ends_at > now()) DESC, a.id DESC LIMIT $1
-        """,
-        PAGE_MAX,
-    )
-    return [_approval(row) for row in rows]
-
-
-async def waiting(connection: Connection | Pool, company_id: int | None, state: State, person: int) -> int:
-    """How many requests wait for this person: open ones of others."""
-    return int(
-        await connection.fetchval(
-            """
-            SELECT count(*) FROM approval WHERE status = 0 AND ends_at > now() AND requested_by <> $3
-              AND CASE WHEN $1::int IS NULL THEN kind <> 1 ELSE kind = 1 AND company_id = $1 AND state = $2 END
-            """,
-            company_id,
-            int(state),
-            person,
-        )
-    )
 
 
 def _within(approval: Approval | None, company_id: int | None) -> Approval | None:
@@ -332,7 +281,8 @@ def _within(approval: Approval | None, company_id: int | None) -> Approval | Non
     return None if company_id is not None and approval.company_id != company_id else approval
 
 
-def _approval(row: Any) -> Approval:
+def approval_of(row: Any) -> Approval:
+    """The request in a row of `ROWS`."""
     values = list(row)
     values[1], values[3], values[12] = Kind(row[1]), State(row[3]), Status(row[12])
     return Approval(*values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
-from voucherd.access import approvals
+from voucherd.access import approval_lists
 from voucherd.access.roles import Right
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
@@ -58,7 +58,7 @@ async def order(house: House, visit: Visit) -> Response:
     found = await _found(house, visit)
     expired = words.is_expired(found)
     purses = await purses_of(house, visit)
-    approval = await approvals.of_order(house.pool, visit.company_id, found.id)
+    approval = await approval_lists.of_order(house.pool, visit.company_id, found.id)
     return render(
         "buyer/order.html",
         visit,

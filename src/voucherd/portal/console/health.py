@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from voucherd import backups, clock, rollcall
-from voucherd.access import approvals
+from voucherd.access import approval_lists
 from voucherd.access.roles import Right
 from voucherd.access.sessions import Person
 from voucherd.backups import Backup
@@ -113,7 +113,11 @@ async def look(house: House, state: State, person: Person) -> Facts:
 
 
 async def _proposals(conn: Connection, state: State, person: Person) -> int | None:
-    return await approvals.waiting(conn, None, state, person.id) if person.may(Right.MONEY_APPROVE) else None
+    return (
+        await approval_lists.waiting(conn, None, state, person.id)
+        if person.may(Right.MONEY_APPROVE)
+        else None
+    )
 
 
 async def _offers(conn: Connection) -> suppliers.Figures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.access import approvals, store
+from voucherd.access import approval_lists, approvals, store
 from voucherd.access.approvals import AlreadyProposed, Approval, ApprovalNotFound, Kind, NotOpen, SamePerson
 from voucherd.access.companies import Company
 from voucherd.access.roles import Right
@@ -42,7 +42,7 @@ _REFUSALS: Final = {
 async def payments(house: House, visit: Visit) -> Response:
     """What was proposed, and what became of it."""
     async with house.pool.acquire() as conn:
-        found = await approvals.of_operator(conn)
+        found = await approval_lists.of_operator(conn)
     return render(
         "console/money.html",
         visit,

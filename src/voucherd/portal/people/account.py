@@ -21,6 +21,7 @@ from voucherd.http import JSON, HttpError, Response
 from voucherd.portal import deeds
 from voucherd.portal.doors import read_answer
 from voucherd.portal.house import House
+from voucherd.portal.people.browsers import browser_of
 from voucherd.portal.people.mailed import PASSWORD_HINT
 from voucherd.portal.render import render
 from voucherd.portal.visit import Visit, see_other, session_cookie
@@ -28,22 +29,6 @@ from voucherd.portal.visit import Visit, see_other, session_cookie
 PATH: Final = "/account"
 FRESH: Final = timedelta(minutes=10)
 """So long after signing in the password is not asked for again."""
-# The first that is found counts: most call themselves by the names of others, too.
-_BROWSERS: Final = (
-    ("Edg/", "Edge"),
-    ("OPR/", "Opera"),
-    ("Firefox/", "Firefox"),
-    ("Chrome/", "Chrome"),
-    ("Safari/", "Safari"),
-)
-_SYSTEMS: Final = (
-    ("Android", "Android"),
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("Windows", "Windows"),
-    ("Mac OS X", "macOS"),
-    ("Linux", "Linux"),
-)
 _WRONG: Final = "That is not your password."
 
 
@@ -295,13 +280,6 @@ async def _note(tx: Tx, visit: Visit, action: str, what: str, detail: dict[str, 
     """Write it into the trail, and tell the person, who may not have done it."""
     await deeds.record(tx, visit, action, f"user {visit.someone.email}", detail)
     await letters.tell(tx, visit.someone.email, what)
-
-
-def browser_of(agent: str) -> str:
-    """A browser in words that its person knows it by."""
-    browser = next((name for mark, name in _BROWSERS if mark in agent), "")
-    system = next((name for mark, name in _SYSTEMS if mark in agent), "")
-    return " on ".join(part for part in (browser, system) if part) or "An unknown browser"
 
 
 def _name(key: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.access import approvals, people
+from voucherd.access import approval_lists, approvals, people
 from voucherd.access.approvals import (
     Approval,
     ApprovalNotFound,
@@ -49,7 +49,7 @@ _OVER: Final = "It was decided before, or its time is over."
 
 async def orders(house: House, visit: Visit) -> Response:
     """The orders that wait for a second person, and those that waited before."""
-    found = await approvals.of_company(house.pool, visit.company_id, visit.state)
+    found = await approval_lists.of_company(house.pool, visit.company_id, visit.state)
     amount = (await people.policy(house.pool, visit.company_id)).approve_from_eur_minor
     trxs = {one.id: house.ids.trx(one.order_id) for one in found if one.order_id is not None}
     return render(
