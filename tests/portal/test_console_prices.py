@@ -52,6 +52,8 @@ async def test_a_price_list_is_written_tried_and_given(shop: Shop) -> None:
     assert (await send(b"product,discount\ngift,2%\n"))[0] == 303
     assert "gift,,2%" in (await stock.get(f"{path}/file")).text
     assert (await send(b""))[0] == 422
+    long = await send(b"product,discount\n" + b"gift,2%\n" * 5_001)
+    assert (long[0], "5,000 rows at most" in long[1]) == (422, True)
     admin = await someone(shop, "admin")
     assert (await admin.post(f"/console/companies/{company.id}/prices", {"list": "gold"})).status_code == 303
     used = await stock.post(f"{path}/remove")

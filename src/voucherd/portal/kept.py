@@ -33,12 +33,14 @@ class Kept:
     async def get(self, asked: Hashable, find: Callable[[], Awaitable[T]]) -> T:
         """The answer, found out now unless it is young enough; a failure is not kept."""
         found = self._found.setdefault(asked, _Found(asyncio.Lock()))
-        async with found.lock:
-            if self._now() - found.at >= AGE_S_MAX:
-                found.answer = await find()
-                found.at = self._now()
-            answer: T = found.answer
-        self._forget()
+        try:
+            async with found.lock:
+                if self._now() - found.at >= AGE_S_MAX:
+                    found.answer = await find()
+                    found.at = self._now()
+                answer: T = found.answer
+        finally:
+            self._forget()
         return answer
 
     def _forget(self) -> None:

@@ -30,6 +30,8 @@ from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+ROWS_MAX: Final = 5_000
+"""Rows of a file: each is looked up by itself, and a browser does not wait for ever."""
 SHOWN_MAX: Final = 100
 CSV: Final = b"text/csv; charset=utf-8"
 XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -125,9 +127,11 @@ async def import_entries(house: House, visit: Visit) -> Response:
     try:
         if upload is None:
             raise SheetRefused("choose a file first")
-        rows = agreements.read_file(
-            await asyncio.to_thread(lambda: list(reading.rows(io.BytesIO(upload.content))))
+        rows = await asyncio.to_thread(
+            lambda: agreements.read_file(list(reading.rows(io.BytesIO(upload.content))))
         )
+        if len(rows) > ROWS_MAX:
+            raise SheetRefused(f"a page takes {ROWS_MAX:,} rows at most: `voucherd price import` takes more")
         async with transaction(house.pool) as tx:
             count = await price_changes.replace_entries(tx, found.id, rows)
             await _note(tx, visit, "price.import", found, {"file": upload.name[:200], "entries": count})

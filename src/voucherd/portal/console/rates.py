@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 from voucherd.catalogue import feed, fx_store, store, vat_store
@@ -49,7 +50,8 @@ async def import_rates(house: House, visit: Visit) -> Response:
     try:
         if upload is None:
             raise BadRates("choose a file first")
-        days = parse_ecb(upload.content)
+        # The whole history is megabytes: orders are not to wait for it.
+        days = await asyncio.to_thread(parse_ecb, upload.content)
     except BadRates as bad:
         return await _rates(house, visit, Problems({"file": str(bad)}))
     async with transaction(house.pool) as tx:

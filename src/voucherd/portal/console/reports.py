@@ -144,7 +144,7 @@ async def report_file(house: House, visit: Visit) -> Response:
     name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
     return Response(
         200,
-        csv_text(found).encode(),
+        (await asyncio.to_thread(csv_text, found)).encode(),
         CSV,
         [(b"content-disposition", f'attachment; filename="{name}"'.encode())],
     )
