@@ -44,6 +44,13 @@ async def ordered(buyer: Someone, *items: tuple[str, int], **more: str) -> str:
     return trx_of(await buyer.post("/portal/cart/order", {"reference": "PO 1"}))
 
 
+async def until_followed(person: Someone) -> None:
+    """Wait until the person follows an order."""
+    async with asyncio.timeout(20):
+        while not live._open[person.user_id]:  # noqa: ASYNC110 - The stream knows nobody to tell.
+            await asyncio.sleep(0.01)
+
+
 async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> None:
     """OP-91, OP-56: from the catalogue to codes on the screen and in three kinds of files, with the API's prices."""
     company = await shop.company(balance="100.00 EUR")
@@ -218,7 +225,7 @@ async def test_an_order_in_progress_is_followed_and_cancelled(shop: Shop) -> Non
         return answer.text
 
     stream = asyncio.create_task(followed())
-    await asyncio.sleep(0.2)
+    await until_followed(buyer)
     await shop.stock("later", 1)
     await shop.until(
         company, trx, lambda order: order["linesCompleted"] == 2 if "linesCompleted" in order else True
@@ -247,15 +254,16 @@ async def test_progress_ends_with_the_session(shop: Shop, monkeypatch: pytest.Mo
     await buyer.post(f"/portal/orders/{trx}/confirm")
     monkeypatch.setattr(live, "BEAT_S", 0.1)
     stream = asyncio.create_task(buyer.get(f"/portal/orders/{trx}/live"))
-    await asyncio.sleep(0.3)
+    await until_followed(buyer)
     monkeypatch.setattr(live, "LIVE_OF_PERSON_MAX", 1)
     assert (await buyer.get(f"/portal/orders/{trx}/live")).status_code == 503
+    await asyncio.sleep(0.3)
     await buyer.post("/sign-out")
     told = (await asyncio.wait_for(stream, 10)).text
     assert ": still here" in told
     assert "reload" not in told
     stream = asyncio.create_task(other.get(f"/portal/orders/{trx}/live"))
-    await asyncio.sleep(0.3)
+    await until_followed(other)
     shop.desk.watch.let_go()
     assert "reload" not in (await asyncio.wait_for(stream, 10)).text
     await shop.assert_books_balance()
