@@ -109,6 +109,10 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
     ]
     assert (await send(shop, till, "GET")).status_code == 200
     await shop.assert_refused(send(shop, boss, "POST", path + "/rotate"), 409, "this key can not be rotated")
+    longer = {"dateExpires": None}
+    await shop.assert_refused(
+        send(shop, boss, "PATCH", path, json=longer), 409, "this key can not be changed"
+    )
 
     heir = holder(boss, successor["key"])
     for _ in range(2):

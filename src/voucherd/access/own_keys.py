@@ -11,7 +11,7 @@ from datetime import timedelta
 from voucherd.access import key_store
 from voucherd.access.callers import Caller, Unauthorized
 from voucherd.access.grants import KEYS_MAX, Wishes, changed_draft, new_draft, require_within
-from voucherd.access.key_store import Key
+from voucherd.access.key_model import Key, KeyNotUsable
 from voucherd.db import Tx
 
 
@@ -34,9 +34,11 @@ async def add(tx: Tx, caller: Caller, wishes: Wishes) -> tuple[Key, str]:
 
 
 async def change(tx: Tx, caller: Caller, key_id: int, wishes: Wishes) -> Key:
-    """The key as it is from now on."""
+    """The key as it is from now on; one that is over, or was replaced, is not brought back."""
     own = await _own(tx, caller)
     before = await _found(tx, caller, key_id)
+    if before.replaced_by is not None or await key_store.usable_key(tx, key_id) is None:
+        raise KeyNotUsable(key_id)
     draft = changed_draft(own.draft, before.draft, wishes)
     if wishes.expires_at == draft.expires_at:
         await _require_future(tx, draft.expires_at)

@@ -162,6 +162,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.ADD_KEY, TooManyKeys): (409, _FULL),
     (Op.KEY, KeyNotFound): (404, _NO_KEY),
     (Op.CHANGE_KEY, KeyNotFound): (404, _NO_KEY),
+    (Op.CHANGE_KEY, KeyNotUsable): (409, "this key can not be changed"),
     (Op.ROTATE_KEY, KeyNotFound): (404, _NO_KEY),
     (Op.ROTATE_KEY, KeyNotUsable): (409, "this key can not be rotated"),
     (Op.ROTATE_KEY, TooManyKeys): (409, _FULL),

@@ -122,7 +122,7 @@ WORDS: Final[dict[Op, Words]] = {
         "Change key",
         KEYS,
         "Changes what is sent and leaves the rest; nothing can be set beyond what the calling key has itself. It holds "
-        "everywhere within a second.",
+        "everywhere within a second. A key that can no longer be used, or was replaced, stays as it is.",
         _SHOWN,
         (_ID,),
         Body("KeyBody", "Only from the office", lambda: Raw(b'{"allowIps":["192.0.2.0/24"]}')),
