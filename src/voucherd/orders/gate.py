@@ -14,6 +14,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import asyncpg
 
+from voucherd.db import witness
+
 C = TypeVar("C")
 A = TypeVar("A")
 
@@ -73,8 +75,7 @@ class Gate(Generic[C, A]):
         if not self._launch_planned and self._may_launch():
             # One turn of the loop later, so that calls that arrived together start together.
             self._launch_planned = True
-            # In a context of its own: a batch is of many requests, and its lines in the log are not the first one's.
-            loop.call_soon(self._launch, context=Context())
+            loop.call_soon(self._launch, context=_own_context())
         return future
 
     def _may_launch(self) -> bool:
@@ -147,3 +148,13 @@ class Gate(Generic[C, A]):
         """Wait until nothing is waiting or in flight."""
         while self._launch_planned or self._tasks:
             await (asyncio.wait(self._tasks) if self._tasks else asyncio.sleep(0))
+
+
+def _own_context() -> Context:
+    """A context for a batch: it is of many requests, and its lines in the log are not the first one's.
+
+    Only who watches what is stored goes along: whoever has one has a gate to himself.
+    """
+    made = Context()
+    made.run(witness.set, witness.get())
+    return made
