@@ -14,7 +14,7 @@ WORKERS ?= 2
 
 .PHONY: help
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*?## "} {printf "  \033[1mmake %-8s\033[0m %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*?## "} {printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2}'
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("voucherd needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -44,11 +44,17 @@ test: setup check chromium  ## Linters, types, import rules and the whole suite 
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: check
-check: setup  ## Only the static checks: ruff, mypy strict, import-linter
+check: setup  ## Only the static checks: ruff, mypy strict, import-linter, bandit
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+	@$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
+
+.PHONY: audit-deps
+audit-deps: setup  ## Look for known flaws of the locked dependencies (needs the network, and says so)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@$(BIN)/python tools/audit_deps.py
 
 .PHONY: bench
 bench: setup  ## Measure against pgbench on the same server, and write bench/RESULTS.md
