@@ -24,7 +24,7 @@ def main() -> int:
         "--format",
         "json",
         "-r",
-        LOCK,
+        str(LOCK),
     ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=AUDIT_S_MAX, check=False)
