@@ -11,6 +11,7 @@ from voucherd.orders import store
 from voucherd.orders.create import effects_of
 from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
+from voucherd.orders.owned import owned
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.ruling import Facts, Ruling
 from voucherd.orders.store import Memory
@@ -27,10 +28,16 @@ async def carry_out(
     purses: Collection[Purse] = (),
 ) -> Ruling:
     """What was decided about these calls, stored with all that belongs to it."""
-    known = {command.order_id for command in commands if command.order_id is not None}
+    order_ids, owners = owned(commands)
     async with within(conn):
         facts = await store.load(
-            conn, known, memory, with_lines=with_lines, with_shelves=not with_lines, purses=purses
+            conn,
+            order_ids,
+            memory,
+            owners=owners,
+            with_lines=with_lines,
+            with_shelves=not with_lines,
+            purses=purses,
         )
         consents = [command.consent for command in commands if isinstance(command, Finalise)]
         if any(consents):

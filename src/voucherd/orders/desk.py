@@ -29,6 +29,7 @@ from voucherd.orders.find import Filters, count_orders, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.losses import LossLog
 from voucherd.orders.model import Order
+from voucherd.orders.owned import NOWHERE, owned
 from voucherd.orders.place import Create, House
 from voucherd.orders.quote import Quote, quote
 from voucherd.orders.refusals import OrderNotFound, Refusal, WrongStatus
@@ -124,8 +125,7 @@ class Desk:
 
     async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The same, read by itself under the company's own policies: for files and long lists."""
-        if order_id is None:
-            raise OrderNotFound
+        order_id = NOWHERE if order_id is None else order_id
         async with self._pool.acquire() as conn:
             async with as_tenant(conn, company_id, state, snapshot=True):
                 found = await store.read(conn, [order_id], self._memory.versions, as_tenant=True)
@@ -312,9 +312,9 @@ class Desk:
         ]
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
-        known = list({find.order_id for find in wanted if find.order_id is not None})
+        order_ids, owners = owned(wanted)
         async with self._pool.acquire() as conn:
-            orders = await store.read(conn, known, self._memory.versions)
+            orders = await store.read(conn, order_ids, self._memory.versions, owners=owners)
             found = [
                 _of_caller(
                     None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state

@@ -69,6 +69,15 @@ _READ = f"""
 """  # noqa: S608 - Constants only.
 
 
+_WANTED: Final = "WHERE o.id = ANY($1::bigint[])"
+_OWNED: Final = (
+    "JOIN unnest($1::bigint[], $2::int[]) AS a (id, owner) ON o.id = a.id AND o.company_id = a.owner"
+)
+# For a company's own calls: an order of another company is not so much as looked at, let alone locked.
+_LOCK_OWN: Final = _LOCK.replace(_WANTED, "").replace("FROM orders o\n", f"FROM orders o {_OWNED}\n")
+_READ_OWN: Final = _READ.replace(_WANTED, "").replace("FROM orders o ", f"FROM orders o {_OWNED} ")
+
+
 class Memory(Struct, frozen=True):
     """What a process remembers between one load and the next."""
 
@@ -83,6 +92,7 @@ async def load(
     order_ids: Collection[int],
     memory: Memory,
     *,
+    owners: Sequence[int] | None = None,
     with_lines: bool = False,
     with_shelves: bool = True,
     purses: Collection[Purse] = (),
@@ -90,11 +100,15 @@ async def load(
 ) -> Facts:
     """Lock the orders, then their wallets, the shelves they sell from, and their waits, each in id order.
 
+    With `owners`, one for each order, only those that are theirs.
     `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell, `purses` for
     those whose spending is limited. `bought_by` for what comes of one purchase: only its own waits of an order that is
     paid are looked at, because there may be thousands of others; what is not paid yet is decided about as a whole.
     """
-    rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
+    if owners is not None:
+        rows = await tx.fetch(_LOCK_OWN, order_ids, owners)
+    else:
+        rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
     if not rows:
         return Facts(await tx.fetchval("SELECT now()"), memory.windows, {})
     orders = await _assemble(tx, rows, memory.versions)
@@ -150,13 +164,18 @@ _TENANTS = "-- A tenant's."
 
 
 async def read(
-    conn: Connection, order_ids: Sequence[int], cache: VersionCache, *, as_tenant: bool = False
+    conn: Connection,
+    order_ids: Sequence[int],
+    cache: VersionCache,
+    *,
+    owners: Sequence[int] | None = None,
+    as_tenant: bool = False,
 ) -> dict[int, Order]:
-    """The orders, each as it stood at one moment, with all that became of its lines."""
+    """The orders, each as it stood at one moment, with all that became of its lines; with `owners` only theirs."""
     if not order_ids:
         return {}
     mark = _TENANTS if as_tenant else ""
-    orders = await _read(conn, order_ids, cache, mark)
+    orders = await _read(conn, order_ids, cache, mark, owners)
     moved = [order.id for order in orders.values() if not _is_whole(order)]
     if moved:
         # They moved between the look at the order and the look at its lines, which is rare: one snapshot shows both.
@@ -166,9 +185,17 @@ async def read(
 
 
 async def _read(
-    conn: Connection, order_ids: Sequence[int], cache: VersionCache, mark: str
+    conn: Connection,
+    order_ids: Sequence[int],
+    cache: VersionCache,
+    mark: str,
+    owners: Sequence[int] | None = None,
 ) -> dict[int, Order]:
-    orders = await _assemble(conn, await conn.fetch(_READ + mark, order_ids), cache)
+    if owners is None:
+        rows = await conn.fetch(_READ + mark, order_ids)
+    else:
+        rows = await conn.fetch(_READ_OWN + mark, order_ids, owners)
+    orders = await _assemble(conn, rows, cache)
     return await _with_outcomes(conn, orders, mark)
 
 

@@ -1,0 +1,98 @@
+"""Another company's order and one that does not exist are the same to a client: in words, in headers and in time."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.shop import Company, Shop, open_shop
+from voucherd.db import Pool
+from voucherd.ids import Identifiers, State
+
+ROUNDS = 250
+CALLS = (
+    ("GET", "/api/1.03/order/{trx}"),
+    ("GET", "/api/Next/order/{trx}"),
+    ("GET", "/api/1.03/order/{trx}?wait=5"),
+    ("GET", "/api/1.03/order/{trx}/line"),
+    ("GET", "/api/1.03/order/{trx}/codes.csv"),
+    ("PATCH", "/api/1.03/order/confirm/{trx}"),
+    ("PATCH", "/api/1.00/order/confirm/{trx}"),
+    ("PATCH", "/api/1.03/order/resolve/{trx}"),
+    ("PATCH", "/api/1.03/order/cancel/{trx}"),
+)
+MOVING = ("x-request-id", "ratelimit")
+"""Headers that differ from call to call."""
+
+
+async def trxs(shop: Shop, company: Company) -> dict[str, str]:
+    """Names that are all nobody's to this company."""
+    other = await shop.company()
+    large = await shop.create(other, *[("gift-10", 1) for _ in range(20)])
+    finished = await shop.create(other, ("gift-10", 3))
+    await shop.confirm(other, finished["trx"])
+    sandbox = await shop.create(company, ("gift-10", 1), state=State.SANDBOX)
+    deleted = await shop.create(company, ("gift-10", 1))
+    await shop.cancel(company, deleted["trx"])
+    return {
+        "foreign": large["trx"],
+        "foreign and finished": finished["trx"],
+        "of the other state": sandbox["trx"],
+        "deleted": deleted["trx"],
+        "of no order": shop.ids.trx(1 << 40),
+        "of another master key": Identifiers(bytes(32)).trx(2),
+        "malformed": "TRX0",
+        "nothing of ours": "x" * 200,
+    }
+
+
+async def test_what_is_not_ours_is_not_there(quiet_shop: Shop) -> None:
+    """OP-02, OP-20, OP-22: the same status, words and headers, whatever the reason; and nothing was locked for it."""
+    shop = quiet_shop
+    await shop.product("gift-10", stock=50)
+    company = await shop.company()
+    names = await trxs(shop, company)
+    # Whoever is not the owner must not so much as wait for the owner's locks.
+    foreign = [shop.ids.order_id(names[name]) for name in ("foreign", "foreign and finished")]
+    async with asyncio.timeout(60), shop.pool.acquire() as holder, holder.transaction():
+        await holder.execute("SELECT FROM orders WHERE id = ANY ($1::bigint[]) FOR UPDATE", foreign)
+        for method, path in CALLS:
+            answers = []
+            for trx in names.values():
+                answer = await shop.call(method, path.format(trx=trx), company)
+                fixed = {k: v for k, v in answer.headers.items() if k not in MOVING}
+                answers.append((answer.status_code, answer.text.lower(), fixed))
+            expected = (404, "order not found", answers[-1][2])
+            assert [one for one in answers if one != expected] == [], (method, path)
+    await shop.assert_books_balance()
+
+
+@pytest.mark.alone
+async def test_a_foreign_order_takes_as_long_as_one_that_is_not_there(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """OP-02: alternating, the medians differ by little, and neither is usually the slower one."""
+    async with open_shop(pool, database_url, tmp_path, with_worker=False) as shop:
+        await shop.product("gift-10", stock=50)
+        company = await shop.company()
+        names = await trxs(shop, company)
+        kinds = ("foreign", "foreign and finished", "of no order", "of another master key")
+        for method, path in (("GET", "/api/1.03/order/{trx}"), ("PATCH", "/api/1.03/order/confirm/{trx}")):
+            took: dict[str, list[float]] = {kind: [] for kind in kinds}
+            for at, kind in product(range(ROUNDS + 20), kinds):
+                began = time.perf_counter()
+                await shop.call(method, path.format(trx=names[kind]), company)
+                if at >= 20:
+                    took[kind].append(time.perf_counter() - began)
+            medians = {kind: statistics.median(times) for kind, times in took.items()}
+            print(method, {kind: f"{1e6 * median:.0f} µs" for kind, median in medians.items()})  # noqa: T201
+            assert max(medians.values()) < 1.25 * min(medians.values()), medians
+            for foreign, unknown in product(kinds[:2], kinds[2:]):
+                # The part of pairs in which the foreign one was slower: a half if nothing can be told.
+                slower = sum(a > b for a, b in zip(took[foreign], took[unknown], strict=True)) / ROUNDS
+                assert 0.3 < slower < 0.7, (method, foreign, unknown, slower)
