@@ -116,6 +116,7 @@ FOREIGN: dict[str, Fill] = {
     "/portal/orders/{trx}/again": an_order,
     "/portal/orders/{trx}/cancel": an_order,
     "/portal/orders/{trx}/codes": an_order,
+    "/portal/orders/{trx}/links": an_order,
     "/portal/orders/{trx}/download": an_order,
     "/portal/balances/{currency}": foreign_currency,
     "/portal/balances/{currency}/statement.csv": foreign_currency,

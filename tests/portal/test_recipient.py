@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.portal.people import HTML
+from tests.portal.people import HTML, someone
 from tests.portal.test_every_page import INLINE, WEIGHT_BYTES_MAX, weight
 from tests.shop import Company, Shop
 from voucherd.catalogue import logos
@@ -19,6 +19,7 @@ from voucherd.clock import iso
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import redeem
+from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.portal.recipient.visitors import UNKNOWN_MAX
 from voucherd.vault.reveals import Via
 
@@ -258,6 +259,32 @@ async def test_a_pin_keeps_the_code_from_those_who_only_have_the_link(shop: Shop
     await shop.pool.execute("UPDATE pin_try SET blocked_until = now()")
     shown = await clicked(shop, line, page, " 2749 ")
     assert line["voucherCode"] in shown.text
+
+
+async def test_a_buyer_sees_what_was_opened_and_sets_a_pin_in_the_portal(shop: Shop) -> None:
+    """OP-57, OP-96: the same dates and the same PIN as over the API; a viewer may look and set nothing."""
+    await shop.product("gift-10", stock=INLINE_LINES_MAX + 2)
+    company = await shop.company(balance="5000.00 EUR")
+    first, second, *_ = lines = await ordered(shop, company, "gift-10", INLINE_LINES_MAX + 1)
+    buyer, viewer = await someone(shop, "buyer", company), await someone(shop, "viewer", company)
+    path = f"/portal/orders/{shop.ids.trx(first['orderId'])}/links"
+    await clicked(shop, second, await opened(shop, second))
+
+    page = await viewer.get(path)
+    assert page.text.count("<time") == 2
+    assert 'name="pin"' not in page.text
+    assert all(line["token"] not in page.text and line["voucherCode"] not in page.text for line in lines)
+    assert "?from=100" in page.text
+    assert (await viewer.get(path + "?from=100")).text.count('scope="row"') == 1
+    assert (await viewer.get(path + "?from=-1")).text.count('scope="row"') == INLINE_LINES_MAX
+    assert (await viewer.post(path, {"pin": "1234"})).status_code == 403
+
+    wrong = await buyer.post(path, {"pin": "12"})
+    assert (wrong.status_code, "A PIN has 4 to 12 digits." in wrong.text) == (422, True)
+    assert "With a PIN" in (await buyer.post(path, {"pin": "2749"}, follow=True)).text
+    assert 'name="pin"' in (await opened(shop, first)).text
+    assert "With a PIN" not in (await buyer.post(path, {"remove": "yes"}, follow=True)).text
+    assert 'name="pin"' not in (await opened(shop, first)).text
 
 
 async def test_a_brands_logo_is_on_its_card_and_nothing_else_can_be(shop: Shop) -> None:

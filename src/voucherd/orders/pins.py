@@ -131,3 +131,8 @@ async def blocked_until(conn: Connection, order_id: int, line: int) -> datetime 
         line,
     )
     return moment
+
+
+async def has_pin(conn: Connection, order_id: int) -> bool:
+    """Whether the order's links ask for a PIN."""
+    return bool(await conn.fetchval("SELECT EXISTS (SELECT FROM order_pin WHERE order_id = $1)", order_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.access.roles import Right
-from voucherd.portal.buyer import alerts, cart, catalogue, checkout, codes, live, orders, overview
+from voucherd.portal.buyer import alerts, cart, catalogue, checkout, codes, links, live, orders, overview
 from voucherd.portal.buyer.account_pages import PAGES as ACCOUNT
 from voucherd.portal.page import Audience, Page
 
@@ -28,6 +28,8 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/orders/{trx}/again", checkout.again, _BUYER, _PLACE),
     Page("GET", "/portal/orders/{trx}/cancel", orders.cancel_page, _BUYER, _PLACE),
     Page("POST", "/portal/orders/{trx}/cancel", orders.cancel, _BUYER, _PLACE),
+    Page("GET", "/portal/orders/{trx}/links", links.links, _BUYER, _VIEW),
+    Page("POST", "/portal/orders/{trx}/links", links.set_pin, _BUYER, _PLACE),
     Page("POST", "/portal/orders/{trx}/codes", codes.show, _BUYER, _CODES),
     Page("POST", "/portal/orders/{trx}/download", codes.download, _BUYER, _CODES),
     Page("GET", "/portal/alerts", alerts.alerts, _BUYER, Right.WALLET_VIEW),
