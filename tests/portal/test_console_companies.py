@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.portal.people import someone
 from tests.shop import Shop
 from voucherd.access import key_store, people, store, trail
@@ -90,6 +92,7 @@ async def test_the_overview_says_in_words_what_needs_somebody(shop: Shop) -> Non
     page = (await admin.get("/console")).text
     assert "What waits, by company" in page
     assert company.name in page
+    assert re.search("Look: [^.]*Low balances", page)
     assert "Low balances" in page
     assert "at work" in page
     assert f"/console/companies/{company.id}" not in (await stock.get("/console")).text
