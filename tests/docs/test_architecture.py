@@ -113,6 +113,7 @@ def test_the_rounds_of_the_worker_have_the_pauses_that_the_page_says() -> None:
         "forget_answers": "FORGET_EVERY_S",
         "forget_windows": "FORGET_EVERY_S",
         "announce_low": "LOW_EVERY_S",
+        "seal_trail": "SEAL_EVERY_S",
         "announce_stock": "STOCK_EVERY_S",
         "fan_out": "FAN_OUT_EVERY_S",
         "sweep_deliveries": "SWEEP_EVERY_S",
