@@ -2196,13 +2196,7 @@ CREATE INDEX product_listing_stocked ON product_listing USING btree (stocked, na
 
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
 
-CREATE INDEX product_version_brand ON product_version USING btree (brand_id);
-
 CREATE INDEX product_version_product ON product_version USING btree (product_id, id);
-
-CREATE INDEX product_version_words ON product_version USING gin (words_of(name));
-
-CREATE INDEX product_words ON product USING gin (words_of(slug));
 
 CREATE INDEX reveal_order ON reveal USING btree (order_id);
 

@@ -141,6 +141,8 @@ async def test_an_operator_cancels_for_a_customer(terminal: Terminal, till: Till
         19,
     )
     assert "deleted" in terminal.view("order", "cancel", unconfirmed)
+    written = [row["subject"] for row in terminal.json("trail", "list", "--action", "order.cancel")]
+    assert written == [f"order {unconfirmed}", f"order {waiting}"]
     assert_refused(terminal.run("order", "cancel", bought), "is finished and can't be cancelled")
     assert_refused(terminal.run("order", "cancel", "TRXNONSENSE"), "there is no order TRXNONSENSE")
     assert_refused(terminal.run("order", "show", "TRX" + "0" * 26), "there is no order")

@@ -20,8 +20,10 @@ CATEGORIES_MAX: Final = 500
 class Filters(Struct, frozen=True):
     """Which products are asked for."""
 
-    queries: Sequence[str] = ()
-    """One query for each word that is looked for in names, slugs and brands."""
+    words: Sequence[str] = ()
+    """Folded; each begins a word of the name, the slug or the brand."""
+    query: str = ""
+    """The same as a query; empty for none."""
     brand_slug: str | None = None
     category: str | None = None
     product_type: str | None = None
@@ -35,42 +37,66 @@ class Edition(Struct, frozen=True):
     since: datetime
 
 
-# One word: it begins a word of the name, of the slug or of the brand. Each arm has an index of its own.
-_WITH_WORD: Final = """
-    SELECT p.id FROM product_version v JOIN product p ON p.version_id = v.id WHERE words_of(v.name) @@ ?::text::tsquery
-    UNION ALL SELECT id FROM product WHERE words_of(slug) @@ ?::text::tsquery
-    UNION ALL SELECT p.id FROM brand b JOIN product_version v ON v.brand_id = b.id JOIN product p ON p.version_id = v.id
-              WHERE words_of(b.name) @@ ?::text::tsquery
-"""
+# What is for sale has its words, brand and kind in one table. What is not is little, and looked at row by row.
+_FOR_SALE: Final = {
+    "letters": "?::text[] IS NOT NULL",
+    "words": "l.words @@ ?::text::tsquery",
+    "brand": "l.brand_slug = ?",
+    "category": "l.category = ?",
+    "type": "l.product_type = ?",
+    "after": "l.slug > ?",
+    "before": "l.slug < ?",
+}
+_NOT_FOR_SALE: Final = {
+    # A look at the letters is cheap, to make out the words is not.
+    "letters": "(SELECT bool_and(strpos(said.text, word) > 0) FROM unnest(?::text[]) AS word)",
+    "words": "words_of(said.text) @@ ?::text::tsquery",
+    "brand": "b.slug = ?",
+    "category": "v.category = ?",
+    "type": "v.product_type = ?",
+    "after": "p.slug > ?",
+    "before": "p.slug < ?",
+}
 
 
 async def page_of_products(
     conn: Connection, filters: Filters, *, after: str = "", before: str = "", size: int = PAGE_MAX
 ) -> list[Listing]:
     """Products in the order of their slugs: those behind `after`, or else those right before `before`."""
-    values: list[Any] = [size]
-    conditions = ["true"]
-
-    def also(condition: str, value: object) -> None:
-        if value is not None and value != "":
-            values.append(value)
-            conditions.append(condition.replace("?", f"${len(values)}"))
-
-    for query in filters.queries:
-        also(f"p.id IN ({_WITH_WORD})", query)
-    also(
-        "p.version_id IN (SELECT v.id FROM product_version v JOIN brand b ON b.id = v.brand_id WHERE b.slug = ?)",
-        filters.brand_slug,
-    )
-    also("v.category = ?", filters.category)
-    also("v.product_type = ?", filters.product_type)
-    also("p.active = ?", filters.active)
-    also("p.slug > ?", after)
-    also("p.slug < ?", before)
     backwards = bool(before) and not after
+    order = f"ORDER BY slug {'DESC' if backwards else 'ASC'} LIMIT $1"
+    given = {
+        "letters": list(filters.words),
+        "words": filters.query,
+        "brand": filters.brand_slug,
+        "category": filters.category,
+        "type": filters.product_type,
+        "after": after,
+        "before": before,
+    }
+    wanted = {name: value for name, value in given.items() if value}
+    values: list[Any] = [size, *wanted.values()]
+
+    def all_of(conditions: dict[str, str]) -> str:
+        chosen = [conditions[name].replace("?", f"${at}") for at, name in enumerate(wanted, start=2)]
+        return " AND ".join(["true", *chosen])
+
+    sources = []
+    if filters.active is not False:
+        sources.append(
+            f"(SELECT l.product_id AS id, l.slug FROM product_listing l WHERE {all_of(_FOR_SALE)} {order})"  # noqa: S608 - Constants of ours.
+        )
+    if filters.active is not True:
+        sources.append(
+            f"""(SELECT p.id, p.slug FROM product p JOIN product_version v ON v.id = p.version_id
+                 JOIN brand b ON b.id = v.brand_id
+                 CROSS JOIN LATERAL (SELECT folded(v.name || ' ' || b.name || ' ' || p.slug) AS text OFFSET 0) said
+                 WHERE NOT p.active AND {all_of(_NOT_FOR_SALE)} {order})"""  # noqa: S608 - As above.
+        )
     rows = await conn.fetch(
-        f"""SELECT p.version_id, p.active, p.allow_loss FROM product p JOIN product_version v ON v.id = p.version_id
-            WHERE {" AND ".join(conditions)} ORDER BY p.slug {"DESC" if backwards else "ASC"} LIMIT $1""",  # noqa: S608 - Constants of ours.
+        f"""SELECT p.version_id, p.active, p.allow_loss
+            FROM ({" UNION ALL ".join(sources)}) found JOIN product p ON p.id = found.id
+            {order.replace("slug", "p.slug")}""",  # noqa: S608 - As above.
         *values,
     )
     known = await read_versions(conn, [row[0] for row in rows])

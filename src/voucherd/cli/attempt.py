@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
@@ -23,10 +22,7 @@ from voucherd.fulfilment.suppliers import registry, rows
 from voucherd.fulfilment.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, Bought
 from voucherd.orders import byhand
 from voucherd.orders.byhand import Hand, TooEarly
-from voucherd.orders.ruling import Windows
-from voucherd.orders.store import Memory
 from voucherd.orders.supply import NotOpen
-from voucherd.settings import Settings
 
 app = noun()
 
@@ -142,7 +138,7 @@ async def settle(
     cost = None if price is None else read_money("price", price)
     async with office.pool() as pool:
         record, attempt = await _both(pool, attempt_id)
-        memory = _memory(office.settings)
+        memory = byhand.memory(office.settings)
         try:
             if codes is None:
                 await byhand.fail(pool, memory, attempt, hand)
@@ -224,13 +220,6 @@ def _hand(by: str, note: str) -> Hand:
     if len(note) > NOTE_CHARS_MAX or not note.isprintable():
         raise typer.BadParameter(f"--note: must be at most {NOTE_CHARS_MAX} printable characters")
     return Hand(by, note)
-
-
-def _memory(settings: Settings) -> Memory:
-    windows = Windows(
-        timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
-    )
-    return Memory(windows)
 
 
 def _standing(record: Record, phase: Phase) -> str:

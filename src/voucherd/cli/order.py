@@ -20,10 +20,9 @@ from voucherd.clock import iso
 from voucherd.db import Connection, within
 from voucherd.ids import LINES_MAX, Identifiers, state_of
 from voucherd.money import Money
-from voucherd.orders import register, store
+from voucherd.orders import byhand, register, store
 from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.decide import Cancel
-from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
 from voucherd.orders.redeem import NoCode, take_back
 from voucherd.orders.refusals import Refusal
@@ -152,14 +151,13 @@ async def cancel(office: Office, trx: Trx) -> Answer:
             order = await _read(connection, ring.identifiers(), trx)
             company = (await access.companies(connection, [order.company_id]))[order.company_id]
         office.about(f"order {trx}", order.company_id, order.state)
-        desk = Desk(pool, ring.sealer, office.settings)
         try:
-            answer = await desk.cancel(Cancel(order.id, order.company_id, order.state))
+            after = await byhand.cancel(
+                pool, office.settings, Cancel(order.id, order.company_id, order.state)
+            )
         except Refusal:
             raise Refused(f"order {trx} is {_word(order.status)} and can't be cancelled") from None
-        finally:
-            await desk.stop()
-    return Answer(_document(answer.order, company.name, trx), _head(answer.order, company.name, trx))
+    return Answer(_document(after, company.name, trx), _head(after, company.name, trx))
 
 
 async def _note_reveal(office: Office, connection: Connection, order: Order, trx: str) -> None:

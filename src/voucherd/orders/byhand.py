@@ -5,7 +5,7 @@ Each deed is one transaction, and an event in it says who did what and why.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import BinaryIO, Final
 
 from msgspec import Struct
@@ -15,10 +15,15 @@ from voucherd.events import log
 from voucherd.fulfilment import attempts
 from voucherd.fulfilment.attempts import Attempt, Phase
 from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought, Code
-from voucherd.orders import supply
+from voucherd.orders import decide, supply
+from voucherd.orders.carry import carry_out
+from voucherd.orders.decide import Cancel
 from voucherd.orders.model import Order
+from voucherd.orders.refusals import Refusal
+from voucherd.orders.ruling import Windows
 from voucherd.orders.store import Memory
 from voucherd.orders.supply import Call, NotOpen
+from voucherd.settings import Settings
 from voucherd.vault import bought as purchases
 from voucherd.vault.bought import Quarantined
 from voucherd.vault.lines import BadLine, CodeFile
@@ -66,6 +71,25 @@ def read_codes(stream: BinaryIO) -> tuple[Code, ...]:
     if more:
         raise BadCodes("the file has far more codes than a purchase")
     return tuple(Code(*entry) for entry in entries.values())
+
+
+def memory(settings: Settings) -> Memory:
+    """What rulings need to know of time, for one deed."""
+    return Memory(
+        Windows(timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s))
+    )
+
+
+async def cancel(pool: Pool, settings: Settings, command: Cancel) -> Order:
+    """Cancel an order for somebody who is written down: in no batch with others, so that both commit together."""
+    async with pool.acquire() as conn:
+        ruling = await carry_out(
+            conn, memory(settings), [command], lambda facts: decide.cancel(facts, [command]), with_lines=True
+        )
+    (answer,) = ruling.answers
+    if isinstance(answer, Refusal):
+        raise answer
+    return answer
 
 
 async def fail(pool: Pool, memory: Memory, attempt: Attempt, hand: Hand) -> list[Order]:

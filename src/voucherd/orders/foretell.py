@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from msgspec import Struct
 
 from voucherd.db import Pool
 from voucherd.money import Money
-from voucherd.orders import decide, store
+from voucherd.orders import byhand, decide, store
 from voucherd.orders.decide import Cancel
 from voucherd.orders.model import Order
 from voucherd.orders.refusals import Refusal
-from voucherd.orders.ruling import Windows
 from voucherd.orders.states import Status
-from voucherd.orders.store import Memory
 from voucherd.settings import Settings
 
 
@@ -49,16 +45,13 @@ class Foretold(Struct, frozen=True):
 
 async def cancellation(pool: Pool, settings: Settings, command: Cancel) -> Foretold | Refusal:
     """What would come of cancelling the order now. Everything is undone: nothing is stored."""
-    windows = Windows(
-        timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
-    )
     assert command.order_id is not None, "whoever asks knows the order"
     async with pool.acquire() as conn:
         held = conn.transaction()
         await held.start()
         try:
             facts = await store.load(
-                conn, [command.order_id], Memory(windows), with_lines=True, with_shelves=False
+                conn, [command.order_id], byhand.memory(settings), with_lines=True, with_shelves=False
             )
             before = facts.orders.get(command.order_id)
             answer = decide.cancel(facts, [command]).answers[0]

@@ -12,11 +12,12 @@ from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.orders.register import Registered, registered
 from voucherd.orders.states import Status
 
-SCAN_MAX: Final = 20_000
+SCAN_MAX: Final = 10_000
 """Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
 SLACK: Final = 4 * ORDER_BLOCK_SIZE
 """Ids are handed out in blocks, so their order is that of creation to within a few of these."""
 HALVINGS_MAX: Final = 64
+ID_MAX: Final = 2**63 - 1
 
 _COLUMNS: Final = """
     o.id, c.name, o.status, o.payment_status, o.payment_currency, o.price_minor + o.vat_minor,
@@ -88,11 +89,12 @@ async def _of_company(conn: Connection, filters: Filters, size: int, before: int
 async def _of_all(conn: Connection, filters: Filters, size: int, before: int | None) -> Page:
     if before is None and filters.date_to is not None:
         before = await _first_after(conn, filters.date_to)
-    where, values = _where(filters, [before, SCAN_MAX, size + 1])
+    upto = ID_MAX if before is None else before
+    where, values = _where(filters, [upto, SCAN_MAX, size + 1])
     rows = await conn.fetch(
         f"""
         SELECT {_COLUMNS} FROM (
-            SELECT * FROM orders WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) o
+            SELECT * FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2) o
         JOIN company c ON c.id = o.company_id WHERE {where} ORDER BY o.id DESC LIMIT $3
         """,  # noqa: S608 - Constants of ours.
         *values,
@@ -101,8 +103,8 @@ async def _of_all(conn: Connection, filters: Filters, size: int, before: int | N
     if page.before is not None:
         return page
     last = await conn.fetchrow(
-        "SELECT id, created_at FROM orders WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC OFFSET $2 LIMIT 1",
-        before,
+        "SELECT id, created_at FROM orders WHERE id < $1 ORDER BY id DESC OFFSET $2 LIMIT 1",
+        upto,
         SCAN_MAX - 1,
     )
     over = last is None or (filters.date_from is not None and last[1] < filters.date_from)
@@ -111,20 +113,22 @@ async def _of_all(conn: Connection, filters: Filters, size: int, before: int | N
 
 async def _first_after(conn: Connection, moment: datetime) -> int | None:
     """An id behind which no order is older than this; found by halving, with the key alone."""
-    ends = await conn.fetchrow("SELECT min(id), max(id) FROM orders")
-    if ends is None or ends[0] is None:
-        return None
-    low, high = ends
-    for _ in range(HALVINGS_MAX):
-        if high - low <= 1:
-            break
-        middle = (low + high) // 2
-        at = await conn.fetchval("SELECT created_at FROM orders WHERE id >= $1 ORDER BY id LIMIT 1", middle)
-        if at > moment:
-            high = middle
-        else:
-            low = middle
-    return int(high + SLACK)
+    found = await conn.fetchval(
+        """
+        WITH RECURSIVE half AS (
+            SELECT min(id) AS low, max(id) AS high, 0 AS step FROM orders
+            UNION ALL
+            SELECT CASE WHEN o.created_at > $1 THEN h.low ELSE h.middle END,
+                   CASE WHEN o.created_at > $1 THEN h.middle ELSE h.high END, h.step + 1
+            FROM (SELECT low, high, step, (low + high) / 2 AS middle FROM half) h
+            CROSS JOIN LATERAL (SELECT created_at FROM orders WHERE id >= h.middle ORDER BY id LIMIT 1) o
+            WHERE h.high - h.low > 1 AND h.step < $2)
+        SELECT high FROM half ORDER BY step DESC LIMIT 1
+        """,
+        moment,
+        HALVINGS_MAX,
+    )
+    return None if found is None else int(found) + SLACK
 
 
 def _page(rows: list[Registered], size: int) -> Page:

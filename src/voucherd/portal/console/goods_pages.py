@@ -22,13 +22,15 @@ _HOUSE: Final = Audience.OPERATOR
 _GOODS, _STOCK, _SUPPLY = Right.CATALOGUE_MANAGE, Right.STOCK_MANAGE, Right.SUPPLIERS_MANAGE
 _HAND, _ORDERS, _CANCEL = Right.ATTEMPTS_MANAGE, Right.ORDERS_ALL, Right.ORDERS_CANCEL
 
+# A product's texts in full, in letters that take nine characters each in a form.
+_TEXTS: Final = 256 * 1024
 # The file, and room for the fields around it.
 _FILE: Final = FILE_BYTES_MAX + 64 * 1024
 
 PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/products", products.products, _HOUSE, _GOODS),
     Page("GET", "/console/products/-/new", products.new_page, _HOUSE, _GOODS),
-    Page("POST", "/console/products/-/new", products.add, _HOUSE, _GOODS),
+    Page("POST", "/console/products/-/new", products.add, _HOUSE, _GOODS, _TEXTS),
     Page("GET", "/console/products/-/files", product_files.files_page, _HOUSE, _GOODS),
     Page("POST", "/console/products/-/files", product_files.upload, _HOUSE, _GOODS, _FILE),
     Page("GET", "/console/products/-/export", product_files.export, _HOUSE, _GOODS),
@@ -37,7 +39,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/products/-/files/{upload}/progress", uploads.product_progress, _HOUSE, _GOODS),
     Page("GET", "/console/products/{slug}", products.product, _HOUSE, _GOODS),
     Page("GET", "/console/products/{slug}/edit", products.edit_page, _HOUSE, _GOODS),
-    Page("POST", "/console/products/{slug}/edit", products.edit, _HOUSE, _GOODS),
+    Page("POST", "/console/products/{slug}/edit", products.edit, _HOUSE, _GOODS, _TEXTS),
     Page("POST", "/console/products/{slug}/active", products.activate, _HOUSE, _GOODS),
     Page("GET", "/console/stock/import", stock.import_page, _HOUSE, _STOCK),
     Page("POST", "/console/stock/import", stock.upload, _HOUSE, _STOCK, _FILE),

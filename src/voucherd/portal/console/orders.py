@@ -13,9 +13,8 @@ from voucherd.events import order_log
 from voucherd.fulfilment import records
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
-from voucherd.orders import foretell, search, store
+from voucherd.orders import byhand, foretell, search, store
 from voucherd.orders.decide import Cancel
-from voucherd.orders.desk import Desk
 from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
 from voucherd.orders.refusals import Refusal
 from voucherd.orders.register import Registered
@@ -126,17 +125,12 @@ async def cancel(house: House, visit: Visit) -> Response:
     """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
     found = await _found(house, visit)
     trx = visit.parameters["trx"]
-    # A desk of its own, as the command line has: its batch is this call alone, so the trail's row commits with it.
-    desk = Desk(house.pool, house.sealer, house.settings)
     try:
         with witnessed(visit, "order.cancel", f"order {trx}", company_id=found.company_id, state=found.state):
-            answer = await desk.cancel(_command(found))
+            after = await byhand.cancel(house.pool, house.settings, _command(found))
     except Refusal:
         visit.tell("The order has ended by itself and can’t be cancelled any more.", "bad")
         return see_other(f"{PATH}/{trx}")
-    finally:
-        await desk.stop()
-    after = answer.order
     house.desk.watch.wake(after.id)
     if after.status is Status.DELETED:
         visit.tell("The order is withdrawn. Nothing was charged.")

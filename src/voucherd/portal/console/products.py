@@ -54,7 +54,8 @@ async def products(house: House, visit: Visit) -> Response:
     }
     words = search.terms(given["q"])[: search.TERMS_MAX]
     filters = Filters(
-        queries=[search.prefix_query([word]) for word in words],
+        words=words,
+        query=search.prefix_query(words),
         brand_slug=given["brand"] or None,
         category=given["category"] or None,
         product_type=given["type"] if given["type"] in PRODUCT_TYPES else None,

@@ -132,7 +132,7 @@ async def settle_failed(house: House, visit: Visit) -> Response:
         with witnessed(
             visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=_told(hand)
         ):
-            moved = await byhand.fail(house.pool, settling.memory(house.settings), attempt, hand)
+            moved = await byhand.fail(house.pool, byhand.memory(house.settings), attempt, hand)
     except Wrong as wrong:
         return await _settle_form(house, visit, {wrong.field: wrong.text})
     except (NotOpen, TooEarly) as refused:
@@ -150,7 +150,7 @@ async def settle_bought(house: House, visit: Visit) -> Response:
         detail = _told(hand) | {"codes": len(bought.codes), "external_id": bought.external_id}
         with witnessed(visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=detail):
             moved = await byhand.receive(
-                house.pool, settling.memory(house.settings), house.sealer, attempt, bought, hand
+                house.pool, byhand.memory(house.settings), house.sealer, attempt, bought, hand
             )
     except Wrong as wrong:
         return await _settle_form(house, visit, {wrong.field: wrong.text})

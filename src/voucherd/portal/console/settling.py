@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -14,9 +13,6 @@ from voucherd.fulfilment.attempts import Phase
 from voucherd.fulfilment.records import Record
 from voucherd.money import Money
 from voucherd.orders import store
-from voucherd.orders.ruling import Windows
-from voucherd.orders.store import Memory
-from voucherd.settings import Settings
 
 SHOWN_AT_END: Final = 4
 SHOWN_IF_LONGER: Final = 12
@@ -35,14 +31,6 @@ class Stake(Struct, frozen=True):
 
     lines: int
     amount: Money
-
-
-def memory(settings: Settings) -> Memory:
-    """What rulings about orders need to know of time."""
-    windows = Windows(
-        timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
-    )
-    return Memory(windows)
 
 
 def masked(text: str) -> str:

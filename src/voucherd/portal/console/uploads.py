@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import msgspec
 import structlog
 
+from voucherd.access import sessions
 from voucherd.db import UNAVAILABLE, transaction
 from voucherd.http import EVENT_STREAM, HttpError, Response
 from voucherd.portal.forms import Upload
@@ -120,11 +121,14 @@ async def product_progress(house: House, visit: Visit) -> Response:
 
 async def _progress(house: House, visit: Visit, kind: str) -> Response:
     row = await find(house, visit, kind)
-    return Response(200, _steps(house, row), EVENT_STREAM, endless=True)
+    return Response(200, _steps(house, visit, row), EVENT_STREAM, endless=True)
 
 
-async def _steps(house: House, row: UploadRow) -> AsyncIterator[bytes]:
+async def _steps(house: House, visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
+    assert visit.session is not None, "only whoever signed in gets here"
     for _ in range(LOOKS_MAX):
+        if house.desk.watch.letting_go or not await sessions.is_open(house.pool, visit.session.key):
+            return  # The browser asks another process, or signs in first.
         if not row.running:
             yield b"event: reload\ndata: {}\n\n"
             return
