@@ -108,7 +108,7 @@ async def test_orders_of_every_company_are_listed_newest_first(terminal: Termina
 
 
 async def test_codes_are_shown_only_to_who_asks(terminal: Terminal, till: Till) -> None:
-    """The command line: `order show TRX`; no code is printed unless a person asked for it."""
+    """The command line: `order show TRX`; no code is printed unless a person asked for it (OP-94)."""
     trx = await till.buy("gift", 2)
 
     shown = terminal.json("order", "show", trx)
@@ -120,6 +120,12 @@ async def test_codes_are_shown_only_to_who_asks(terminal: Terminal, till: Till) 
     assert [line["voucherCode"] for line in revealed["lines"]] == ["SECRET-1", "SECRET-2"]
     assert [line["voucherSerial"] for line in revealed["lines"]] == ["S1", "S2"]
     assert "SECRET-2" in terminal.view("order", "show", trx, "--reveal")
+    # Who looked is written down, here and in the trail; who did not ask for codes is not (OP-94).
+    seen = terminal.json("trail", "reveals", trx)
+    assert [(row["actorKind"], row["via"], row["codes"]) for row in seen] == [("command", "find", 2)] * 2
+    assert "command" in terminal.view("trail", "reveals", trx)
+    deeds = terminal.json("trail", "list", "--action", "order.show")
+    assert [row["subject"] for row in deeds] == [f"order {trx}"] * 2
 
 
 async def test_a_long_order_is_shown_in_part(terminal: Terminal, till: Till) -> None:
