@@ -21,7 +21,7 @@ from voucherd.vault.ring import Ring, open_ring
 CLIENTS = 4
 ROTATE = ("-m", "voucherd.cli", "vault", "rotate", "--json")
 ROTATION_S_MAX = 120.0
-READ_AGAIN = 200
+READ_AGAIN = 60
 """Of the orders that were promised, for each kill."""
 
 

@@ -109,7 +109,6 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             if not await tenants_locked(conn):
                 logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
         sealer = ring.sealer
-        ring.start(pool)
         desk = Desk(pool, sealer, settings)
         gatekeeper = Gatekeeper(pool, strangers_a_minute=settings.strangers_per_minute_max)
         await gatekeeper.start()
@@ -149,6 +148,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
             entrance,
         )
         api = Api(handlers, gatekeeper, Pages(pool, metrics, settings), once, Site(house))
+        ring.start(pool)
         try:
             yield AsgiApp(Front(api, settings, metrics, let_go))
         finally:

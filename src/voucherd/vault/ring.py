@@ -118,13 +118,17 @@ class Ring:
                 await self._task
 
     async def _watch(self, pool: Pool) -> None:
+        failing = False
         while True:
             await asyncio.sleep(POLL_S)
             try:
                 async with pool.acquire() as conn:
                     await self.refresh(conn)
+                failing = False
             except Exception as error:  # noqa: BLE001 - It goes on when the database is back.
-                logger.warning("keys_not_read", error=repr(error))
+                if not failing:
+                    logger.warning("keys_not_read", error=repr(error))
+                failing = True
 
 
 async def open_ring(conn: Connection, settings: Settings) -> Ring:
