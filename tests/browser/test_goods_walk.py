@@ -148,6 +148,14 @@ async def test_the_operator_takes_codes_in_and_cancels_an_order(
         await look(f"console-{path.partition('/')[0]}{'-files' if '/' in path else ''}")
 
 
+async def test_codes_come_in_without_javascript(walk: Callable[..., Awaitable[Walker]]) -> None:
+    """OP-91: everything works without scripts: the page of an import loads itself again until it is done."""
+    walker = await walk(scripts=False)
+    await walker.sign_in(walker.demo.operator)
+    await new_product(walker, "walk-plain")
+    await import_codes(walker, 3, walker.assert_fits)
+
+
 async def test_the_operator_settles_what_nobody_can_tell(
     walk: Callable[..., Awaitable[Walker]], shell: Terminal, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import IntEnum
@@ -102,6 +103,8 @@ async def keep(
     terms: Mapping[str, Any],
 ) -> None:
     """Keep a file, sealed, for whoever uploaded it to look at what it would do."""
+    # In a thread: millions of bytes take a while, and others have calls to answer.
+    sealed = await asyncio.to_thread(sealer.seal_bytes, place_of(upload_id), content)
     await tx.execute(
         """INSERT INTO upload (id, user_id, kind, name, bytes, terms, sealed)
            VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7)""",
@@ -111,7 +114,7 @@ async def keep(
         name[:NAME_CHARS_MAX] or "file",
         len(content),
         msgspec.json.encode(terms).decode(),
-        sealer.seal_bytes(place_of(upload_id), content),
+        sealed,
     )
 
 
@@ -148,7 +151,7 @@ async def begin_taking(tx: Tx, sealer: Sealer, upload_id: UUID) -> bytes | None:
         KEPT,
         SILENT_MAX,
     )
-    return None if sealed is None else sealer.open_bytes(place_of(upload_id), sealed)
+    return None if sealed is None else await asyncio.to_thread(sealer.open_bytes, place_of(upload_id), sealed)
 
 
 async def note_progress(conn: Pool | Connection, upload_id: UUID, permille: int) -> None:
