@@ -18,7 +18,7 @@ from tests.shop import Shop
 from voucherd.db import Pool
 from voucherd.vault.ring import Ring, open_ring
 
-CLIENTS = 4
+CLIENTS = 2
 ROTATE = ("-m", "voucherd.cli", "vault", "rotate", "--json")
 ROTATION_S_MAX = 120.0
 READ_AGAIN = 60
@@ -45,7 +45,7 @@ async def rotate(env: dict[str, str], until: Callable[[], Awaitable[bool]] | Non
             if await until() and process.returncode is None:
                 process.kill()
                 break
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.03)
         out, err = await ended
     if until is None:
         assert (process.returncode, b'"version"' in out) == (0, True), err.decode()
