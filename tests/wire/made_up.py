@@ -79,7 +79,7 @@ class Caller:
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(operation.as_strategy(generation_mode=mode), st.integers(0, 63))
+        @given(operation.as_strategy(generation_mode=mode), st.integers(0, 65_535))
         def one(case: Case[Any], choice: int) -> None:
             # Real names three times out of four: what is made up is unknown, and all unknown things are alike.
             for name in case.path_parameters or {}:
