@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,15 +33,14 @@ async def bank(said: bytes, *, calls: list[bytes] | None = None, pause_s: float 
     """The address of a server that says this to everyone."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await reader.readuntil(b"\r\n\r\n")
-        if calls is not None:
-            calls.append(asked)
-        await asyncio.sleep(pause_s)
-        writer.write(said)
-        # A reader that has heard enough hangs up.
-        with suppress(ConnectionError):
+        # Someone who has heard enough, or has waited enough, hangs up.
+        with closing(writer), suppress(ConnectionError, asyncio.IncompleteReadError):
+            asked = await reader.readuntil(b"\r\n\r\n")
+            if calls is not None:
+                calls.append(asked)
+            await asyncio.sleep(pause_s)
+            writer.write(said)
             await writer.drain()
-        writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
