@@ -250,7 +250,8 @@ async def _loosened(pool: Pool) -> AsyncIterator[Connection]:
                 DO $$ DECLARE found record; BEGIN
                     FOR found IN SELECT conrelid::regclass AS place, conname FROM pg_constraint
                                  WHERE connamespace = current_schema()::regnamespace AND contype IN ('c', 'f', 'u')
-                                 AND conrelid NOT IN ('product'::regclass, 'product_version'::regclass) LOOP
+                                 AND conrelid NOT IN ('product'::regclass, 'product_version'::regclass)
+                                 ORDER BY contype <> 'f' LOOP  -- What refers to others goes before what it refers to.
                         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', found.place, found.conname);
                     END LOOP;
                     FOR found IN SELECT tablename AS place FROM pg_tables WHERE schemaname = current_schema() LOOP
