@@ -77,8 +77,8 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     _adopt_other_loggers(number, [structlog.stdlib.ExtraAdder(), *chain], render, out)
 
 
-def bind_request(request_id: str) -> None:
-    """Put the request's id on every line that is logged while it is served."""
+def bind_request(request_id: str | None) -> None:
+    """Put the request's id on every line that is logged while it is served; None for what is of no single request."""
     _REQUEST.set(request_id)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, Final, Generic, TypeVar
 
 import asyncpg
 
-from voucherd.db import witness
+from voucherd import logs
 
 C = TypeVar("C")
 A = TypeVar("A")
@@ -151,10 +151,7 @@ class Gate(Generic[C, A]):
 
 
 def _own_context() -> Context:
-    """A context for a batch: it is of many requests, and its lines in the log are not the first one's.
-
-    Only who watches what is stored goes along: whoever has one has a gate to himself.
-    """
-    made = Context()
-    made.run(witness.set, witness.get())
+    """A context for a batch: it is of many requests, and its lines in the log are not the first one's."""
+    made = copy_context()
+    made.run(logs.bind_request, None)
     return made
