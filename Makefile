@@ -47,9 +47,11 @@ test: setup check chromium  ## Linters, types, import rules and the whole suite 
 check: setup  ## Only the static checks: ruff, mypy strict, import-linter, bandit
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
-	@$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
+	@# mypy takes as long as all the others together, so they run beside it.
+	@$(BIN)/mypy & types=$$!; \
+	($(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache) \
+	  && $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src; others=$$?; \
+	wait $$types && exit $$others
 
 .PHONY: audit-deps
 audit-deps: setup  ## Look for known flaws of the locked dependencies (needs the network, and says so)

@@ -227,7 +227,9 @@ async def test_a_crash_at_any_statement_of_create_makes_one_whole_order_or_none(
     pytest.fail(f"more than {STATEMENTS_MAX} statements")
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name.lower())
+@pytest.mark.parametrize(
+    "way", [Way.KILLED, *(pytest.param(way, marks=pytest.mark.soak) for way in (Way.LOST, Way.RAISED))]
+)
 async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
     pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way
 ) -> None:

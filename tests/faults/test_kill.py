@@ -97,8 +97,8 @@ async def assert_promises_kept(shop: Shop, server: Server, ledger: Ledger) -> No
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("kills", "stock"),
-    [pytest.param(4, 9_000), pytest.param(60, 9_900, marks=pytest.mark.soak)],
-    ids=["4 kills", "60 kills"],
+    [pytest.param(2, 9_000), pytest.param(60, 9_900, marks=pytest.mark.soak)],
+    ids=["2 kills", "60 kills"],
 )
 async def test_a_server_that_is_killed_under_load_breaks_no_promise(
     shop: Shop, database_url: str, tmp_path: Path, kills: int, stock: int
@@ -114,7 +114,7 @@ async def test_a_server_that_is_killed_under_load_breaks_no_promise(
         await settle_down(shop)
         await assert_promises_kept(shop, server, ledger)
     assert ledger.answers["lost"] >= kills, ledger.answers
-    assert len(ledger.promised) > 20 * kills, ledger.answers
+    assert len(ledger.promised) > 10 * kills, ledger.answers
 
 
 async def test_two_processes_confirm_the_same_orders_and_each_has_one_winner(

@@ -229,8 +229,8 @@ async def town(pool: Pool, database_url: str, folder: Path, *, real: bool) -> As
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("kills", "real"),
-    [pytest.param(4, False), pytest.param(200, True, marks=pytest.mark.soak)],
-    ids=["4 kills", "200 kills"],
+    [pytest.param(2, False), pytest.param(200, True, marks=pytest.mark.soak)],
+    ids=["2 kills", "200 kills"],
 )
 async def test_whoever_is_killed_while_codes_are_bought_none_is_bought_twice_and_none_is_lost(
     pool: Pool, database_url: str, tmp_path: Path, kills: int, real: bool

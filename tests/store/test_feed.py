@@ -31,8 +31,10 @@ def answer(body: bytes, head: str = "200 OK", *headers: str) -> bytes:
 @asynccontextmanager
 async def bank(said: bytes, *, calls: list[bytes] | None = None, pause_s: float = 0) -> AsyncIterator[str]:
     """The address of a server that says this to everyone."""
+    lines: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines.append(writer)
         # Someone who has heard enough, or has waited enough, hangs up.
         with closing(writer), suppress(ConnectionError, asyncio.IncompleteReadError):
             asked = await reader.readuntil(b"\r\n\r\n")
@@ -45,6 +47,8 @@ async def bank(said: bytes, *, calls: list[bytes] | None = None, pause_s: float 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/eurofxref.csv?x=1"
+    for line in lines:
+        line.close()
 
 
 async def test_the_bank_is_asked_once_and_its_rates_are_taken(pool: Pool) -> None:
