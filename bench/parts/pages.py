@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import httpx
+
 from bench.figures import Row, judged
 from bench.goods import stock_catalogue
 from bench.session import SLUG, Session, sound
@@ -32,19 +34,18 @@ async def measure(session: Session) -> None:
         how = {"warm_s": session.plan.warm_s, "load_s": session.plan.load_s}
         find = sound(await server.load(keys=[key], paths=[f"/api/1.03/order/{trx}"], connections=1, **how))
         session.add(Row(what="find, 1 conn.", rate=find.rate, times=find.first, tally=find))
-        places = {"trx": trx, "order": trx, "currency": "EUR", "slug": SLUG, "product": SLUG}
+        places = {"trx": trx, "order": trx, "slug": SLUG, "product": SLUG}
         places |= {"company": str(company_id), "company_id": str(company_id)}
-        for audience, name, role in (
-            (Audience.COMPANY, "portal", "owner"),
-            (Audience.OPERATOR, "console", "admin"),
+        for audience, name, role, currency in (
+            (Audience.COMPANY, "portal", "owner", "EUR"),
+            (Audience.OPERATOR, "console", "admin", "USD"),
         ):
             of_company = company_id if audience is Audience.COMPANY else None
             cookie = await _signed_in(session, role, of_company)
-            rows = [
-                await _row(server, path, cookie, find.first.p50_ms)
-                for page in PAGES
-                if page.audience is audience and (path := _filled(page, places)) is not None
-            ]
+            places["currency"] = currency
+            paths = [_filled(page, places) for page in PAGES if page.audience is audience]
+            shown = await _shown(server, [path for path in paths if path is not None], cookie)
+            rows = [await _row(server, path, cookie, find.first.p50_ms) for path in shown]
             rows.sort(key=lambda row: -(row.times.p95_ms if row.times else 0.0))
             worst = rows[0].times
             assert worst is not None
@@ -82,6 +83,19 @@ async def _signed_in(session: Session, role: str, company_id: int | None) -> str
         user = await store.add_user(tx, draft, "no password opens this")
         token = await sessions.begin(tx, user.id, Browser("127.0.0.1", "bench"), strong=True)
     return f"voucherd={token}"
+
+
+async def _shown(server: Server, paths: list[str], cookie: str) -> list[str]:
+    """Those that show a page. Some are files, and some lead elsewhere, such as the one to cancel what is delivered."""
+    url = f"http://127.0.0.1:{server.port}"
+    async with httpx.AsyncClient(base_url=url, headers={"cookie": cookie, "accept": "text/html"}) as client:
+        answers = [(path, await client.get(path)) for path in paths]
+    broken = [path for path, answer in answers if answer.status_code not in (200, 303)]
+    assert not broken, f"not to be opened: {broken}"
+    pages = [
+        path for path, answer in answers if answer.headers.get("content-type", "").startswith("text/html")
+    ]
+    return [path for path, answer in answers if path in pages and answer.status_code == 200]
 
 
 async def _row(server: Server, path: str, cookie: str, find_ms: float) -> Row:

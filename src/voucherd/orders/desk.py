@@ -25,7 +25,7 @@ from voucherd.orders.carry import carry_out
 from voucherd.orders.create import OrderNumbers, create
 from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.export import mark_downloaded
-from voucherd.orders.find import Filters, count_orders, page_of_orders
+from voucherd.orders.find import Filters, count_orders, count_waiting, page_of_orders
 from voucherd.orders.gate import Gate
 from voucherd.orders.losses import LossLog
 from voucherd.orders.model import Order
@@ -166,6 +166,11 @@ class Desk:
         """The same without codes, for lists that show none."""
         async with self._pool.acquire() as conn:
             return await self._page(conn, company_id, state, filters, size=size, page=page, after=None)
+
+    async def count_pending(self, company_id: int, state: State) -> int:
+        """How many of the company's orders are under way."""
+        async with self._pool.acquire() as conn:
+            return await count_waiting(conn, company_id, state)
 
     async def _page(
         self,

@@ -92,3 +92,13 @@ def _where(company_id: int, state: State, filters: Filters) -> tuple[str, list[A
     also("o.created_at >= ?", filters.date_from)
     also("o.created_at <= ?", filters.date_to)
     return " AND ".join(conditions), values
+
+
+async def count_waiting(conn: Connection, company_id: int, state: State) -> int:
+    """How many orders are pending: those with a line that waits. They are few, however many orders there are."""
+    count = await conn.fetchval(
+        "SELECT count(DISTINCT order_id) FROM waiting WHERE state = $1 AND company_id = $2",
+        int(state),
+        company_id,
+    )
+    return int(count)

@@ -8,7 +8,6 @@ from voucherd.access.roles import Right
 from voucherd.http import Response
 from voucherd.orders import carts
 from voucherd.orders.find import Filters
-from voucherd.orders.states import Status
 from voucherd.portal.buyer.catalogue import logos_for, look, payment_currency, priced
 from voucherd.portal.buyer.orders import row
 from voucherd.portal.buyer.purse import purses_of
@@ -26,8 +25,7 @@ PRODUCTS_SHOWN: Final = 6
 async def overview(house: House, visit: Visit) -> Response:
     """Balances, what is under way, and what to do next."""
     found = await house.desk.browse(visit.company_id, visit.state, Filters(), size=ORDERS_SHOWN)
-    waiting = Filters(statuses=(Status.PENDING,))
-    pending = await house.desk.browse(visit.company_id, visit.state, waiting, size=1, page=1)
+    pending = await house.desk.count_pending(visit.company_id, visit.state)
     cart = await carts.read(house.pool, visit.someone.id, visit.state)
     currency = await payment_currency(house, visit, cart)
     window = await look(house, visit, currency, listing.Filters(stocked=True), Order(Sort.BRAND))
@@ -41,7 +39,7 @@ async def overview(house: House, visit: Visit) -> Response:
         purses=purses,
         low=[purse for purse in purses if purse.low],
         rows=[row(house, one) for one in found.orders],
-        pending=pending.total or 0,
+        pending=pending,
         cart=cart,
         products=products,
         logos=await logos_for(house, products),

@@ -34,6 +34,7 @@ EDITIONS_SHOWN: Final = 25
 PATH: Final = "/console/products"
 
 _ACTIVE: Final = {"yes": True, "no": False}
+BRANDS_OFFERED_MAX: Final = 200
 _TEXTS: Final = ("name", "brand", "product_type", "category", "redeem_type", "region", "vat_category")
 _LEAFLET: Final = ("redeem_instructions", "terms", "image_url")
 _FIELDS: Final = {"type": "product_type"}
@@ -66,6 +67,7 @@ async def products(house: House, visit: Visit) -> Response:
         found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
         brands = await store.list_brands(conn)
         categories = await register.categories(conn)
+    few = len(brands) <= BRANDS_OFFERED_MAX
     backwards = bool(before) and not after
     more = len(found) > PAGE_SIZE
     page = (found[1:] if backwards else found[:-1]) if more else found
@@ -77,7 +79,11 @@ async def products(house: House, visit: Visit) -> Response:
         visit,
         rows=[(one, face_words(one.version), price_words(one.version)) for one in page],
         given=given,
-        brands=[("", "Every brand"), *((one.slug, one.name) for one in brands)],
+        brands=[
+            ("", "Every brand"),
+            # A choice of thousands is none: then the search finds them, by the same name.
+            *((one.slug, one.name) for one in brands if few or one.slug == given["brand"]),
+        ],
         categories=[("", "Every category"), *((one, one) for one in categories)],
         types=[("", "Every type"), *CHOICES["types"]],
         before=qualified(PATH, given | {"before": first}) if earlier and page else "",
