@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import Any
 
 from msgspec import Struct
@@ -31,21 +30,8 @@ class Effect(Struct):
 
     async def record(self, action: str, subject: str, **detail: Any) -> None:
         """Write into the audit trail what the calling key does here."""
-        caller, request = self.call.caller, self.call.request
         self.recorded = True
-        await trail.record(
-            self.tx,
-            Entry(
-                Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
-                action,
-                subject,
-                company_id=caller.company_id,
-                state=caller.state,
-                address=_address(request.client_ip),
-                request_id=request.id,
-                detail=detail,
-            ),
-        )
+        await trail.record(self.tx, self._entry(action, subject, detail))
 
     async def answered(self, response: Response) -> Response:
         """The answer, which holds from now on for whoever sends the same request again."""
@@ -58,20 +44,25 @@ class Effect(Struct):
 
     def _deed(self, response: Response) -> Entry:
         """What the audit trail says of it: `add_webhook` is `webhook.add`, and its subject what was made or named."""
-        call, caller = self.call, self.call.caller
+        call = self.call
         assert call.op is not None, "every route names its operation"
         verb, _, noun = call.op.value.partition("_")
         made = [value.rpartition(b"/")[2].decode() for name, value in response.headers if name == b"location"]
         named = list(call.parameters) or made
+        detail = {"made": made[0]} if call.parameters and made else None
+        return self._entry(f"{noun or 'order'}.{verb}", " ".join([noun or "order", *named]), detail)
+
+    def _entry(self, action: str, subject: str, detail: dict[str, Any] | None) -> Entry:
+        caller, request = self.call.caller, self.call.request
         return Entry(
             Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
-            f"{noun or 'order'}.{verb}",
-            " ".join([noun or "order", *named]),
-            caller.company_id,
-            caller.state,
-            _address(call.request.client_ip),
-            call.request.id,
-            {"made": made[0]} if call.parameters and made else None,
+            action,
+            subject,
+            company_id=caller.company_id,
+            state=caller.state,
+            address=request.client_ip,
+            request_id=request.id,
+            detail=detail,
         )
 
 
@@ -80,11 +71,3 @@ async def effect(service: Service, call: Call) -> AsyncIterator[Effect]:
     """The transaction of a write; a refusal that is raised in it undoes it."""
     async with transaction(service.pool) as tx:
         yield Effect(tx, service, call)
-
-
-def _address(client_ip: str) -> str | None:
-    """Where the call came from, if it has an address that a column for addresses can hold."""
-    try:
-        return str(ip_address(client_ip.partition("%")[0]))
-    except ValueError:
-        return None

@@ -19,6 +19,29 @@ def actor(visit: Visit) -> Actor:
     return Actor(kind, person.email, person.id)
 
 
+def entry(
+    visit: Visit,
+    action: str,
+    subject: str,
+    detail: Mapping[str, Any] | None,
+    *,
+    company_id: int | None,
+    state: State | None,
+) -> Entry:
+    """What the trail says of a deed; the company is the person's own, unless it is one of the operator's people."""
+    own = visit.someone.company
+    return Entry(
+        actor(visit),
+        action,
+        subject,
+        company_id=company_id if own is None else own.id,
+        state=state,
+        address=visit.request.client_ip or None,
+        request_id=visit.request.id or None,
+        detail=detail,
+    )
+
+
 async def record(
     tx: Tx,
     visit: Visit,
@@ -30,17 +53,5 @@ async def record(
     state: State | None = None,
 ) -> None:
     """Write a deed down in the transaction that does it; both are the person's own unless named."""
-    own = visit.someone.company
-    await trail.record(
-        tx,
-        Entry(
-            actor(visit),
-            action,
-            subject,
-            company_id=company_id if own is None else own.id,
-            state=visit.state if state is None else state,
-            address=visit.request.client_ip or None,
-            request_id=visit.request.id,
-            detail=detail,
-        ),
-    )
+    in_state = visit.state if state is None else state
+    await trail.record(tx, entry(visit, action, subject, detail, company_id=company_id, state=in_state))

@@ -8,9 +8,9 @@ from typing import Any
 
 from voucherd import db
 from voucherd.access import trail
-from voucherd.access.trail import Actor, ActorKind, Entry
 from voucherd.db import Tx
 from voucherd.ids import State
+from voucherd.portal import deeds
 from voucherd.portal.visit import Visit
 
 
@@ -25,23 +25,13 @@ def witnessed(
     detail: Mapping[str, Any] | None = None,
 ) -> Iterator[None]:
     """Write the deed down with the first transaction in here that changes something; what only reads leaves no row."""
-    person = visit.someone
-    entry = Entry(
-        Actor(ActorKind.OPERATOR if person.company is None else ActorKind.PERSON, person.email, person.id),
-        action,
-        subject,
-        company_id=company_id if person.company is None else person.company.id,
-        state=state,
-        address=visit.request.client_ip or None,
-        request_id=visit.request.id or None,
-        detail=detail,
-    )
+    deed = deeds.entry(visit, action, subject, detail, company_id=company_id, state=state)
     written = False
 
     async def look(tx: Tx) -> None:
         nonlocal written
         if not written and await tx.fetchval("SELECT pg_current_xact_id_if_assigned() IS NOT NULL"):
-            await trail.record(tx, entry)
+            await trail.record(tx, deed)
             written = True
 
     before = db.witness.set(look)
