@@ -13,16 +13,16 @@ import msgspec
 
 from bench.stage import Stage
 from bench.stock import Import, Imported
-from voucherd.access import key_store
-from voucherd.access import store as access
-from voucherd.access.companies import CompanyDraft
-from voucherd.access.keys import KeyDraft
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyDraft
 from voucherd.db import transaction
 from voucherd.ids import ORDER_BLOCK_SIZE, Identifiers, State
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import KeyDraft
 from voucherd.money import Money
-from voucherd.vault.keys import check_fingerprint, load_or_create_master
+from voucherd.vault.master_key import check_fingerprint, load_or_create_master
 from voucherd.wallet import store as wallets
 
 RATE_LIMIT_MAX: Final = 1_000_000
@@ -73,7 +73,7 @@ class Seeder:
         async with transaction(self._stage.pool) as tx:
             for _ in range(count):
                 draft = CompanyDraft(f"Company {next(_count)}", "NL", verified=True)
-                company = await access.add_company(tx, draft)
+                company = await company_store.add_company(tx, draft)
                 key_draft = KeyDraft(rate_limit=RATE_LIMIT_MAX)
                 issued = [await key_store.add_key(tx, company.id, state, key_draft) for _ in range(keys)]
                 await wallets.top_up(tx, company.id, state, Money.read(BALANCE), secrets.token_hex(8))

@@ -14,8 +14,8 @@ import uvloop
 
 from bench.sampling import sampled, traced
 from voucherd import logs
-from voucherd.api import processes, server
 from voucherd.embedded import shutdown_signals
+from voucherd.server import processes, server
 from voucherd.settings import Settings
 
 

@@ -16,7 +16,7 @@ from voucherd.db import open_pool
 from voucherd.money import RATE_ONE, Money
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, import_codes
-from voucherd.vault.keys import load_or_create_master
+from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
 
 

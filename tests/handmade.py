@@ -10,7 +10,7 @@ from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.money import RATE_ONE
 from voucherd.orders.model import Item, Order
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 from voucherd.vault.shelf import Lot
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

@@ -15,23 +15,23 @@ from typing import Any
 
 import httpx
 
-from voucherd.access import key_store
-from voucherd.access import store as access
-from voucherd.access.companies import CompanyDraft
-from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, Scope
-from voucherd.api.asgi import AsgiApp
-from voucherd.api.server import service
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope
 from voucherd.money import Money
-from voucherd.orders.desk import Desk
+from voucherd.orders.service import OrderService
+from voucherd.server.asgi import AsgiApp
+from voucherd.server.server import service
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
-from voucherd.vault.keys import load_or_create_master
+from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
 from voucherd.wallet import store as wallets
 from voucherd.worker import Worker
@@ -69,9 +69,9 @@ class Shop:
         self.products: dict[str, ProductVersion] = {}
 
     @property
-    def desk(self) -> Desk:
+    def order_service(self) -> OrderService:
         """The desk behind the API, for scenarios about what no client can see."""
-        return self.app.front._api._service.desk
+        return self.app.front._api._service.orders
 
     # ── what the operator does ────────────────────────────────────────────────────────────────────────
 
@@ -90,7 +90,7 @@ class Shop:
         """A new company with keys and, unless told otherwise, money in both states."""
         draft = CompanyDraft(f"Company {next(_count)}", country, vat_number, active, verified, expose_costs)
         async with transaction(self.pool) as tx:
-            made = await access.add_company(tx, draft)
+            made = await company_store.add_company(tx, draft)
         company = Company(made.id, made.name)
         company.keys = await self.keys(company, scopes, rate_limit=rate_limit)
         if balance is not None:
@@ -109,7 +109,7 @@ class Shop:
     async def set_company(self, company: Company, **flags: bool) -> None:
         """Change what the company may do."""
         async with transaction(self.pool) as tx:
-            await access.set_company(tx, company.name, **flags)
+            await company_store.set_company(tx, company.name, **flags)
 
     async def top_up(self, company: Company, amount: str, *, state: State = State.LIVE) -> None:
         """Add money."""

@@ -11,8 +11,8 @@ from bench.jobs import spread
 from bench.session import Session, sound
 from voucherd.api.catalogue_requests import number_cursor, place_cursor
 from voucherd.ids import State
-from voucherd.storefront import changes, stock
-from voucherd.storefront.listing import Filters, Order, page_of_products, plan_for_values
+from voucherd.storefront import feed, stock
+from voucherd.storefront.listing import Order, ProductFilters, page_of_products, plan_for_values
 from voucherd.storefront.sorting import Sort
 
 PAGE: Final = 50
@@ -59,12 +59,12 @@ async def _pages(session: Session) -> dict[str, str]:
         await plan_for_values(conn)
         for sort in Sort:
             order = Order(sort)
-            (row,) = await page_of_products(conn, State.LIVE, Filters(), order, size=1, skip=depth)
+            (row,) = await page_of_products(conn, State.LIVE, ProductFilters(), order, size=1, skip=depth)
             pages[f"by {sort.value}, first page"] = f"{walk}&sortBy={sort.value}"
             pages[f"by {sort.value}, {depth:,} deep"] = (
                 f"{walk}{place_cursor(row.place, order)}&sortBy={sort.value}"
             )
-        newest = await changes.newest(conn)
+        newest = await feed.newest(conn)
     return pages | {
         "by price with prices in USD": f"{walk}&sortBy=price&paymentCurrency=USD",
         "one category by price": f"{walk}&category=category-3&sortBy=price",

@@ -11,12 +11,12 @@ from bench.figures import Row, judged
 from bench.goods import stock_catalogue
 from bench.session import SLUG, Session, sound
 from bench.stage import Server
-from voucherd.access import sessions, store
-from voucherd.access.sessions import Browser
-from voucherd.access.users import UserDraft
 from voucherd.db import transaction
-from voucherd.portal.page import Audience, Page
-from voucherd.portal.routes import PAGES
+from voucherd.pages.page import Audience, Page
+from voucherd.pages.routes import PAGES
+from voucherd.people import sessions, user_store
+from voucherd.people.sessions import Browser
+from voucherd.people.users import UserDraft
 
 P95_MS_MAX: Final = 50.0
 PAGE_S: Final = 0.6
@@ -80,7 +80,7 @@ async def _history(session: Session, server: Server) -> tuple[int, str]:
 async def _signed_in(session: Session, role: str, company_id: int | None) -> str:
     async with transaction(session.stage.pool) as tx:
         draft = UserDraft(f"{role}@bench.example", company_id, role)
-        user = await store.add_user(tx, draft, "no password opens this")
+        user = await user_store.add_user(tx, draft, "no password opens this")
         token = await sessions.begin(tx, user.id, Browser("127.0.0.1", "bench"), strong=True)
     return f"voucherd={token}"
 

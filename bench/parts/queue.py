@@ -13,12 +13,17 @@ from bench.figures import Row, judged
 from bench.jobs import Spread, jain, spread
 from bench.session import Session, sound
 from voucherd.db import Pool, transaction
-from voucherd.dispatcher import Dispatcher
-from voucherd.fulfilment import claims
-from voucherd.fulfilment.book import OfferBook
-from voucherd.fulfilment.suppliers.protocol import Answer, Bought, Code, Finding, NotFound, Quote, Sku, Wanted
-from voucherd.fulfilment.suppliers.registry import Spec
-from voucherd.fulfilment.suppliers.rows import (
+from voucherd.ids import State
+from voucherd.money import RATE_ONE, Money
+from voucherd.orders.model import Order
+from voucherd.orders.rules.ruling import Windows
+from voucherd.orders.store import Memory
+from voucherd.purchasing import claims
+from voucherd.purchasing.dispatcher import Dispatcher
+from voucherd.suppliers.offer_book import OfferBook
+from voucherd.suppliers.protocol import Answer, Bought, Code, Finding, NotFound, Quote, Sku, Wanted
+from voucherd.suppliers.registry import Spec
+from voucherd.suppliers.store import (
     FreshQuote,
     SupplierDraft,
     SupplierRow,
@@ -26,11 +31,6 @@ from voucherd.fulfilment.suppliers.rows import (
     add_supplier,
     save_quotes,
 )
-from voucherd.ids import State
-from voucherd.money import RATE_ONE, Money
-from voucherd.orders.model import Order
-from voucherd.orders.ruling import Windows
-from voucherd.orders.store import Memory
 from voucherd.vault.seal import Sealer
 
 SLUG: Final = "queued"

@@ -16,12 +16,12 @@ from bench.figures import Row, judged
 from bench.jobs import spread
 from bench.session import Session
 from voucherd.db import Pool, open_pool, transaction
-from voucherd.events.webhooks import endpoints, fanout
-from voucherd.events.webhooks.endpoints import ENDPOINTS_MAX, Draft
-from voucherd.events.webhooks.messages import message
-from voucherd.events.webhooks.sender import Sender
 from voucherd.ids import Identifiers, State
 from voucherd.vault.seal import Sealer
+from voucherd.webhooks import endpoints, fanout
+from voucherd.webhooks.endpoints import ENDPOINTS_MAX, Draft
+from voucherd.webhooks.messages import message
+from voucherd.webhooks.sender import Sender
 
 OWN: Final = (ip_network("127.0.0.0/8"),)
 MASTER: Final = secrets.token_bytes(32)

@@ -11,30 +11,34 @@ from typing import Final
 
 import structlog
 
-from voucherd.access import idempotency, lending, links, passkeys, throttle
-from voucherd.access.chain import BLOCK_ROWS_MAX, Sealing
-from voucherd.catalogue import feed
+from voucherd import idempotency
+from voucherd.catalogue import fx_feed
 from voucherd.db import UNAVAILABLE, Pool, open_pool
-from voucherd.dispatcher import Dispatcher
 from voucherd.events import feed as events
-from voucherd.events import letters, low_balance, mail
-from voucherd.events.mail import Outbox
-from voucherd.events.smtp import server_of
-from voucherd.events.webhooks import fanout, history, messages
-from voucherd.events.webhooks.sender import Sender
+from voucherd.heartbeat import EVERY_S as ANSWER_EVERY_S
+from voucherd.heartbeat import Heartbeat
 from voucherd.ids import Identifiers
-from voucherd.orders import expire, restock
+from voucherd.limits import rate_store, throttle
+from voucherd.mail import letters, outbox
+from voucherd.mail.outbox import Outbox
+from voucherd.mail.smtp import server_of
+from voucherd.orders import background
+from voucherd.orders import sweeps as expire
 from voucherd.orders.model import Order
-from voucherd.orders.ruling import Windows
-from voucherd.orders.states import Status
+from voucherd.orders.rules.ruling import Windows
+from voucherd.orders.rules.states import Status
 from voucherd.orders.store import Memory
-from voucherd.rollcall import EVERY_S as ANSWER_EVERY_S
-from voucherd.rollcall import Rollcall
+from voucherd.people import links, passkeys
+from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
 from voucherd.storefront import stock
+from voucherd.trail.chain import BLOCK_ROWS_MAX, Sealing
 from voucherd.vault import uploads
-from voucherd.vault.ring import open_ring
+from voucherd.vault.key_ring import open_key_ring
 from voucherd.vault.seal import Sealer
+from voucherd.wallet import low_balance
+from voucherd.webhooks import fanout, history, messages
+from voucherd.webhooks.sender import Sender
 
 DELIVER_EVERY_S: Final = 0.1
 DISPATCH_EVERY_S: Final = 0.1
@@ -72,7 +76,7 @@ class Worker:
         server = None if settings.smtp_url is None else server_of(settings.smtp_url)
         self._outbox = Outbox(settings.mail_folder, settings.mail_from, server)
         self._public_url = settings.public_url
-        self._rollcall = Rollcall(pool)
+        self._heartbeat = Heartbeat(pool)
         # Without identifiers nothing can be told to clients, so nothing is sent to them.
         self.sender = None
         if ids is not None:
@@ -84,7 +88,7 @@ class Worker:
             )
         )
         self._fx_url = settings.fx_url
-        self._turns: restock.Turns = {}
+        self._turns: background.Turns = {}
         self._stock_after = 0
         self._wake = wake
         self.dispatcher = Dispatcher(pool, sealer, self._memory, self._told)
@@ -133,11 +137,11 @@ class Worker:
             await self.sender.stop()
         with contextlib.suppress(*UNAVAILABLE):
             async with asyncio.timeout(LEAVE_S_MAX):
-                await self._rollcall.leave()
+                await self._heartbeat.leave()
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
-        moved = await restock.deliver_waiting(self._pool, self._memory, self._turns)
+        moved = await background.deliver_waiting(self._pool, self._memory, self._turns)
         return self._told(moved)
 
     async def end_waiting(self) -> int:
@@ -162,7 +166,7 @@ class Worker:
 
     async def forget_windows(self) -> int:
         """Forget the counts of keys that have not been used for some minutes."""
-        return await lending.sweep(self._pool)
+        return await rate_store.sweep(self._pool)
 
     async def forget_uploads(self) -> int:
         """Throw away uploaded files after a quarter of an hour."""
@@ -185,11 +189,11 @@ class Worker:
 
     async def answer_rollcall(self) -> int:
         """Say that this worker is there."""
-        return await self._rollcall.answer()
+        return await self._heartbeat.answer()
 
     async def refresh_rates(self) -> int:
         """Take new exchange rates from their address when they are due."""
-        return 0 if self._fx_url is None else await feed.refresh(self._pool, self._fx_url)
+        return 0 if self._fx_url is None else await fx_feed.refresh(self._pool, self._fx_url)
 
     async def fan_out(self) -> int:
         """Make deliveries of new events."""
@@ -204,7 +208,7 @@ class Worker:
 
     async def put_out_mail(self) -> int:
         """Hand mail to its server, or put it into its folder."""
-        return await mail.put_out(self._pool, self._outbox)
+        return await outbox.put_out(self._pool, self._outbox)
 
     async def answer_resets(self) -> int:
         """Mail links to those who have forgotten their passwords."""
@@ -212,7 +216,7 @@ class Worker:
 
     async def sweep_people(self) -> int:
         """Remove what is over: tallies of failed sign-ins, links, challenges of passkeys, old mail."""
-        sweeps = (throttle.sweep, links.sweep, passkeys.sweep, mail.sweep)
+        sweeps = (throttle.sweep, links.sweep, passkeys.sweep, outbox.sweep)
         return sum([await sweep(self._pool) for sweep in sweeps])
 
     def _told(self, orders: list[Order]) -> int:
@@ -239,15 +243,15 @@ async def run(settings: Settings, database_url: str) -> None:
     try:
         async with pool.acquire() as conn:
             # It buys codes and seals them, so it needs the key like the API does.
-            ring = await open_ring(conn, settings)
-        worker = Worker(pool, ring.sealer, settings, ids=ring.identifiers())
-        ring.start(pool)
+            key_ring = await open_key_ring(conn, settings)
+        worker = Worker(pool, key_ring.sealer, settings, ids=key_ring.identifiers())
+        key_ring.start(pool)
         worker.start()
         try:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
         finally:
             await worker.stop()
-            await ring.stop()
+            await key_ring.stop()
     finally:
         await pool.close()

@@ -12,7 +12,7 @@ from email.policy import default
 from pathlib import Path
 
 from tests.browser.walker import PHONE, Demo, Walker
-from voucherd.access import totp
+from voucherd.people import totp
 
 PASSWORD = "correct horse battery staple"
 MAIL_S_MAX = 30

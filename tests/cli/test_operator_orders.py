@@ -7,19 +7,19 @@ import json
 import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
-from voucherd.access import store as access
-from voucherd.access.companies import CompanyDraft
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State, line_id
 from voucherd.money import RATE_ONE, Money
-from voucherd.orders.decide import Finalise
-from voucherd.orders.desk import Desk
-from voucherd.orders.place import CartLine, Create
+from voucherd.orders.rules.cart import CartLine, Create
+from voucherd.orders.rules.decide import Finalise
+from voucherd.orders.service import OrderService
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
-from voucherd.vault.keys import load_or_create_master
+from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
 from voucherd.wallet import store as wallets
 
@@ -29,7 +29,7 @@ class Till:
 
     def __init__(self, terminal: Terminal, pool: Pool) -> None:
         master = load_or_create_master(terminal.data / "master.key")
-        self._desk = Desk(
+        self._orders = OrderService(
             pool, Sealer(master), Settings.load({"confirm_wait_s": 0, "data": str(terminal.data)}, {})
         )
         self.ids = Identifiers(master)
@@ -37,9 +37,9 @@ class Till:
     async def buy(self, slug: str, amount: int, *, confirm: bool = True) -> str:
         """The trx of a new order."""
         command = Create(1, State.LIVE, 0, (CartLine(slug, amount),), "EUR", "till 7")
-        order = (await self._desk.create(command)).order
+        order = (await self._orders.create(command)).order
         if confirm:
-            await self._desk.confirm(Finalise(order.id, 1, State.LIVE, resolve=False))
+            await self._orders.confirm(Finalise(order.id, 1, State.LIVE, resolve=False))
         return self.ids.trx(order.id)
 
 
@@ -48,7 +48,7 @@ async def till(terminal: Terminal, pool: Pool) -> Till:
     """A till in a shop with three codes of one product, and another that is delivered later."""
     sealer = Sealer(load_or_create_master(terminal.data / "master.key", create=True))
     async with transaction(pool) as tx:
-        company = await access.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
+        company = await company_store.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
         await wallets.top_up(tx, company.id, State.LIVE, Money.read("2000 EUR"), "opening")
         gift = await catalogue.add_product(tx, _draft("gift", async_delivery=False))
         await catalogue.add_product(tx, _draft("later", async_delivery=True))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
-from voucherd.access import key_store, store
-from voucherd.access.keys import key_hash, well_formed
-from voucherd.access.users import verified
 from voucherd.db import Pool
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import key_hash, well_formed
+from voucherd.people import user_store
+from voucherd.people.users import verified
 
 
 def test_a_company_is_added_changed_and_listed(terminal: Terminal) -> None:
@@ -149,13 +150,13 @@ async def test_a_person_gets_a_password_that_is_shown_once(terminal: Terminal, p
 
     first = terminal.json("user", "add", "Ann@Acme.example", "--company", "Acme", "--role", "buyer")
     assert (first["email"], first["company"], first["role"]) == ("ann@acme.example", "Acme", "buyer")
-    login = await store.find_login(pool, "ann@acme.example")
+    login = await user_store.find_login(pool, "ann@acme.example")
     assert login is not None
     assert (login.password_hash or "").startswith("$argon2id$")
     assert await verified(login, first["password"]) == login.user
 
     second = terminal.json("user", "reset-password", "ann@acme.example")
-    login = await store.find_login(pool, "ann@acme.example")
+    login = await user_store.find_login(pool, "ann@acme.example")
     assert await verified(login, first["password"]) is None
     assert await verified(login, second["password"]) is not None
 
@@ -185,7 +186,7 @@ async def test_people_are_listed_changed_and_freed_of_lost_second_factors(
     assert terminal.json("user", "set", "bob@acme.example", "--role", "owner")["role"] == "owner"
     left = terminal.json("user", "set", "ann@acme.example", "--inactive")
     assert (left["active"], left["company"]) == (False, "Acme")
-    assert await store.find_login(pool, "ann@acme.example") is None
+    assert await user_store.find_login(pool, "ann@acme.example") is None
     assert_wrong_usage(terminal.run("user", "set", "bob@acme.example", "--role", "admin"), "is not a role")
 
     await pool.execute("INSERT INTO totp (user_id, secret, confirmed_at) VALUES ($1, 'x', now())", ann["id"])

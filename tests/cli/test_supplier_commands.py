@@ -19,8 +19,8 @@ from tests.suppliers.warehouse import DESCRIPTION, warehouse
 from voucherd.cli import program
 from voucherd.cli.supplier_views import span
 from voucherd.db import Pool
-from voucherd.fulfilment.suppliers.rows import supplier
-from voucherd.vault.keys import load_or_create_master
+from voucherd.suppliers.store import supplier
+from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
 
 CATALOGUE = """slug,name,brand,type,category,redeem-type,region,face-value,face-value-range,price,fee

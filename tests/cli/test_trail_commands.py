@@ -8,8 +8,8 @@ import pwd
 import socket
 
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
-from voucherd.access.chain import Sealing
 from voucherd.db import open_pool
+from voucherd.trail.chain import Sealing
 
 SECRET = "whsec_" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo="
 

@@ -12,7 +12,7 @@ import httpx
 
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
 from voucherd.db import Pool
-from voucherd.events.webhooks import signing
+from voucherd.webhooks import signing
 
 URL = "https://hooks.shop.com/x"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.docs import pages
 from tests.docs.pages import ARCHITECTURE, OUR_PAGES, PACKAGE, ROOT
 from voucherd.cli import NOUNS, PARTS
-from voucherd.orders.states import mermaid
+from voucherd.orders.rules.states import mermaid
 
 CODE = "\n".join(
     file.read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def test_a_name_that_is_gone_would_be_noticed() -> None:
 
 
 def test_the_state_diagram_is_the_one_that_the_table_of_states_draws() -> None:
-    """Spec 3: the picture can't drift from `orders.states.MOVES`."""
+    """Spec 3: the picture can't drift from `orders.rules.states.MOVES`."""
     assert mermaid() in pages.blocks(ARCHITECTURE, "mermaid")
 
 

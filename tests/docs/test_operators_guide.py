@@ -17,7 +17,7 @@ from voucherd.api.pages import Pages
 from voucherd.audit import CHECKS
 from voucherd.cli import program
 from voucherd.db import Pool
-from voucherd.orders.desk import Desk
+from voucherd.orders.service import OrderService
 from voucherd.settings import PREFIX, Settings
 
 COMMANDS = [
@@ -61,10 +61,11 @@ def test_every_command_that_is_shown_exists_with_its_options(line: str) -> None:
 
 def test_the_metrics_are_those_that_are_exported() -> None:
     """Every metric has a row, and every row is a metric."""
-    desk = cast(
-        Desk, SimpleNamespace(gates={}, losses=SimpleNamespace(refused=0), watch=SimpleNamespace(parked=0))
+    order_service = cast(
+        OrderService,
+        SimpleNamespace(batchers={}, losses=SimpleNamespace(refused=0), watch=SimpleNamespace(parked=0)),
     )
-    families = Metrics(desk).registry.collect()
+    families = Metrics(order_service).registry.collect()
     names = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     assert {row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "metric")} == names
 

@@ -11,8 +11,8 @@ from tests.docs import pages
 from tests.docs.pages import README, ROOT
 from voucherd.api.wire.shapes import ShortItem, ShortLine, ShortOrder
 from voucherd.cli.demo import _greeting
-from voucherd.cli.shop.goods import goods
-from voucherd.cli.shop.handout import Handout, Person
+from voucherd.cli.demo_shop.goods import goods
+from voucherd.cli.demo_shop.handout import Handout, Person
 from voucherd.settings import Settings
 
 ANSWER = json.loads(pages.blocks(README, "json")[0])

@@ -12,15 +12,15 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from tests.handmade import NOW
-from voucherd.fulfilment.offers import Offer
-from voucherd.fulfilment.waits import Wait
-from voucherd.orders import decide, serve
-from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
-from voucherd.orders.ruling import Facts, Ruling, Standing, Windows, item_at
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules import decide, waiting
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.ruling import CompanyStanding, Facts, Ruling, Windows, item_at
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.orders.waits import Wait
+from voucherd.suppliers.offers import Offer
 from voucherd.vault.shelf import Lot, Shelf
-from voucherd.wallet.ledger import Entry, Wallet
+from voucherd.wallet.ledger import LedgerEntry, Wallet
 
 WINDOWS = Windows(delivery=timedelta(hours=72), resolve=timedelta(seconds=30))
 
@@ -31,7 +31,7 @@ class World:
 
     now: datetime = NOW
     orders: dict[int, Order] = field(default_factory=dict)
-    standing: dict[int, Standing] = field(default_factory=dict)
+    standing: dict[int, CompanyStanding] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
     wallets: dict[int, Wallet] = field(default_factory=dict)
     """By company: one wallet each, with the company's own number."""
@@ -41,7 +41,7 @@ class World:
     """What suppliers can serve now, cheapest first; a shelf that nobody else sells is not in here."""
     in_queues: bool = False
     """Whether new orders stand behind those who wait already."""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
     events: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [1]))
 
     def facts(self, order_ids: Sequence[int | None]) -> Facts:
@@ -58,7 +58,10 @@ class World:
             self.now,
             WINDOWS,
             orders,
-            {o.company_id: self.standing.get(o.company_id, Standing(True, True)) for o in orders.values()},
+            {
+                o.company_id: self.standing.get(o.company_id, CompanyStanding(True, True))
+                for o in orders.values()
+            },
             set(self.withdrawn),
             purses,
             {wallet_id: self.wallets[wallet_id] for wallet_id in purses.values()},
@@ -86,12 +89,12 @@ class World:
     def deliver_waiting(self) -> Ruling:
         """Serve what waits."""
         waits = [wait for _, wait in sorted(self.waits.items())]
-        return self.store(serve.deliver_waiting(self.facts([w.order_id for w in waits]), waits))
+        return self.store(waiting.deliver_waiting(self.facts([w.order_id for w in waits]), waits))
 
     def end_waiting(self) -> Ruling:
         """End what is out of time."""
         late = sorted({w.order_id for w in self.waits.values() if w.deadline_at <= self.now})
-        return self.store(serve.end_waiting(self.facts(late), late))
+        return self.store(waiting.end_waiting(self.facts(late), late))
 
     def store(self, ruling: Ruling) -> Ruling:
         for lot_id, cursor in ruling.cursors.items():

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from tests.domain.books import WINDOWS, World
 from tests.handmade import DAY, NOW, lot, order, product, unit
 from voucherd.ids import State
-from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.model import Order, Outcome
-from voucherd.orders.refusals import (
+from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.refusals import (
     CompanyNotActive,
     CompanyNotVerified,
     InsufficientBalance,
@@ -27,8 +27,8 @@ from voucherd.orders.refusals import (
     SeveralItems,
     WrongStatus,
 )
-from voucherd.orders.ruling import Ruling, Standing
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.ruling import CompanyStanding, Ruling
+from voucherd.orders.rules.states import Payment, Status
 from voucherd.wallet.ledger import Wallet
 
 MICROSECOND = timedelta(microseconds=1)
@@ -88,8 +88,8 @@ BREAKS: list[tuple[type[Refusal], Any]] = [
     (SeveralItems, lambda w: None),
     (OrderExpired, lambda w: setattr(w, "now", NOW + 2 * DAY)),
     (WrongStatus, lambda w: w.orders.update({2: replace(w.orders[2], status=Status.FINISHED)})),
-    (CompanyNotVerified, lambda w: w.standing.update({1: Standing(True, False)})),
-    (CompanyNotActive, lambda w: w.standing.update({1: Standing(False, False)})),
+    (CompanyNotVerified, lambda w: w.standing.update({1: CompanyStanding(True, False)})),
+    (CompanyNotActive, lambda w: w.standing.update({1: CompanyStanding(False, False)})),
     (OrderNotFound, lambda w: w.orders.clear()),
 ]
 
@@ -256,15 +256,17 @@ def test_cancelling_refunds_each_undelivered_line_to_the_cent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chance", "expected"),
-    [(Chance.OUT_OF_STOCK, OutOfStock), (Chance.INSUFFICIENT_BALANCE, InsufficientBalance)],
+    ("sandbox_outcome", "expected"),
+    [(SandboxOutcome.OUT_OF_STOCK, OutOfStock), (SandboxOutcome.INSUFFICIENT_BALANCE, InsufficientBalance)],
 )
-def test_a_sandbox_call_can_ask_to_be_refused(chance: Chance, expected: type[Refusal]) -> None:
+def test_a_sandbox_call_can_ask_to_be_refused(
+    sandbox_outcome: SandboxOutcome, expected: type[Refusal]
+) -> None:
     """OP-49: X-Sandbox-Outcome."""
     made = world(order(3, (product(), unit(), 1)))
     made.lots[3] = lot(3, 1, 10)
 
-    ruling = made.finalise(confirm(3, state=State.SANDBOX, chance=chance))
+    ruling = made.finalise(confirm(3, state=State.SANDBOX, sandbox_outcome=sandbox_outcome))
 
     assert type(ruling.answers[0]) is expected
     assert nothing_happened(ruling)
@@ -275,7 +277,9 @@ def test_a_declined_sandbox_order_costs_nothing_and_is_cancelled_for_good() -> N
     made = world(order(3, (product(), unit(), 2), (product(2), unit(), 1)))
     made.lots[3], made.lots[5] = lot(3, 1, 10), lot(5, 2, 10)
 
-    (answer,) = made.finalise(confirm(3, state=State.SANDBOX, chance=Chance.CANCELLED)).answers
+    (answer,) = made.finalise(
+        confirm(3, state=State.SANDBOX, sandbox_outcome=SandboxOutcome.CANCELLED)
+    ).answers
 
     assert isinstance(answer, Order)
     assert (answer.status, answer.payment_status) == (Status.CANCELLED, Payment.UNPAID)
@@ -309,7 +313,7 @@ carts = st.lists(
 )
 orders = st.tuples(st.sampled_from(COMPANIES), st.integers(0, 1), carts)
 picks = st.lists(
-    st.tuples(st.integers(0, 11), st.booleans(), st.sampled_from(Chance)), min_size=1, max_size=8
+    st.tuples(st.integers(0, 11), st.booleans(), st.sampled_from(SandboxOutcome)), min_size=1, max_size=8
 )
 steps = st.one_of(
     st.tuples(st.just("finalise"), picks),
@@ -349,8 +353,15 @@ def play(made: World, word: str, what: Any) -> None:
             made.cancel(*[Cancel(o.id, o.company_id, o.state) for o in chosen])
         else:
             commands = [
-                Finalise(o.id, o.company_id, o.state, as_resolve, chance if o.state else Chance.FINISHED, 1)
-                for o, (_, as_resolve, chance) in zip(chosen, what, strict=True)
+                Finalise(
+                    o.id,
+                    o.company_id,
+                    o.state,
+                    as_resolve,
+                    sandbox_outcome if o.state else SandboxOutcome.FINISHED,
+                    1,
+                )
+                for o, (_, as_resolve, sandbox_outcome) in zip(chosen, what, strict=True)
             ]
             made.finalise(*commands)
 
@@ -392,7 +403,12 @@ def test_a_batch_decides_as_its_calls_would_one_by_one_and_a_refused_one_changes
         numbers = sorted(alone.orders)
         target = alone.orders[numbers[one[0] % len(numbers)]]
         command = Finalise(
-            target.id, target.company_id, target.state, one[1], one[2] if target.state else Chance.FINISHED, 1
+            target.id,
+            target.company_id,
+            target.state,
+            one[1],
+            one[2] if target.state else SandboxOutcome.FINISHED,
+            1,
         )
         (answer,) = alone.finalise(command).answers
         if isinstance(answer, Refusal):

@@ -11,7 +11,7 @@ from voucherd.events import log
 from voucherd.events.feed import Event
 from voucherd.events.wire import written
 from voucherd.ids import Identifiers, State
-from voucherd.orders.states import Status
+from voucherd.orders.rules.states import Status
 
 IDS = Identifiers(bytes(range(32)))
 AT = datetime(2026, 1, 31, 9, 30, 0, 123456, UTC)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import asyncpg
 import pytest
 
-from voucherd.orders.gate import BATCH_MAX, SECOND_BATCH_FROM, Busy, Gate
+from voucherd.orders.batcher import BATCH_MAX, SECOND_BATCH_FROM, Batcher, BatcherFull
 
 
 class Counterpart:
@@ -35,35 +35,35 @@ def counterpart() -> Counterpart:
     return Counterpart()
 
 
-def gate_to(counterpart: Counterpart, waiting_max: int = 10_000) -> Gate[str, str]:
+def gate_to(counterpart: Counterpart, waiting_max: int = 10_000) -> Batcher[str, str]:
     """A gate in front of the counterpart."""
-    return Gate(counterpart.run, waiting_max=waiting_max)
+    return Batcher(counterpart.run, waiting_max=waiting_max)
 
 
-async def busy_gate(counterpart: Counterpart, waiting_max: int = 10_000) -> Gate[str, str]:
+async def busy_gate(counterpart: Counterpart, waiting_max: int = 10_000) -> Batcher[str, str]:
     """A gate whose first batch is in flight and stays there until the counterpart opens."""
     counterpart.open.clear()
-    gate = gate_to(counterpart, waiting_max)
-    gate.submit(0, "first")
+    batcher = gate_to(counterpart, waiting_max)
+    batcher.submit(0, "first")
     await counterpart.running.wait()
-    return gate
+    return batcher
 
 
 async def test_a_call_alone_is_a_batch_of_one_and_does_not_wait(counterpart: Counterpart) -> None:
     """OP-48: there is no timer; an idle gate starts at once."""
-    gate = gate_to(counterpart)
+    batcher = gate_to(counterpart)
 
-    assert await gate.submit(1, "a") == "A"
+    assert await batcher.submit(1, "a") == "A"
 
     assert counterpart.batches == [["a"]]
-    assert (gate.waiting, gate.in_flight, gate.batches, gate.calls) == (0, 0, 1, 1)
+    assert (batcher.waiting, batcher.in_flight, batcher.batches, batcher.calls) == (0, 0, 1, 1)
 
 
 async def test_calls_that_arrive_together_start_together(counterpart: Counterpart) -> None:
     """OP-48: one batch serves them all."""
-    gate = gate_to(counterpart)
+    batcher = gate_to(counterpart)
 
-    answers = await asyncio.gather(*[gate.submit(1, letter) for letter in "abc"])
+    answers = await asyncio.gather(*[batcher.submit(1, letter) for letter in "abc"])
 
     assert answers == ["A", "B", "C"]
     assert counterpart.batches == [["a", "b", "c"]]
@@ -73,10 +73,10 @@ async def test_a_batch_takes_every_companys_first_call_before_anyones_second(
     counterpart: Counterpart,
 ) -> None:
     """OP-48: round robin by company."""
-    gate = await busy_gate(counterpart)
-    calls = [gate.submit(1, f"a{n}") for n in range(5)]
-    calls += [gate.submit(2, f"b{n}") for n in range(2)]
-    calls += [gate.submit(3, "c0")]
+    batcher = await busy_gate(counterpart)
+    calls = [batcher.submit(1, f"a{n}") for n in range(5)]
+    calls += [batcher.submit(2, f"b{n}") for n in range(2)]
+    calls += [batcher.submit(3, "c0")]
 
     counterpart.open.set()
     await asyncio.gather(*calls)
@@ -86,9 +86,9 @@ async def test_a_batch_takes_every_companys_first_call_before_anyones_second(
 
 async def test_a_backlog_delays_another_company_by_at_most_one_batch(counterpart: Counterpart) -> None:
     """OP-48: behind thousands of waiting calls of one company, another's single call is in the next batch."""
-    gate = await busy_gate(counterpart)
-    backlog = [gate.submit(1, f"a{n}") for n in range(3_000)]
-    late = gate.submit(2, "single")
+    batcher = await busy_gate(counterpart)
+    backlog = [batcher.submit(1, f"a{n}") for n in range(3_000)]
+    late = batcher.submit(2, "single")
 
     counterpart.open.set()
     await late
@@ -101,17 +101,17 @@ async def test_a_backlog_delays_another_company_by_at_most_one_batch(counterpart
 
 async def test_a_second_batch_starts_beside_the_first_only_under_load(counterpart: Counterpart) -> None:
     """OP-48: two batches in flight when many wait, never three."""
-    gate = await busy_gate(counterpart)
-    calls = [gate.submit(1, f"a{n}") for n in range(SECOND_BATCH_FROM - 1)]
+    batcher = await busy_gate(counterpart)
+    calls = [batcher.submit(1, f"a{n}") for n in range(SECOND_BATCH_FROM - 1)]
     await asyncio.sleep(0.01)
-    assert gate.in_flight == 1
+    assert batcher.in_flight == 1
 
-    calls.append(gate.submit(2, "b"))
+    calls.append(batcher.submit(2, "b"))
     await asyncio.sleep(0.01)
-    assert gate.in_flight == 2
-    calls += [gate.submit(3, f"c{n}") for n in range(3 * SECOND_BATCH_FROM)]
+    assert batcher.in_flight == 2
+    calls += [batcher.submit(3, f"c{n}") for n in range(3 * SECOND_BATCH_FROM)]
     await asyncio.sleep(0.01)
-    assert gate.in_flight == 2
+    assert batcher.in_flight == 2
 
     counterpart.open.set()
     await asyncio.gather(*calls)
@@ -121,46 +121,46 @@ async def test_too_many_waiting_calls_are_turned_away_and_room_is_given_again(
     counterpart: Counterpart,
 ) -> None:
     """OP-48: every queue has a maximum."""
-    gate = await busy_gate(counterpart, waiting_max=3)
-    calls = [gate.submit(1, f"a{n}") for n in range(3)]
+    batcher = await busy_gate(counterpart, waiting_max=3)
+    calls = [batcher.submit(1, f"a{n}") for n in range(3)]
 
-    with pytest.raises(Busy):
-        gate.submit(2, "one too many")
+    with pytest.raises(BatcherFull):
+        batcher.submit(2, "one too many")
 
     counterpart.open.set()
     await asyncio.gather(*calls)
-    assert await gate.submit(2, "now") == "NOW"
+    assert await batcher.submit(2, "now") == "NOW"
 
 
 async def test_a_caller_that_left_is_not_served_and_takes_no_place(counterpart: Counterpart) -> None:
     """OP-48: a client that left before its turn asks for nothing any more."""
-    gate = await busy_gate(counterpart)
-    left, stays = gate.submit(1, "left"), gate.submit(1, "stays")
+    batcher = await busy_gate(counterpart)
+    left, stays = batcher.submit(1, "left"), batcher.submit(1, "stays")
     left.cancel()
 
     counterpart.open.set()
     assert await stays == "STAYS"
 
     assert counterpart.batches[1:] == [["stays"]]
-    assert gate.waiting == 0
+    assert batcher.waiting == 0
 
 
 async def test_a_gate_whose_callers_all_left_still_serves_the_next(counterpart: Counterpart) -> None:
     """OP-48: an empty batch is no batch, and no stop either."""
-    gate = await busy_gate(counterpart)
-    for call in [gate.submit(1, f"a{n}") for n in range(100)]:
+    batcher = await busy_gate(counterpart)
+    for call in [batcher.submit(1, f"a{n}") for n in range(100)]:
         call.cancel()
 
     counterpart.open.set()
     await asyncio.sleep(0.01)
-    assert await gate.submit(2, "next") == "NEXT"
-    assert gate.in_flight == 0
+    assert await batcher.submit(2, "next") == "NEXT"
+    assert batcher.in_flight == 0
 
 
 async def test_a_caller_that_leaves_during_its_batch_harms_nobody(counterpart: Counterpart) -> None:
     """OP-48: the batch is stored for all; one of its answers is thrown away."""
-    gate = await busy_gate(counterpart)
-    leaves, stays = gate.submit(1, "leaves"), gate.submit(2, "stays")
+    batcher = await busy_gate(counterpart)
+    leaves, stays = batcher.submit(1, "leaves"), batcher.submit(2, "stays")
     counterpart.open.set()
     await asyncio.sleep(0)
     leaves.cancel()
@@ -178,8 +178,8 @@ async def test_a_command_that_the_database_refuses_fails_alone() -> None:
             raise asyncpg.CheckViolationError("no")
         return list(commands)
 
-    gate: Gate[str, str] = Gate(run, waiting_max=10)
-    calls = [gate.submit(n, word) for n, word in enumerate(("a", "poison", "b"))]
+    batcher: Batcher[str, str] = Batcher(run, waiting_max=10)
+    calls = [batcher.submit(n, word) for n, word in enumerate(("a", "poison", "b"))]
 
     answers = await asyncio.gather(*calls, return_exceptions=True)
 
@@ -200,13 +200,13 @@ async def test_a_lost_database_fails_the_batch_at_once_and_the_gate_lives_on() -
             raise asyncpg.ConnectionDoesNotExistError("gone")
         return list(commands)
 
-    gate: Gate[str, str] = Gate(run, waiting_max=10)
-    answers = await asyncio.gather(*[gate.submit(n, "x") for n in range(3)], return_exceptions=True)
+    batcher: Batcher[str, str] = Batcher(run, waiting_max=10)
+    answers = await asyncio.gather(*[batcher.submit(n, "x") for n in range(3)], return_exceptions=True)
     assert [type(answer) for answer in answers] == [asyncpg.ConnectionDoesNotExistError] * 3
     assert runs == 1
 
     lost = False
-    assert await gate.submit(1, "again") == "again"
+    assert await batcher.submit(1, "again") == "again"
 
 
 async def test_any_other_failure_belongs_to_the_callers_of_that_batch() -> None:
@@ -215,19 +215,19 @@ async def test_any_other_failure_belongs_to_the_callers_of_that_batch() -> None:
     async def run(commands: Sequence[str]) -> list[str]:
         raise LookupError(commands[0])
 
-    gate: Gate[str, str] = Gate(run, waiting_max=10)
+    batcher: Batcher[str, str] = Batcher(run, waiting_max=10)
     with pytest.raises(LookupError, match="a"):
-        await gate.submit(1, "a")
+        await batcher.submit(1, "a")
     with pytest.raises(LookupError, match="b"):
-        await gate.submit(1, "b")
+        await batcher.submit(1, "b")
 
 
 async def test_fifty_equal_companies_are_served_equally(counterpart: Counterpart) -> None:
     """OP-48: Jain's index of what 50 companies got is at least 0.99, at any moment."""
-    gate = await busy_gate(counterpart)
+    batcher = await busy_gate(counterpart)
     companies, each = 50, 60
     # One company after another asks for everything it wants: the worst order of arrival.
-    calls = [gate.submit(c, str(c)) for c in range(1, companies + 1) for _ in range(each)]
+    calls = [batcher.submit(c, str(c)) for c in range(1, companies + 1) for _ in range(each)]
 
     counterpart.open.set()
     await asyncio.gather(*calls)
@@ -246,9 +246,9 @@ async def test_fifty_equal_companies_are_served_equally(counterpart: Counterpart
 
 async def test_a_stop_waits_for_everything_that_was_submitted(counterpart: Counterpart) -> None:
     """OP-48: a call that was taken in is answered, also one whose batch has not started yet."""
-    gate = gate_to(counterpart)
-    calls = [gate.submit(1, "a"), gate.submit(2, "b")]
+    batcher = gate_to(counterpart)
+    calls = [batcher.submit(1, "a"), batcher.submit(2, "b")]
 
-    await gate.drain()
+    await batcher.drain()
 
     assert [call.result() for call in calls] == ["A", "B"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from voucherd.access.grants import BeyondOwn, Wishes, changed_draft, new_draft, require_within
-from voucherd.access.keys import KeyDraft, Scope, read_networks
+from voucherd.keys.grants import BeyondOwn, Wishes, changed_draft, new_draft, require_within
+from voucherd.keys.key_text import KeyDraft, Scope, read_networks
 
 END = datetime(2027, 1, 1, tzinfo=UTC)
 OWN = KeyDraft(

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voucherd.access.callers import Caller, Forbidden
-from voucherd.access.companies import Company
-from voucherd.access.keys import (
+from voucherd.companies.model import Company
+from voucherd.ids import State
+from voucherd.keys.callers import Caller, Forbidden
+from voucherd.keys.key_text import (
     SCOPES_DEFAULT,
     KeyDraft,
     Scope,
@@ -24,8 +25,7 @@ from voucherd.access.keys import (
     read_scopes,
     well_formed,
 )
-from voucherd.access.limits import Window
-from voucherd.ids import State
+from voucherd.limits.rate_limits import RateWindow
 
 COMPANY = Company(1, "Acme", "NL", None, active=True, verified=True, expose_costs=True)
 
@@ -39,7 +39,7 @@ def caller() -> Caller:
         scopes=SCOPES_DEFAULT,
         company=COMPANY,
         rate_limit=600,
-        window=Window(1),
+        window=RateWindow(1),
     )
 
 

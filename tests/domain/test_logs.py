@@ -14,8 +14,8 @@ import pytest
 import structlog
 
 from voucherd import logs
-from voucherd.access.keys import new_key
 from voucherd.ids import State
+from voucherd.keys.key_text import new_key
 
 KEY = new_key(State.LIVE).text
 TEST_KEY = new_key(State.SANDBOX).text

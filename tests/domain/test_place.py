@@ -18,9 +18,9 @@ from voucherd.catalogue.store import Listing
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, RATE_ONE
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Order
-from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
-from voucherd.orders.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
+from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
+from voucherd.orders.rules.states import Payment, Status
 from voucherd.vault.shelf import Lot
 
 RATES = {"EUR": RATE_ONE, "USD": 92_319_055, "JPY": 611_808, "KWD": 301_204_819}

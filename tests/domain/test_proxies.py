@@ -6,8 +6,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from voucherd.access.keys import permits, read_networks
-from voucherd.api.proxies import UNKNOWN, client_behind
+from voucherd.keys.key_text import permits, read_networks
+from voucherd.server.proxies import UNKNOWN, client_behind
 
 OURS = tuple(ip_network(one) for one in ("10.0.0.0/8", "2001:db8:5::/48"))
 LISTED = "198.51.100.7"

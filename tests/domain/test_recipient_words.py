@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from jinja2.ext import babel_extract
 
-import voucherd.portal.recipient as package
+import voucherd.pages.recipient as package
 from voucherd.http import Request
 from voucherd.money import Money
-from voucherd.portal.assets import templates
-from voucherd.portal.recipient import link, pictures
-from voucherd.portal.recipient.visitors import UNKNOWN_MAX, WINDOW_S, Allowance, is_person
-from voucherd.portal.recipient.words import LANGUAGES, SOURCE, Words, catalogue, pick
+from voucherd.pages.assets import templates
+from voucherd.pages.recipient import link, pictures
+from voucherd.pages.recipient.visitors import UNKNOWN_MAX, WINDOW_S, Allowance, is_person
+from voucherd.pages.recipient.words import LANGUAGES, SOURCE, Words, catalogue, pick
 
 FOLDER = Path(str(package.__file__)).parent
 IPHONE = (

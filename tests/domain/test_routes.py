@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Call, Service
 from voucherd.api.routes import Map, Route
 from voucherd.http import Response
+from voucherd.keys.key_text import Scope
 
 
 async def nothing(_service: Service, _call: Call) -> Response:

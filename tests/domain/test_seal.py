@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voucherd.settings import Settings
-from voucherd.vault import keys
-from voucherd.vault.keys import VaultKeyError, load_or_create_master, read_master
+from voucherd.vault import master_key as keys
+from voucherd.vault.master_key import VaultKeyError, load_or_create_master, read_master
 from voucherd.vault.seal import KeyNotKnown, SealBroken, Sealer
 
 SEALER = Sealer(bytes(range(32)))

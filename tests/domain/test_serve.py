@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from tests.domain.books import WINDOWS
 from tests.domain.trade import Trade
 from tests.handmade import NOW, lot, order, product, unit
-from voucherd.fulfilment.attempts import Phase
-from voucherd.fulfilment.offers import Offer, cheapest_first
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
-from voucherd.orders.decide import Cancel, Chance, Finalise
 from voucherd.orders.model import Order
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.purchasing.attempts import Phase
+from voucherd.suppliers.offers import Offer, cheapest_first
 from voucherd.wallet.ledger import Wallet
 
 COMPANIES, PRODUCTS, SUPPLIERS = (1, 2, 3), (1, 2), (7, 8)
@@ -187,7 +187,9 @@ def play(made: Trade, word: str, what: Any) -> None:
     if word in {"confirm", "resolve", "cancel", "limit"}:
         one = made.orders[sorted(made.orders)[what % len(made.orders)]]
         if word in {"confirm", "resolve"}:
-            made.finalise(Finalise(one.id, one.company_id, one.state, word == "resolve", Chance.FINISHED))
+            made.finalise(
+                Finalise(one.id, one.company_id, one.state, word == "resolve", SandboxOutcome.FINISHED)
+            )
         elif word == "cancel" or one.resolving:
             made.cancel(Cancel(one.id, one.company_id, one.state, at_limit=word == "limit"))
     elif word == "claim":

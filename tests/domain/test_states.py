@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from voucherd.orders.states import MOVES, IllegalMove, Move, Status, mermaid, move
+from voucherd.orders.rules.states import MOVES, IllegalMove, Move, Status, mermaid, move
 
 # Section 3, row by row: where an order starts, what happens to it, where it ends. "Within 20-30 seconds" is how
 # long the call watches, not a move of its own.

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.handmade import product
 from voucherd.api.catalogue_requests import place_cursor, read_place
 from voucherd.money import RATE_ONE
-from voucherd.orders.refusals import BadInput
-from voucherd.storefront import search, tags
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.storefront import prices, search
 from voucherd.storefront.groups import category_name
 from voucherd.storefront.listing import Order
 from voucherd.storefront.sorting import BOUND_MAX, Place, Sort, factor, lane
@@ -112,16 +112,16 @@ def test_a_tag_has_no_price_where_none_can_be_said() -> None:
         fee_variable_e8=RATE_ONE, fee_fixed_minor=0,
     )  # fmt: skip
     asked = {"rates": {"EUR": RATE_ONE}, "vat_bp": 0}
-    assert tags.tag(dollar, 1_000, payment_currency="EUR", **asked) is None  # type: ignore[arg-type]
-    own = tags.tag(dollar, 1_000, payment_currency=None, **asked)  # type: ignore[arg-type]
+    assert prices.tag(dollar, 1_000, payment_currency="EUR", **asked) is None  # type: ignore[arg-type]
+    own = prices.tag(dollar, 1_000, payment_currency=None, **asked)  # type: ignore[arg-type]
     assert own is not None
     assert (own.price_currency, own.price_minor) == ("USD", 950)
-    assert tags.face_of(open_card, None) is None
-    assert tags.face_of(open_card, Decimal("7.5")) == 750
-    assert tags.face_of(open_card, Decimal("7.555")) is None
-    assert tags.face_of(open_card, Decimal("9.01")) is None
-    assert tags.face_of(dollar, Decimal("7.5")) == 1_000
-    assert tags.tag(open_card, None, payment_currency=None, **asked) is None  # type: ignore[arg-type]
+    assert prices.face_of(open_card, None) is None
+    assert prices.face_of(open_card, Decimal("7.5")) == 750
+    assert prices.face_of(open_card, Decimal("7.555")) is None
+    assert prices.face_of(open_card, Decimal("9.01")) is None
+    assert prices.face_of(dollar, Decimal("7.5")) == 1_000
+    assert prices.tag(open_card, None, payment_currency=None, **asked) is None  # type: ignore[arg-type]
 
 
 def test_a_category_gets_its_name_from_its_slug() -> None:

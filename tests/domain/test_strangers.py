@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from voucherd.access import strangers
-from voucherd.access.limits import Taken, policy, standing
-from voucherd.access.strangers import Strangers, TooManyStrangers, place
+from voucherd.limits import strangers
+from voucherd.limits.rate_limits import Taken, policy, standing
+from voucherd.limits.strangers import Strangers, TooManyStrangers, place
 
 
 def test_an_address_that_keeps_failing_waits_for_its_minute_to_end() -> None:

@@ -12,17 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.handmade import DAY, NOW
-from voucherd.fulfilment.attempts import LOOK_UP_S_MAX, LOOK_UP_S_MIN, look_up_pause_s
-from voucherd.fulfilment.breaker import FAILURES_MAX, OPEN_S_MAX, OPEN_S_MIN, Health, after_call, room
-from voucherd.fulfilment.offers import (
-    Offer,
-    QuoteTerms,
-    cheapest_first,
-    one_for_all,
-    price_ceiling,
-    share_out,
-)
-from voucherd.fulfilment.waits import (
+from voucherd.orders.waits import (
     PAUSE_S_MAX,
     PAUSE_S_MIN,
     ROUNDS_COUNTED_MAX,
@@ -32,6 +22,9 @@ from voucherd.fulfilment.waits import (
     go_on,
     pause_s,
 )
+from voucherd.purchasing.attempts import LOOK_UP_S_MAX, LOOK_UP_S_MIN, look_up_pause_s
+from voucherd.suppliers.breaker import FAILURES_MAX, OPEN_S_MAX, OPEN_S_MIN, Health, after_call, room
+from voucherd.suppliers.offers import Offer, QuoteTerms, cheapest_first, one_for_all, price_ceiling, share_out
 
 RATES = {"EUR": 100_000_000, "USD": 92_000_000, "JPY": 620_000}
 faces = st.integers(1, 10**9)

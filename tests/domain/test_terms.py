@@ -9,17 +9,17 @@ import pytest
 
 from tests.domain.test_place import cart, numbers, placed, refused, shop, variable
 from tests.handmade import lot, product
-from voucherd.catalogue.agreements import Wanted, entry_of
+from voucherd.catalogue.price_list_files import Wanted, entry_of
 from voucherd.catalogue.pricing import price_unit
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.terms import Entry, Terms, agreed, tariff
-from voucherd.fulfilment.offers import Offer
+from voucherd.catalogue.terms import PriceEntry, Terms, agreed, tariff
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
 from voucherd.orders.model import Order
-from voucherd.orders.place import CartLine, Create, place
-from voucherd.orders.refusals import OffersNotAvailable
+from voucherd.orders.rules.cart import CartLine, Create, place
+from voucherd.orders.rules.refusals import OffersNotAvailable
+from voucherd.suppliers.offers import Offer
 
 
 def fee(variable_e8: int, fixed_minor: int) -> dict[str, Any]:
@@ -66,10 +66,10 @@ def test_a_discount_is_rounded_once_together_with_the_fee() -> None:
 def test_the_first_entry_that_fits_applies() -> None:
     """OP-72: the product before the brand before everything; one that was agreed for another face value is passed."""
     version = product(1, price_minor=950)
-    price = Entry(Terms(price_minor=940, price_currency="EUR"), "EUR", 1_000)
-    other = Entry(Terms(price_minor=940, price_currency="EUR"), "EUR", 2_000)
-    a_fee = Entry(Terms(fee_variable_e8=RATE_ONE, fee_fixed_minor=10), "JPY")
-    brand, everything = Entry(Terms(discount_bp=200)), Entry(Terms(discount_bp=100))
+    price = PriceEntry(Terms(price_minor=940, price_currency="EUR"), "EUR", 1_000)
+    other = PriceEntry(Terms(price_minor=940, price_currency="EUR"), "EUR", 2_000)
+    a_fee = PriceEntry(Terms(fee_variable_e8=RATE_ONE, fee_fixed_minor=10), "JPY")
+    brand, everything = PriceEntry(Terms(discount_bp=200)), PriceEntry(Terms(discount_bp=100))
 
     assert agreed(version, [price, brand, everything]) == price.terms
     assert agreed(version, [other, a_fee, brand, everything]) == brand.terms
@@ -109,11 +109,11 @@ def test_what_can_not_be_agreed_is_refused(wanted: Wanted, said: str) -> None:
 def test_terms_are_agreed_for_the_product_as_it_is() -> None:
     """OP-72: a price for its face value, a fee for its currency, and neither for a range or a brand where none fits."""
     fixed = product(1)
-    assert entry_of(Wanted("p", price="9.40 usd"), fixed) == Entry(Terms(0, 940, "USD"), "EUR", 1_000)
-    a_fee = Entry(Terms(0, None, None, 101_000_000, 5), "EUR", None)
+    assert entry_of(Wanted("p", price="9.40 usd"), fixed) == PriceEntry(Terms(0, 940, "USD"), "EUR", 1_000)
+    a_fee = PriceEntry(Terms(0, None, None, 101_000_000, 5), "EUR", None)
     assert entry_of(Wanted("p", fee="1.01+0.05"), fixed) == a_fee
     assert entry_of(Wanted("p", fee="1.01+0.05"), variable()) == a_fee
-    assert entry_of(Wanted(discount="1.25%"), None) == Entry(Terms(125))
+    assert entry_of(Wanted(discount="1.25%"), None) == PriceEntry(Terms(125))
     with pytest.raises(BadProduct, match="must be a fee instead"):
         entry_of(Wanted("p", price="9.40 EUR"), variable())
     with pytest.raises(BadProduct, match="is for a product"):

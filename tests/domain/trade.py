@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from tests.domain.books import World
 from tests.handmade import lot
-from voucherd.fulfilment.attempts import LIVE, Phase
-from voucherd.fulfilment.turns import cut, purchases
-from voucherd.fulfilment.waits import Wait, go_on
-from voucherd.orders import serve, supply
-from voucherd.orders.ruling import Ruling
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules import waiting
+from voucherd.orders.rules.ruling import Ruling
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.orders.waits import Wait, go_on
+from voucherd.purchasing import outcomes
+from voucherd.purchasing.attempts import LIVE, Phase
+from voucherd.purchasing.turns import cut, purchases
 from voucherd.vault.shelf import Shelf
 
 
@@ -47,7 +48,7 @@ class Trade(World):
     trials: dict[UUID, Trial] = field(default_factory=dict)
 
     def claim(self, supplier_id: int, *, room: int, bulk_max: int) -> None:
-        """Buy at a supplier what waits there, as `fulfilment.claims` does."""
+        """Buy at a supplier what waits there, as `purchasing.claims` does."""
         stocks = {
             shelf: offer.stock
             for shelf, offers in self.offers.items()
@@ -75,13 +76,13 @@ class Trade(World):
             self.begin(wait)
 
     def route(self) -> None:
-        """Send on what has paused, whoever it belongs to, as `fulfilment.routing` does."""
+        """Send on what has paused, whoever it belongs to, as `purchasing.routing` does."""
         for key, wait in self.waits.items():
             if wait.ask_at is not None:
                 self.waits[key] = go_on(wait, self.offers.get(wait.shelf, ()), self.now, 0.5)
 
     def receive(self, trial: Trial, count: int, *, settled: bool) -> None:
-        """A supplier hands over codes, as `orders.supply.receive` takes them."""
+        """A supplier hands over codes, as `purchasing.outcomes.receive` takes them."""
         facts = self.facts(sorted({order_id for order_id, _, _ in trial.lines}))
         fresh = []
         if count:
@@ -90,16 +91,16 @@ class Trade(World):
         # They are written before the ruling is stored, and are not on the shelf that it was loaded with.
         self.lots |= {one.id: one for one in fresh}
         trial.lots += [one.id for one in fresh]
-        ruling = self.store(serve.receive(facts, trial.id, fresh))
+        ruling = self.store(waiting.receive(facts, trial.id, fresh))
         assert not any(
             self.orders[order_id].cancelling and self._idle(order_id) for order_id in ruling.orders
         )
         trial.codes += count
         told: Any = SimpleNamespace(count=trial.count, settled=settled)
-        self._become(trial, supply._phase(told, trial.phase, trial.codes, trial.codes, over=False))
+        self._become(trial, outcomes._phase(told, trial.phase, trial.codes, trial.codes, over=False))
         if trial.phase not in LIVE:
             if trial.codes >= trial.count:
-                self.store(serve.park(facts, trial.id))
+                self.store(waiting.park(facts, trial.id))
             else:
                 self._release(facts, trial)
 
@@ -120,7 +121,7 @@ class Trade(World):
 
     def _release(self, facts: Any, trial: Trial) -> Ruling:
         facts.offers = {trial.shelf: self.offers.get(trial.shelf, [])}
-        return self.store(serve.release(facts, trial.id, trial.supplier_id, lambda: 0.5))
+        return self.store(waiting.release(facts, trial.id, trial.supplier_id, lambda: 0.5))
 
     def _become(self, trial: Trial, phase: Phase) -> None:
         """What was bought stays bought, and nobody calls again."""

@@ -16,7 +16,7 @@ from typing import Final
 from tests.faults.stumbling import _PLAN, Stumble, Way
 from tests.shop import Company
 from voucherd.db import Pool
-from voucherd.fulfilment.suppliers.protocol import Answer, Finding, Quote, Sku, Supplier, Wanted
+from voucherd.suppliers.protocol import Answer, Finding, Quote, Sku, Supplier, Wanted
 
 SCALE: Final = 0.15
 TIMEOUT_S: Final = 3

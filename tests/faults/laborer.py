@@ -10,7 +10,7 @@ import os
 import sys
 
 from voucherd import worker
-from voucherd.fulfilment import attempts
+from voucherd.purchasing import attempts
 from voucherd.settings import Settings
 
 

@@ -11,11 +11,11 @@ from tests.faults.processes import Process
 from tests.shop import Shop
 from tests.suppliers.warehouse import Warehouse
 from voucherd.db import Pool, transaction
-from voucherd.dispatcher import Dispatcher
-from voucherd.fulfilment.suppliers.registry import Spec, open_supplier
-from voucherd.fulfilment.suppliers.rows import SupplierDraft, add_offer, add_supplier
 from voucherd.ids import State
 from voucherd.orders.store import Memory
+from voucherd.purchasing.dispatcher import Dispatcher
+from voucherd.suppliers.registry import Spec, open_supplier
+from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
 from voucherd.worker import Worker
 
 PLACED_S_MAX = 30.0
@@ -29,7 +29,7 @@ class Matrix:
         self.shop = shop
         self.wholesaler = wholesaler
         self.cells = cells()
-        memory = Memory(shop.desk._memory.windows)
+        memory = Memory(shop.order_service._memory.windows)
         self.doomed = Dispatcher(doomed_pool, shop.sealer, memory, lambda _: None, self._mortal)
         self.heir = Worker(shop.pool, shop.sealer, shop.settings)
 
@@ -57,7 +57,7 @@ class Matrix:
                 await add_offer(tx, row, product.product_id, sku=cell.slug, face_minor=1_000)
         await self.doomed.refresh_quotes()
         await self.doomed.settled()
-        shop.desk._memory.offers._checked_at = -10.0
+        shop.order_service._memory.offers._checked_at = -10.0
         for cell in self.cells:
             cell.trx = (await shop.create(cell.company, (cell.slug, AMOUNT)))["trx"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from voucherd.api.server import run
+from voucherd.server.server import run
 from voucherd.settings import Settings
 
 

@@ -18,13 +18,13 @@ import pytest
 from tests.faults.processes import REAL_SERVER, Server, environment, running
 from tests.faults.test_kill import shop_of
 from tests.shop import Company, Shop
-from voucherd.access import second_factors, store
-from voucherd.access.keys import Scope
-from voucherd.access.users import UserDraft, hash_password
 from voucherd.db import Pool, transaction
 from voucherd.embedded import binaries
-from voucherd.fulfilment.suppliers.rows import SupplierDraft, add_offer, add_supplier
 from voucherd.ids import State
+from voucherd.keys.key_text import Scope
+from voucherd.people import second_factors, user_store
+from voucherd.people.users import UserDraft, hash_password
+from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
 
 CODE, SERIAL = "CANARYCODE7X1Q", "CANARYSERIAL9Q2Z"
 PASSWORD, WRONG = "canary-password-8841", "canary-guess-5512"
@@ -128,7 +128,7 @@ class Visit:
         assert made.status_code == 201, made.text
         self.secrets["second key"] = made.json()["key"]
         async with transaction(self.shop.pool) as tx:
-            user = await store.add_user(
+            user = await user_store.add_user(
                 tx, UserDraft("ann@canary.example", self.company.id, "owner"), await hash_password(PASSWORD)
             )
             totp = await second_factors.begin_totp(tx, self.shop.sealer, user.id)

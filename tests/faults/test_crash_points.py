@@ -15,9 +15,9 @@ import pytest
 
 from tests.faults.stumbling import NAME, ProcessFailed, Stumble, Way, open_stumbling_pool
 from tests.shop import Company, Shop, open_shop
-from voucherd.api import server
 from voucherd.db import Pool, transaction
 from voucherd.money import Money
+from voucherd.server import server
 from voucherd.worker import Worker
 
 STATEMENTS_MAX = 40
@@ -255,7 +255,7 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
             # together are one batch, which follows the plan of one of them.
             one = Stage(await opened(), company, shop.worker)
             # The watch's poll belongs to whoever waits first: to nobody who falls.
-            group.create_task(one.shop.desk.watch.until_done(0, RESOLVE_LIMIT_S))
+            group.create_task(one.shop.order_service.watch.until_done(0, RESOLVE_LIMIT_S))
             calls.append(group.create_task(stumble.during(one.call("resolve", trx))))
         answers = await asyncio.gather(*calls)
         await asyncio.sleep(RESOLVE_LIMIT_S / 3)

@@ -25,11 +25,11 @@ from tests.faults.processes import REAL_WORKER, Process, environment
 from tests.faults.stumbling import open_stumbling_pool
 from tests.shop import Shop, open_shop
 from tests.suppliers.warehouse import warehouse
-from voucherd import dispatcher as dispatching
 from voucherd.catalogue.store import brand_of
 from voucherd.db import Pool
-from voucherd.fulfilment import attempts
 from voucherd.money import Money
+from voucherd.purchasing import attempts
+from voucherd.purchasing import dispatcher as dispatching
 
 LAG_S_MAX = 1.0
 """Clients, servers and workers share one loop here, which may be busy when an answer is there."""

@@ -16,7 +16,7 @@ from tests.faults.processes import WALLET_IS_ENDLESS, Client, Ledger, codes_of, 
 from tests.faults.test_kill import shop_of
 from tests.shop import Shop
 from voucherd.db import Pool
-from voucherd.vault.ring import Ring, open_ring
+from voucherd.vault.key_ring import KeyRing, open_key_ring
 
 CLIENTS = 2
 ROTATE = ("-m", "voucherd.cli", "vault", "rotate", "--json")
@@ -61,9 +61,9 @@ async def _reached(shop: Shop, count: int) -> bool:
     return await sealed_again(shop) >= count
 
 
-async def import_until(shop: Shop, ring: Ring, stop: asyncio.Event) -> None:
+async def import_until(shop: Shop, key_ring: KeyRing, stop: asyncio.Event) -> None:
     """Codes come in all the time, sealed with whatever key is in use."""
-    shop.sealer = ring.sealer
+    shop.sealer = key_ring.sealer
     while not stop.is_set():
         await shop.stock("now", 50)
         await asyncio.sleep(0.25)
@@ -79,12 +79,12 @@ async def test_rotating_under_load_loses_and_breaks_nothing(
     shop: Shop, database_url: str, tmp_path: Path, stock: int, kills: int
 ) -> None:
     """OP-95: every code reads the same before, during and after, whatever process is asked."""
-    chance = random.Random(kills)
+    sandbox_outcome = random.Random(kills)
     for _ in range(kills):
         await shop.stock("now", stock)
     async with shop.pool.acquire() as conn:
-        ring = await open_ring(conn, shop.settings)
-    ring.start(shop.pool)
+        key_ring = await open_key_ring(conn, shop.settings)
+    key_ring.start(shop.pool)
     env = environment(database_url, tmp_path) | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ledger, stop = Ledger(), asyncio.Event()
     company = await shop.company(balance=WALLET_IS_ENDLESS)
@@ -93,20 +93,20 @@ async def test_rotating_under_load_loses_and_breaks_nothing(
         async with asyncio.TaskGroup() as group:
             for client in clients:
                 group.create_task(client.buy_until(stop))
-            group.create_task(import_until(shop, ring, stop))
+            group.create_task(import_until(shop, key_ring, stop))
             for kill in range(1, kills + 1):
                 half_done = partial(_reached, shop, kill * stock * kills // (kills + 1))
                 assert not await rotate(env, half_done), "it was killed on its way"
             assert await rotate(env)
             stop.set()
-        promised = chance.sample(
+        promised = sandbox_outcome.sample(
             sorted(ledger.promised.items()), min(READ_AGAIN * kills, len(ledger.promised))
         )
         for number, (trx, codes) in enumerate(promised):
             url = f"{running[number % 2].url}/api/1.03/order/{trx}"
             response = await shop.client.get(url, headers=company.bearer())
             assert (response.status_code, codes_of(response.json())) == (200, codes)
-    await ring.stop()
+    await key_ring.stop()
 
     newest = await shop.pool.fetchval("SELECT max(version) FROM vault_key")
     marks = await shop.pool.fetch("SELECT DISTINCT substring(sealed FOR 3) FROM code")

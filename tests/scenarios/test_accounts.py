@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.db import transaction
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 from voucherd.money import Money
 from voucherd.wallet import statement
 from voucherd.wallet import store as wallets

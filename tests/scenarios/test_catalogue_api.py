@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.clock import now
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 from voucherd.storefront import listing
 
 PATHS = ("product", "product/gift-10", "product/changes", "brand", "brand/testbrand", "category", "fx-rate")

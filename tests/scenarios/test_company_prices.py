@@ -11,9 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.shop import Company, Shop, open_shop
-from voucherd.catalogue import price_store, pricebook
+from voucherd.catalogue import price_book, price_store
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.agreements import Wanted, entry_of
+from voucherd.catalogue.price_list_files import Wanted, entry_of
 from voucherd.catalogue.price_store import Target
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
@@ -24,7 +24,7 @@ async def list_shop(
     pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Shop]:
     """A shop that sees new lists at once, and sells at any loss."""
-    monkeypatch.setattr(pricebook, "EPOCH_AGE_S_MAX", 0)
+    monkeypatch.setattr(price_book, "EPOCH_AGE_S_MAX", 0)
     async with open_shop(pool, database_url, tmp_path, with_worker=False, margin_min_bp=-10_000) as opened:
         yield opened
 
@@ -195,7 +195,7 @@ async def test_a_sale_below_cost_is_not_available_and_only_the_operator_hears_wh
         )
     (line,) = [log for log in logs if log["event"] == "sale_at_a_loss_refused"]
     assert (line["company_id"], line["products"]) == (company.id, ["gift-10: 9.50 EUR for 9.51 EUR"])
-    assert shop.desk.losses.refused == 1
+    assert shop.order_service.losses.refused == 1
     cart = {"items": [{"productSlug": "gift-10", "amount": 1}], "paymentCurrency": "EUR"}
     quote = shop.call("POST", "/api/1.03/order/quote", company, json=cart)
     await shop.assert_refused(quote, 422, "Some offers not available: Gift 10")

@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 
 from tests.shop import Company, Shop, open_shop
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.audit import audit
 from voucherd.db import Pool
 from voucherd.events import feed
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 
 PATH = "/api/1.03/event"
 
@@ -180,14 +180,14 @@ async def test_find_waits_for_a_pending_order_to_move_or_to_end(quick_shop: Shop
     for line, status, version in ((1, "pending", "1.00"), (2, "pending", "Next"), (3, "finished", "1.03")):
         waiting = ask_for(60, version)
         async with asyncio.timeout(30):
-            while not shop.desk.watch.parked:  # noqa: ASYNC110 - Nobody tells when a call is parked.
+            while not shop.order_service.watch.parked:  # noqa: ASYNC110 - Nobody tells when a call is parked.
                 await asyncio.sleep(0.01)
         await shop.stock("slow", 1)
         await shop.worker.deliver()
         order, took_s = await _timed(waiting)
         assert (order["items"][0]["linesCompleted"], order["orderStatus"]) == (line, status)
         assert took_s < 30
-    assert shop.desk.watch.parked == 0
+    assert shop.order_service.watch.parked == 0
 
     path = f"/api/1.03/order/{trx}"
     for wrong in ("61", "-1", "1.5", "soon", ""):

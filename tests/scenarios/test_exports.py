@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.clock import now
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 
 CODE_FIELDS = ("voucherCode", "voucherSerial", "voucherUrl", "voucherDateExpired", "externalId", "token")
 LINKS = ("redemptionLink",)
@@ -167,13 +167,13 @@ async def test_ten_thousand_codes_are_written_a_hundred_at_a_time(
     order = await shop.create(company, ("gift-10", 10_000), state=State.SANDBOX)
     await shop.confirm(company, order["trx"], state=State.SANDBOX, outcome="finished", version="1.00")
     reads: list[int] = []
-    read = shop.desk.shower.codes_of
+    read = shop.order_service.reader.codes_of
 
     async def watched(ranges: Any) -> Any:
         reads.append(sum(stop - start for _, start, stop in ranges))
         return await read(ranges)
 
-    monkeypatch.setattr(shop.desk.shower, "codes_of", watched)
+    monkeypatch.setattr(shop.order_service.reader, "codes_of", watched)
     rows = await file_of(shop, company, order["trx"], state=State.SANDBOX)
     assert len({row["voucherCode"] for row in rows}) == len(rows) == 10_000
     assert (len(reads), max(reads)) == (100, 100)

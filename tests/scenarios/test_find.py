@@ -240,7 +240,7 @@ async def test_an_order_that_is_deleted_while_the_page_is_read_does_not_appear_a
         await shop.cancel(company, made[2])
         return found
 
-    monkeypatch.setattr("voucherd.orders.desk.page_of_orders", interrupted)
+    monkeypatch.setattr("voucherd.orders.service.page_of_orders", interrupted)
     got = await page(shop, company, "?limit=2")
     monkeypatch.undo()
 

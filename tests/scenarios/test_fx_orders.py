@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from tests.shop import Shop
-from voucherd.catalogue import fx_store, pricebook
+from voucherd.catalogue import fx_store, price_book
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.fx import DayRates
 from voucherd.db import transaction
@@ -51,7 +51,7 @@ async def test_a_margin_is_charged_and_the_rates_on_the_wire_stay_plain(
     quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OP-71, OP-42: what Create fixed is charged, whatever the margin is by then."""
-    monkeypatch.setattr(pricebook, "EPOCH_AGE_S_MAX", 0)
+    monkeypatch.setattr(price_book, "EPOCH_AGE_S_MAX", 0)
     shop = quiet_shop
     company = await shop.company(balance="100.00 USD")
     await shop.fx("USD", 92_319_055)

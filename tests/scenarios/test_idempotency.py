@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd.access import idempotency
-from voucherd.api.once import Once
+from voucherd import idempotency
+from voucherd.api.idempotent import IdempotentCalls
 from voucherd.ids import State
 from voucherd.money import Money
 
@@ -149,7 +149,7 @@ async def test_refusals_are_kept_and_failures_of_ours_are_not(
 
     trx = (await shop.create(company, ("gift", 1)))["trx"]
     with monkeypatch.context() as broken:
-        broken.setattr(shop.desk, "confirm", _away)
+        broken.setattr(shop.order_service, "confirm", _away)
         failed = await send(shop, company, "PATCH", f"order/confirm/{trx}", "unlucky")
     retried = await send(shop, company, "PATCH", f"order/confirm/{trx}", "unlucky")
 
@@ -176,7 +176,7 @@ async def test_a_crash_between_the_effect_and_the_answer_loses_neither(
 
     async def crash(method: str, path: str, key: str, **arguments: Any) -> list[httpx.Response]:
         with monkeypatch.context() as dying:
-            dying.setattr(Once, "_settle", forgets)
+            dying.setattr(IdempotentCalls, "_settle", forgets)
             first = await send(shop, company, method, path, key, **arguments)
         busy = await send(shop, company, method, path, key, **arguments)
         await shop.pool.execute("UPDATE idempotency SET running_until = now() WHERE answer IS NULL")

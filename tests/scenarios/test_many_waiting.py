@@ -12,7 +12,7 @@ import pytest
 from tests.shop import Shop, open_shop
 from voucherd.db import Pool
 from voucherd.ids import State
-from voucherd.orders.decide import Finalise
+from voucherd.orders.rules.decide import Finalise
 
 KIB = 1_024
 
@@ -27,24 +27,26 @@ async def wait_together(shop: Shop, calls: int, *, kib_each_max: int) -> None:
 
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    desk = shop.desk
+    order_service = shop.order_service
     waiting = []
     for at, number in enumerate(numbers):
         command = Finalise(number, company.id, State.LIVE, resolve=at % 2 == 1)
         waiting.append(
-            asyncio.create_task(desk.resolve(command) if command.resolve else desk.confirm(command))
+            asyncio.create_task(
+                order_service.resolve(command) if command.resolve else order_service.confirm(command)
+            )
         )
     for _ in range(1_200):
-        if desk.watch.parked == calls:
+        if order_service.watch.parked == calls:
             break
         await asyncio.sleep(0.05)
-    assert desk.watch.parked == calls
+    assert order_service.watch.parked == calls
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert used - before < calls * kib_each_max * KIB
 
     # Every call waits, yet all connections are free but for the watch's short look.
-    pool = desk._pool
+    pool = order_service._pool
     busy = []
     for _ in range(20):
         await asyncio.sleep(0.01)
@@ -62,7 +64,7 @@ async def wait_together(shop: Shop, calls: int, *, kib_each_max: int) -> None:
     assert {answer.order.status.name for answer in answers} == {"FINISHED"}
     codes = {code for answer in answers for ranges in answer.codes or () for code, _ in ranges}
     assert len(codes) == calls
-    assert desk.watch.parked == 0
+    assert order_service.watch.parked == 0
     await shop.assert_books_balance()
 
 

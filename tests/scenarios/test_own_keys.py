@@ -12,13 +12,14 @@ import pytest
 
 from tests.shop import Company, Shop
 from tests.wire.test_openapi import URL, assert_described, read
-from voucherd.access import key_store, trail
-from voucherd.access.grants import KEYS_MAX
-from voucherd.access.keys import KeyDraft, Scope, new_key, read_networks
-from voucherd.api.once import Once
+from voucherd import trail
+from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.openapi import document
 from voucherd.db import transaction
 from voucherd.ids import State
+from voucherd.keys import store as key_store
+from voucherd.keys.grants import KEYS_MAX
+from voucherd.keys.key_text import KeyDraft, Scope, new_key, read_networks
 
 KEY = "/api/1.03/key"
 ALL = frozenset(Scope)
@@ -248,7 +249,7 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
     async def crash(path: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"idempotency-key": key}
         with monkeypatch.context() as dying:
-            dying.setattr(Once, "_settle", forgets)
+            dying.setattr(IdempotentCalls, "_settle", forgets)
             first = await shop.call("POST", path, boss, headers=headers, json=body)
         assert first.status_code in (200, 201), first.text
         again = [await shop.call("POST", path, boss, headers=headers, json=body) for _ in range(2)]
@@ -325,7 +326,7 @@ async def test_the_rights_of_a_key_hold_in_both_families_of_addresses(quiet_shop
     assert (await send(shop, boss, "PATCH", path, json={"allowIps": ["127.0.0.1"]})).status_code == 200
     await asyncio.sleep(1.1)
     assert (await send(shop, away, "GET")).status_code == 200
-    await shop.app.front._api._gatekeeper._write_last_use()
+    await shop.app.front._api._authenticator._write_last_use()
     shown = (await send(shop, boss, "GET", path)).json()
     assert shown["dateLastUsed"] is not None
     assert (await send(shop, boss, "PATCH", path, json={"dateExpires": "2099-12-31T00:00:00+02:00"})).json()[

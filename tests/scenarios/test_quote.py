@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 
 QUOTE = "/api/1.03/order/quote"
 ONLY_AN_ORDER_HAS = {

@@ -8,11 +8,11 @@ import httpx
 from structlog.testing import capture_logs
 
 from tests.shop import Company, Shop
-from voucherd.access import trail
-from voucherd.access.chain import Sealing
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
-from voucherd.access.trail import ActorKind
+from voucherd import trail
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
+from voucherd.trail import ActorKind
+from voucherd.trail.chain import Sealing
 
 READERS = 40
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from tests.shop import Company, Shop
-from voucherd.access import key_store
-from voucherd.access import store as access
+from voucherd.companies import store as company_store
 from voucherd.db import transaction
-from voucherd.events import low_balance
 from voucherd.ids import State
+from voucherd.keys import store as key_store
 from voucherd.money import Money
+from voucherd.wallet import low_balance
 
 REFUSED = (402, "spend limit exceeded")
 
@@ -26,7 +26,7 @@ async def limit(
             )
             await key_store.limit_key(tx, key_id, order_eur_minor=order, day_eur_minor=day)
         else:
-            await access.limit_company(tx, company.name, order_eur_minor=order, day_eur_minor=day)
+            await company_store.limit_company(tx, company.name, order_eur_minor=order, day_eur_minor=day)
     await asyncio.sleep(0.5)  # Twice as long as a process trusts what it knows of a key.
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from tests.shop import Shop
 from voucherd.db import transaction
 from voucherd.ids import State
-from voucherd.orders import redeem
 from voucherd.orders.model import INLINE_LINES_MAX
-from voucherd.orders.pins import TRIES_MAX, Pins, Told
+from voucherd.recipients import vouchers
+from voucherd.recipients.pins import TRIES_MAX, PinCheck, Pins
 
 
 def lines_of(order: dict[str, Any]) -> list[dict[str, Any]]:
@@ -22,13 +22,13 @@ async def view(shop: Shop, line: dict[str, Any], *, code: bool) -> None:
     """Open the line's link and, if so, show its code."""
     place = shop.ids.line_of_token(line["token"])
     assert place is not None
-    voucher = await redeem.look(shop.pool, *place)  # type: ignore[arg-type]
+    voucher = await vouchers.look(shop.pool, *place)  # type: ignore[arg-type]
     assert voucher is not None
     assert (voucher.order_id, voucher.line) == place
-    await redeem.note_opened(shop.pool, voucher)  # type: ignore[arg-type]
+    await vouchers.note_opened(shop.pool, voucher)  # type: ignore[arg-type]
     if code:
         async with transaction(shop.pool) as tx:
-            await redeem.note_shown(tx, voucher)
+            await vouchers.note_shown(tx, voucher)
 
 
 async def test_the_buyer_sees_what_recipients_saw_first(shop: Shop) -> None:
@@ -76,7 +76,7 @@ async def test_a_pin_is_the_buyers_to_set_and_waits_after_wrong_ones(shop: Shop)
     assert order_id is not None
     pins = Pins(shop.master)
 
-    async def tried(pin: str, line: int = 0) -> tuple[Told, int]:
+    async def tried(pin: str, line: int = 0) -> tuple[PinCheck, int]:
         async with transaction(shop.pool) as tx:
             came = await pins.tried(tx, order_id, line, pin)
         return came.told, came.left
@@ -88,25 +88,25 @@ async def test_a_pin_is_the_buyers_to_set_and_waits_after_wrong_ones(shop: Shop)
     for stranger, state in ((other, State.LIVE), (company, State.SANDBOX)):
         refused = await shop.call("PATCH", path, stranger, state=state, json={"pin": "1234"})
         assert (refused.status_code, refused.text) == (404, "order not found")
-    assert await tried("anything") == (Told.RIGHT, 0)
+    assert await tried("anything") == (PinCheck.RIGHT, 0)
 
     answer = await shop.call("PATCH", path, company, json={"pin": "1234"})
     assert answer.json() == {"trx": trx, "hasPin": True}
-    assert await tried("0000") == (Told.WRONG, TRIES_MAX - 1)
-    assert await tried("1234") == (Told.RIGHT, 0)
+    assert await tried("0000") == (PinCheck.WRONG, TRIES_MAX - 1)
+    assert await tried("1234") == (PinCheck.RIGHT, 0)
     came = [told for told, _ in await asyncio.gather(*(tried("0000") for _ in range(2 * TRIES_MAX)))]
     assert sorted(told.value for told in came) == ["not now"] * TRIES_MAX + ["wrong"] * TRIES_MAX
-    assert await tried("1234") == (Told.NOT_NOW, 0)
-    assert await tried("1234", line=1) == (Told.RIGHT, 0)
+    assert await tried("1234") == (PinCheck.NOT_NOW, 0)
+    assert await tried("1234", line=1) == (PinCheck.RIGHT, 0)
 
     wait = "SELECT blocked_until - tried_at FROM pin_try"
     assert (await shop.pool.fetchval(wait)).total_seconds() == 15 * 60
     await shop.pool.execute("UPDATE pin_try SET blocked_until = now()")
     came = [told for told, _ in [await tried("0000") for _ in range(TRIES_MAX)]]
-    assert came == [Told.WRONG] * TRIES_MAX
+    assert came == [PinCheck.WRONG] * TRIES_MAX
     assert (await shop.pool.fetchval(wait)).total_seconds() == 30 * 60
     await shop.call("PATCH", path, company, json={"pin": "567890"})
-    assert await tried("567890") == (Told.RIGHT, 0)
+    assert await tried("567890") == (PinCheck.RIGHT, 0)
     assert (await shop.call("PATCH", path, company, json={"pin": None})).json()["hasPin"] is False
-    assert await tried("") == (Told.RIGHT, 0)
+    assert await tried("") == (PinCheck.RIGHT, 0)
     await shop.assert_books_balance()

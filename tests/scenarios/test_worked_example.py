@@ -10,9 +10,9 @@ import pytest
 from tests.domain.test_pricing import read_table
 from tests.scenarios.test_company_prices import give_list, say
 from tests.shop import Shop
-from voucherd.catalogue import fx_store, pricebook
-from voucherd.catalogue.agreements import Wanted
+from voucherd.catalogue import fx_store, price_book
 from voucherd.catalogue.fx import parse_rate
+from voucherd.catalogue.price_list_files import Wanted
 from voucherd.catalogue.texts import read_share
 from voucherd.db import transaction
 from voucherd.money import Money
@@ -54,7 +54,7 @@ async def test_the_page_s_orders_cost_what_the_page_says(
     quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OP-50 to OP-52, OP-71, OP-72: four products in three currencies, plain, then with a list and margins."""
-    monkeypatch.setattr(pricebook, "EPOCH_AGE_S_MAX", 0)
+    monkeypatch.setattr(price_book, "EPOCH_AGE_S_MAX", 0)
     shop = quiet_shop
     for currency, row in read_table("currency", "units for 1 EUR").items():
         await shop.fx(currency, parse_rate(row["fx: EUR for 1 unit"]))

@@ -15,9 +15,9 @@ from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import World
 from voucherd.ids import State
 from voucherd.orders.answers import Answer, StoredUnseen
-from voucherd.orders.decide import Cancel, Chance, Finalise
-from voucherd.orders.refusals import OrderNotFound, Refusal
-from voucherd.orders.states import Status
+from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.refusals import OrderNotFound, Refusal
+from voucherd.orders.rules.states import Status
 
 PARKED_S_MAX = 10.0
 FALLS = (
@@ -51,9 +51,11 @@ class Driver(RuleBasedStateMachine):
 
     def start(self) -> None:
         """Start the service anew: all that it knew is what the database knows."""
-        self.desk, self.worker = self.world.desk(), self.world.worker()
+        self.order_service, self.worker = self.world.order_service(), self.world.worker()
 
-    def expect(self, model: Model, op: Op, chance: Chance = Chance.FINISHED) -> Refused | None:
+    def expect(
+        self, model: Model, op: Op, sandbox_outcome: SandboxOutcome = SandboxOutcome.FINISHED
+    ) -> Refused | None:
         """Do it to the model; why it refuses."""
         name, order_id = op
         if name == "end_waiting":
@@ -64,9 +66,9 @@ class Driver(RuleBasedStateMachine):
             return OrderNotFound
         if name == "cancel":
             return model.cancel(order)
-        refusal = model.refuses_finalise(order, chance, resolve=name == "resolve")
+        refusal = model.refuses_finalise(order, sandbox_outcome, resolve=name == "resolve")
         if refusal is None:
-            model.finalise(order, chance, resolve=name == "resolve")
+            model.finalise(order, sandbox_outcome, resolve=name == "resolve")
         return refusal
 
     def calls(self, op: Op) -> Coroutine[Any, Any, Any]:
@@ -77,19 +79,21 @@ class Driver(RuleBasedStateMachine):
         if name == "end_waiting":
             return self.worker.end_waiting()
         if name == "cancel":
-            return self.desk.cancel(self.command(order_id))
-        command = self.finalise(order_id, Chance.FINISHED, resolve=name == "resolve")
-        return self.desk.resolve(command) if name == "resolve" else self.desk.confirm(command)
+            return self.order_service.cancel(self.command(order_id))
+        command = self.finalise(order_id, SandboxOutcome.FINISHED, resolve=name == "resolve")
+        return (
+            self.order_service.resolve(command) if name == "resolve" else self.order_service.confirm(command)
+        )
 
     def command(self, order_id: int) -> Cancel:
         """Whose order it is."""
         order = self.model.orders.get(order_id) or self.removed[order_id]
         return Cancel(order_id, order.company, order.state)
 
-    def finalise(self, order_id: int, chance: Chance, *, resolve: bool = False) -> Finalise:
+    def finalise(self, order_id: int, sandbox_outcome: SandboxOutcome, *, resolve: bool = False) -> Finalise:
         """A command to finalise the order."""
         mine = self.command(order_id)
-        return Finalise(order_id, mine.company_id, mine.state, resolve, chance, 3600)
+        return Finalise(order_id, mine.company_id, mine.state, resolve, sandbox_outcome, 3600)
 
     def answer(self, call: Coroutine[Any, Any, Answer], refusal: Refused | None) -> Answer | None:
         """What the service says: the predicted refusal, or an answer that is true."""
@@ -127,13 +131,13 @@ class Driver(RuleBasedStateMachine):
     async def parked(self, call: asyncio.Task[Any]) -> None:
         """Until the call is done or waits for codes."""
         async with asyncio.timeout(PARKED_S_MAX):
-            while not call.done() and not self.desk.watch.parked:  # noqa: ASYNC110 - Nothing tells us.
+            while not call.done() and not self.order_service.watch.parked:  # noqa: ASYNC110 - Nothing tells us.
                 await asyncio.sleep(0.002)
 
     async def die(self, call: asyncio.Task[Any]) -> None:
         """The process of the call dies, and nothing of it goes on."""
         call.cancel()
         end: Any = (await asyncio.gather(call, return_exceptions=True))[0]
-        await self.desk.stop()
+        await self.order_service.stop()
         if isinstance(end, Exception) and not isinstance(end, (*FALLS, Refusal)):
             raise end

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voucherd.ids import State
-from voucherd.orders.decide import Chance
-from voucherd.orders.refusals import (
+from voucherd.orders.rules.decide import SandboxOutcome
+from voucherd.orders.rules.refusals import (
     CompanyNotActive,
     CompanyNotVerified,
     InsufficientBalance,
@@ -20,7 +20,7 @@ from voucherd.orders.refusals import (
     SeveralItems,
     WrongStatus,
 )
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 
 ENDLESS = 10**9
 VAT_BP = 2100
@@ -180,7 +180,9 @@ class Model:
         order = self.orders[order_id] = Order(order_id, company, state, items)
         return order
 
-    def refuses_finalise(self, order: Order, chance: Chance, *, resolve: bool) -> Refused | None:  # noqa: PLR0911
+    def refuses_finalise(  # noqa: PLR0911 - One line for each refusal of OP-23.
+        self, order: Order, sandbox_outcome: SandboxOutcome, *, resolve: bool
+    ) -> Refused | None:
         """Why Confirm or Resolve is refused, in the order of OP-23."""
         company = self.companies[order.company]
         if order.status is Status.DELETED:
@@ -197,14 +199,17 @@ class Model:
             return SeveralItems
         if not all(item.product.active for item in order.items):
             return OffersNotAvailable
-        if chance is Chance.OUT_OF_STOCK:
+        if sandbox_outcome is SandboxOutcome.OUT_OF_STOCK:
             return OutOfStock
-        if chance not in {Chance.PENDING, Chance.SLOW} and any(
+        if sandbox_outcome not in {SandboxOutcome.PENDING, SandboxOutcome.SLOW} and any(
             self._takes(order)[at] < item.amount and not item.product.later
             for at, item in enumerate(order.items)
         ):
             return OutOfStock
-        if chance is Chance.INSUFFICIENT_BALANCE or self.available(order) < order.total_minor:
+        if (
+            sandbox_outcome is SandboxOutcome.INSUFFICIENT_BALANCE
+            or self.available(order) < order.total_minor
+        ):
             return InsufficientBalance
         return None
 
@@ -219,19 +224,21 @@ class Model:
             takes.append(take)
         return takes
 
-    def waits(self, order: Order, chance: Chance) -> bool:
+    def waits(self, order: Order, sandbox_outcome: SandboxOutcome) -> bool:
         """Whether a finalised order would have lines without a code."""
-        slow = chance in {Chance.PENDING, Chance.SLOW}
-        return chance is not Chance.CANCELLED and (slow or sum(self._takes(order)) < order.lines)
+        slow = sandbox_outcome in {SandboxOutcome.PENDING, SandboxOutcome.SLOW}
+        return sandbox_outcome is not SandboxOutcome.CANCELLED and (
+            slow or sum(self._takes(order)) < order.lines
+        )
 
-    def finalise(self, order: Order, chance: Chance, *, resolve: bool) -> None:
+    def finalise(self, order: Order, sandbox_outcome: SandboxOutcome, *, resolve: bool) -> None:
         """Confirm or Resolve an order that is not refused."""
-        if chance is Chance.CANCELLED:
+        if sandbox_outcome is SandboxOutcome.CANCELLED:
             order.status, order.cancelled = Status.CANCELLED, order.lines
             return
-        waits = self.waits(order, chance)
+        waits = self.waits(order, sandbox_outcome)
         order.status, order.resolving = Status.PENDING, resolve
-        order.slow = chance in {Chance.PENDING, Chance.SLOW}
+        order.slow = sandbox_outcome in {SandboxOutcome.PENDING, SandboxOutcome.SLOW}
         if resolve and waits:
             order.held_minor = order.total_minor
             return

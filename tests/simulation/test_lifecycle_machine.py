@@ -27,10 +27,10 @@ from tests.simulation.driver import Driver, Op
 from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import open_world
 from voucherd.ids import State
-from voucherd.orders.decide import Chance, Finalise
-from voucherd.orders.place import CartLine, Create
-from voucherd.orders.refusals import OrderNotFound, Refusal
-from voucherd.orders.states import Status
+from voucherd.orders.rules.cart import CartLine, Create
+from voucherd.orders.rules.decide import Finalise, SandboxOutcome
+from voucherd.orders.rules.refusals import OrderNotFound, Refusal
+from voucherd.orders.rules.states import Status
 
 AUDIT_EVERY = 8
 STATEMENTS_MAX = 8
@@ -51,7 +51,7 @@ carts = st.lists(
     st.tuples(st.sampled_from(KINDS), st.sampled_from(FACES), st.integers(1, 3)), min_size=1, max_size=2
 )
 states = st.sampled_from([State.LIVE, State.LIVE, State.SANDBOX])
-chances = st.sampled_from([Chance.FINISHED, *Chance])
+chances = st.sampled_from([SandboxOutcome.FINISHED, *SandboxOutcome])
 endings = st.sampled_from(["lost", "lost", "lost", "delivered", "delivered", "timed out"])
 buyers = st.integers(0, 1)
 falls = st.tuples(st.integers(1, STATEMENTS_MAX), st.sampled_from(Way))
@@ -140,7 +140,7 @@ class Lifecycle(Driver):
             setattr(company, flag, allowed)
             self.run(self.world.set_company(company))
             if not allowed:
-                self.confirm(order_id, Chance.FINISHED)
+                self.confirm(order_id, SandboxOutcome.FINISHED)
 
     def all_of(self, kind: str) -> list[Any]:
         """The product and its earlier versions in orders: they are one product to whoever withdraws it."""
@@ -170,7 +170,7 @@ class Lifecycle(Driver):
         wanted=carts,
         then=st.sampled_from(["", "confirm", "confirm", "resolve", "crash"]),
         fall=falls,
-        chance=chances,
+        sandbox_outcome=chances,
         ending=endings,
     )
     def buy(
@@ -180,7 +180,7 @@ class Lifecycle(Driver):
         wanted: list[tuple[str, int, int]],
         then: str,
         fall: tuple[int, Way],
-        chance: Chance,
+        sandbox_outcome: SandboxOutcome,
         ending: str,
     ) -> Any:
         """Ask for a price and, mostly, take it."""
@@ -189,7 +189,7 @@ class Lifecycle(Driver):
             if then == "crash":
                 self.crash_in(("confirm", made), fall)
             elif then:
-                self.settle(made, then, chance, ending)
+                self.settle(made, then, sandbox_outcome, ending)
         return made
 
     def create(self, buyer: int, state: State, wanted: list[tuple[str, int, int]]) -> Any:
@@ -202,7 +202,7 @@ class Lifecycle(Driver):
             for product, face, amount in cart
         )
         refusal = self.model.refuses_create(company, state, cart)
-        answer = self.answer(self.desk.create(Create(company, state, 0, lines, "EUR")), refusal)
+        answer = self.answer(self.order_service.create(Create(company, state, 0, lines, "EUR")), refusal)
         if answer is None:
             return multiple()
         order = self.model.create(answer.order.id, company, state, cart)
@@ -212,37 +212,37 @@ class Lifecycle(Driver):
     @rule(
         order_id=orders,
         operation=st.sampled_from(["confirm", "confirm", "resolve", "resolve", "cancel"]),
-        chance=chances,
+        sandbox_outcome=chances,
         ending=endings,
     )
-    def settle(self, order_id: int, operation: str, chance: Chance, ending: str) -> None:
+    def settle(self, order_id: int, operation: str, sandbox_outcome: SandboxOutcome, ending: str) -> None:
         """Pay for an order, or walk away from it."""
         if operation == "confirm":
-            self.confirm(order_id, chance)
+            self.confirm(order_id, sandbox_outcome)
         elif operation == "resolve":
-            self.resolve(order_id, chance, ending)
+            self.resolve(order_id, sandbox_outcome, ending)
         else:
             self.cancel(order_id)
 
-    def confirm(self, order_id: int, chance: Chance) -> None:
+    def confirm(self, order_id: int, sandbox_outcome: SandboxOutcome) -> None:
         """Pay, and get what is there."""
-        chance = chance if order_id & 1 else Chance.FINISHED
-        refusal = self.expect(self.model, ("confirm", order_id), chance)
-        self.answer(self.desk.confirm(self.finalise(order_id, chance)), refusal)
+        sandbox_outcome = sandbox_outcome if order_id & 1 else SandboxOutcome.FINISHED
+        refusal = self.expect(self.model, ("confirm", order_id), sandbox_outcome)
+        self.answer(self.order_service.confirm(self.finalise(order_id, sandbox_outcome)), refusal)
         self.keep_slow(order_id)
 
-    def resolve(self, order_id: int, chance: Chance, ending: str) -> None:
+    def resolve(self, order_id: int, sandbox_outcome: SandboxOutcome, ending: str) -> None:
         """Get all of it in time, or pay nothing; the process may die while the call waits (OP-46)."""
-        chance = chance if order_id & 1 else Chance.FINISHED
-        refusal = self.expect(self.model, ("resolve", order_id), chance)
-        command = self.finalise(order_id, chance, resolve=True)
+        sandbox_outcome = sandbox_outcome if order_id & 1 else SandboxOutcome.FINISHED
+        refusal = self.expect(self.model, ("resolve", order_id), sandbox_outcome)
+        command = self.finalise(order_id, sandbox_outcome, resolve=True)
         order = self.model.orders.get(order_id)
         if refusal is not None or order is None or order.status is not Status.PENDING:
-            self.answer(self.desk.resolve(command), refusal)
+            self.answer(self.order_service.resolve(command), refusal)
         elif ending == "timed out":
-            self.desk = self.world.desk(hasty=True)
+            self.order_service = self.world.order_service(hasty=True)
             self.model.end(order)
-            self.answer(self.desk.resolve(command), None)
+            self.answer(self.order_service.resolve(command), None)
             self.start()
         else:
             self.run(self.resolve_waiting(command, order, deliver=ending == "delivered"))
@@ -250,7 +250,7 @@ class Lifecycle(Driver):
 
     async def resolve_waiting(self, command: Finalise, order: Order, *, deliver: bool) -> None:
         """A Resolve that waits until its codes come, or until its process dies."""
-        call = asyncio.create_task(self.desk.resolve(command))
+        call = asyncio.create_task(self.order_service.resolve(command))
         await self.parked(call)
         if deliver:
             await self.world.set_slow(order.id, slow=False)
@@ -270,7 +270,7 @@ class Lifecycle(Driver):
     def cancel(self, order_id: int) -> None:
         """Walk away."""
         refusal = self.expect(self.model, ("cancel", order_id))
-        self.answer(self.desk.cancel(self.command(order_id)), refusal)
+        self.answer(self.order_service.cancel(self.command(order_id)), refusal)
 
     @rule(order_id=orders, action=st.sampled_from(["find", "find", "active", "verified"]))
     def ask(self, order_id: int, action: str) -> None:
@@ -286,10 +286,14 @@ class Lifecycle(Driver):
         others = next(buyer for buyer in self.buyers if buyer != mine.company_id)
         order = self.model.orders.get(order_id)
         gone = order is None or order.status is Status.DELETED
-        self.answer(self.desk.find(order_id, mine.company_id, mine.state), OrderNotFound if gone else None)
-        self.answer(self.desk.find(order_id, others, mine.state), OrderNotFound)
-        self.answer(self.desk.find(order_id, mine.company_id, State(1 - mine.state)), OrderNotFound)
-        self.answer(self.desk.confirm(Finalise(order_id, others, mine.state, resolve=False)), OrderNotFound)
+        self.answer(
+            self.order_service.find(order_id, mine.company_id, mine.state), OrderNotFound if gone else None
+        )
+        self.answer(self.order_service.find(order_id, others, mine.state), OrderNotFound)
+        self.answer(self.order_service.find(order_id, mine.company_id, State(1 - mine.state)), OrderNotFound)
+        self.answer(
+            self.order_service.confirm(Finalise(order_id, others, mine.state, resolve=False)), OrderNotFound
+        )
 
     # ── what time does ────────────────────────────────────────────────────────────────────────────────
 
@@ -342,7 +346,7 @@ class Lifecycle(Driver):
                 self.run(self.worker.announce_expired())
             announced = self.run(self.world.expired_events(order_id))
             assert announced == (order.status is Status.CREATED)
-            self.confirm(order_id, Chance.FINISHED)
+            self.confirm(order_id, SandboxOutcome.FINISHED)
 
     def remove(self, order_id: int) -> None:
         """OP-40: an order that was never confirmed is removed after 30 days, and no other is."""
@@ -410,11 +414,11 @@ class Lifecycle(Driver):
 
     async def both(self, ops: list[Op]) -> list[Refused | None]:
         """The refusals of two calls at two desks."""
-        here, there = self.desk, self.world.desk()
+        here, there = self.order_service, self.world.order_service()
         calls = [self.calls(ops[0])]
-        self.desk = there
+        self.order_service = there
         calls.append(self.calls(ops[1]))
-        self.desk = here
+        self.order_service = here
         answers = await asyncio.gather(*calls, return_exceptions=True)
         await there.stop()
         for answer in answers:
@@ -440,14 +444,14 @@ class Lifecycle(Driver):
     def teardown(self) -> None:
         """In the end nothing waits and nothing is held, every code can be read, and the books balance."""
         if self.run(self.world.view(self.model)) != self.model.view():
-            self.run(self.desk.stop())
+            self.run(self.order_service.stop())
             return  # The step that went wrong has said so.
         for order in self.model.orders.values():
             if order.status is Status.PENDING:
                 self.cancel(order.id)
             if order.delivered:
                 self.find(order.id)
-        self.run(self.desk.stop())
+        self.run(self.order_service.stop())
         assert not any(order.held_minor for order in self.model.orders.values())
         self.database_is_as_the_model_says()
         self.run(self.world.assert_books_balance())

@@ -14,18 +14,18 @@ import asyncpg
 
 from tests.faults.stumbling import open_stumbling_pool
 from tests.simulation.model import Company, Model, Product, Shelf
-from voucherd.access import store as access
-from voucherd.access.companies import CompanyDraft
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft
 from voucherd.catalogue.texts import read_amount, read_face, read_selling
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, open_pool, transaction
 from voucherd.ids import State
 from voucherd.migrate import migrate
 from voucherd.money import Money
-from voucherd.orders.desk import Desk
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.orders.service import OrderService
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.seal import Sealer
@@ -54,9 +54,9 @@ class World:
         """What the work gives; no step takes for ever."""
         return self._loop.run_until_complete(asyncio.wait_for(work, STEP_S_MAX))
 
-    def desk(self, *, hasty: bool = False) -> Desk:
+    def order_service(self, *, hasty: bool = False) -> OrderService:
         """A desk with nothing in its memory, as after a start."""
-        return Desk(self.fragile, self.sealer, self.hasty if hasty else self.settings)
+        return OrderService(self.fragile, self.sealer, self.hasty if hasty else self.settings)
 
     def worker(self) -> Worker:
         """A worker with nothing in its memory."""
@@ -67,13 +67,17 @@ class World:
     async def company(self) -> Company:
         """A new company that may buy."""
         async with transaction(self.pool) as tx:
-            made = await access.add_company(tx, CompanyDraft(f"Company {next(_count)}", "NL", verified=True))
+            made = await company_store.add_company(
+                tx, CompanyDraft(f"Company {next(_count)}", "NL", verified=True)
+            )
         return Company(made.id, made.name)
 
     async def set_company(self, company: Company) -> None:
         """Make the company what the model says."""
         async with transaction(self.pool) as tx:
-            await access.set_company(tx, company.name, active=company.active, verified=company.verified)
+            await company_store.set_company(
+                tx, company.name, active=company.active, verified=company.verified
+            )
 
     async def top_up(self, company: int, state: State, amount_minor: int) -> None:
         """Add money."""

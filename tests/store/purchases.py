@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tests.fulfilment.fake import FakeSupplier, sold_out, too_many
+from tests.purchasing.fake import FakeSupplier, sold_out, too_many
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.db import Pool, transaction
-from voucherd.dispatcher import Dispatcher
-from voucherd.fulfilment import claims
-from voucherd.fulfilment.attempts import Attempt
-from voucherd.fulfilment.suppliers.protocol import Answer, Bought, Code, Wanted
-from voucherd.fulfilment.suppliers.rows import SupplierDraft, SupplierRow, add_offer, add_supplier, supplier
 from voucherd.ids import State
-from voucherd.orders.decide import Cancel, Finalise
-from voucherd.orders.desk import Desk
-from voucherd.orders.place import CartLine, Create
+from voucherd.orders.rules.cart import CartLine, Create
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.service import OrderService
+from voucherd.purchasing import claims
+from voucherd.purchasing.attempts import Attempt
+from voucherd.purchasing.dispatcher import Dispatcher
+from voucherd.suppliers.protocol import Answer, Bought, Code, Wanted
+from voucherd.suppliers.store import SupplierDraft, SupplierRow, add_offer, add_supplier, supplier
 from voucherd.vault.seal import Sealer
 
 SLUG: Final = "bought-10-eur"
@@ -126,24 +126,26 @@ BREAKS: Final = {
 }  # fmt: skip
 
 
-async def buy(pool: Pool, sealer: Sealer, desk: Desk, company_id: int) -> None:
+async def buy(pool: Pool, sealer: Sealer, order_service: OrderService, company_id: int) -> None:
     """One purchase that brought too much and one that brought nothing, one under way, one of a cancelled order, and
     lines that wait to be bought."""
     fake = FakeSupplier(price="8.00 EUR")
     row = await _supplier(pool, sealer)
-    dispatcher = Dispatcher(pool, sealer, desk._memory, lambda _: None, lambda _spec, _pool: fake)
+    dispatcher = Dispatcher(pool, sealer, order_service._memory, lambda _: None, lambda _spec, _pool: fake)
     await dispatcher.refresh_quotes()
     await dispatcher.settled()
-    desk._memory.offers._checked_at = -10.0
+    order_service._memory.offers._checked_at = -10.0
 
     async def confirmed(amount: int) -> int:
-        answer = await desk.create(Create(company_id, State.LIVE, 0, (CartLine(SLUG, amount, None),), "EUR"))
-        await desk.confirm(Finalise(answer.order.id, company_id, State.LIVE, resolve=False))
+        answer = await order_service.create(
+            Create(company_id, State.LIVE, 0, (CartLine(SLUG, amount, None),), "EUR")
+        )
+        await order_service.confirm(Finalise(answer.order.id, company_id, State.LIVE, resolve=False))
         return answer.order.id
 
     async def claimed() -> list[Attempt]:
         return await claims.claim(
-            pool, desk._memory.offers, row, bulk_max=100, worker="w", turns=claims.Turns()
+            pool, order_service._memory.offers, row, bulk_max=100, worker="w", turns=claims.Turns()
         )
 
     for deed in (too_many, _sold_again, sold_out):
@@ -157,7 +159,7 @@ async def buy(pool: Pool, sealer: Sealer, desk: Desk, company_id: int) -> None:
     await pool.execute("UPDATE offer SET stock = 2")
     cancelled = await confirmed(4)
     assert len(await claimed()) == 1
-    await desk.cancel(Cancel(cancelled, company_id, State.LIVE))
+    await order_service.cancel(Cancel(cancelled, company_id, State.LIVE))
     await pool.execute("UPDATE offer SET stock = 5")
     await confirmed(1)
     await dispatcher.stop()

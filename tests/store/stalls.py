@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.db import Pool, transaction
-from voucherd.fulfilment.suppliers.rows import (
+from voucherd.ids import State
+from voucherd.money import RATE_ONE
+from voucherd.suppliers.store import (
     FreshQuote,
     SupplierDraft,
     SupplierRow,
@@ -14,8 +16,6 @@ from voucherd.fulfilment.suppliers.rows import (
     save_quotes,
     supplier,
 )
-from voucherd.ids import State
-from voucherd.money import RATE_ONE
 from voucherd.vault.seal import Sealer
 
 SEALER: Final = Sealer(bytes(range(32)))

@@ -10,15 +10,16 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from voucherd.access import gatekeeper as gate
-from voucherd.access import key_store, store
-from voucherd.access.callers import Forbidden, Unauthorized
-from voucherd.access.companies import Company, CompanyDraft
-from voucherd.access.gatekeeper import Gatekeeper
-from voucherd.access.key_store import IssuedKey
-from voucherd.access.keys import SCOPES_DEFAULT, KeyDraft, new_key, read_networks
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Company, CompanyDraft
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
+from voucherd.keys import authenticator as batcher
+from voucherd.keys import store as key_store
+from voucherd.keys.authenticator import Authenticator
+from voucherd.keys.callers import Forbidden, Unauthorized
+from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, new_key, read_networks
+from voucherd.keys.store import IssuedKey
 
 HERE = "192.0.2.1"
 SEEN_S_MAX = 1.0
@@ -29,22 +30,22 @@ SEEN_S_MAX = 1.0
 async def company(pool: Pool) -> Company:
     """A company that buys."""
     async with transaction(pool) as tx:
-        return await store.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
+        return await company_store.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
 
 
 @pytest.fixture
-async def keeper(pool: Pool) -> AsyncIterator[Gatekeeper]:
+async def keeper(pool: Pool) -> AsyncIterator[Authenticator]:
     """A gatekeeper at work."""
-    started = Gatekeeper(pool)
+    started = Authenticator(pool)
     await started.start()
     yield started
     await started.stop()
 
 
 @pytest.fixture
-async def other_keeper(pool: Pool) -> AsyncIterator[Gatekeeper]:
+async def other_keeper(pool: Pool) -> AsyncIterator[Authenticator]:
     """Another process's gatekeeper."""
-    started = Gatekeeper(pool)
+    started = Authenticator(pool)
     await started.start()
     yield started
     await started.stop()
@@ -72,7 +73,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def refused(keeper: Gatekeeper, authorization: bytes) -> bool:
+async def refused(keeper: Authenticator, authorization: bytes) -> bool:
     """Whether this header gets nobody in, by either way."""
     if keeper.known(authorization) is not None:
         return False
@@ -84,7 +85,7 @@ async def refused(keeper: Gatekeeper, authorization: bytes) -> bool:
 
 
 async def test_a_key_is_looked_up_once_and_then_known(
-    pool: Pool, company: Company, keeper: Gatekeeper
+    pool: Pool, company: Company, keeper: Authenticator
 ) -> None:
     """The hot path does not touch the database."""
     key = await issue(pool, company)
@@ -99,7 +100,7 @@ async def test_a_key_is_looked_up_once_and_then_known(
     assert caller.expose_costs
 
 
-async def test_no_token_and_a_wrong_token_are_told_apart(keeper: Gatekeeper) -> None:
+async def test_no_token_and_a_wrong_token_are_told_apart(keeper: Authenticator) -> None:
     """OP-24: `error="invalid_token"` only where a token was sent."""
     with pytest.raises(Unauthorized) as none:
         await keeper.admit(None, HERE)
@@ -111,7 +112,7 @@ async def test_no_token_and_a_wrong_token_are_told_apart(keeper: Gatekeeper) -> 
 
 
 async def test_a_made_up_key_does_not_reach_the_database(
-    pool: Pool, keeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, keeper: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OP-29: the checksum refuses it."""
 
@@ -123,7 +124,7 @@ async def test_a_made_up_key_does_not_reach_the_database(
 
 
 async def test_a_revoked_key_is_refused_everywhere_within_a_second(
-    pool: Pool, company: Company, keeper: Gatekeeper, other_keeper: Gatekeeper
+    pool: Pool, company: Company, keeper: Authenticator, other_keeper: Authenticator
 ) -> None:
     """OP-29: revoked means revoked, in every process."""
     key = await issue(pool, company)
@@ -140,7 +141,7 @@ async def test_a_revoked_key_is_refused_everywhere_within_a_second(
 
 
 async def test_a_new_address_list_counts_everywhere_within_a_second(
-    pool: Pool, company: Company, keeper: Gatekeeper, other_keeper: Gatekeeper
+    pool: Pool, company: Company, keeper: Authenticator, other_keeper: Authenticator
 ) -> None:
     """OP-24: an address that is not on the key's list: 403."""
     key = await issue(pool, company)
@@ -168,7 +169,7 @@ async def test_a_new_address_list_counts_everywhere_within_a_second(
 
 
 async def test_a_company_that_is_switched_off_still_signs_in_and_is_seen_to_be_off_within_a_second(
-    pool: Pool, company: Company, keeper: Gatekeeper, other_keeper: Gatekeeper
+    pool: Pool, company: Company, keeper: Authenticator, other_keeper: Authenticator
 ) -> None:
     """OP-21: `company not active` is a refusal of the order, so the key must still authenticate."""
     key = await issue(pool, company)
@@ -176,7 +177,7 @@ async def test_a_company_that_is_switched_off_still_signs_in_and_is_seen_to_be_o
         assert (await each.admit(header(key), HERE)).company.active
 
     async with transaction(pool) as tx:
-        await store.set_company(tx, "Acme", active=False)
+        await company_store.set_company(tx, "Acme", active=False)
 
     async def seen() -> bool:
         callers = [await each.admit(header(key), HERE) for each in (keeper, other_keeper)]
@@ -186,7 +187,7 @@ async def test_a_company_that_is_switched_off_still_signs_in_and_is_seen_to_be_o
 
 
 async def test_a_key_expires_by_the_clock_and_not_by_the_cache(
-    pool: Pool, company: Company, keeper: Gatekeeper
+    pool: Pool, company: Company, keeper: Authenticator
 ) -> None:
     """OP-29: an optional expiry, checked on every request."""
     key = await issue(pool, company, KeyDraft(expires_at=datetime.now(UTC) + timedelta(seconds=0.3)))
@@ -199,7 +200,7 @@ async def test_a_key_expires_by_the_clock_and_not_by_the_cache(
 
 
 async def test_without_the_database_nothing_is_trusted_after_a_second(
-    pool: Pool, company: Company, keeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, company: Company, keeper: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that can't hear of changes asks about every request again."""
     key = await issue(pool, company)
@@ -217,12 +218,12 @@ async def test_without_the_database_nothing_is_trusted_after_a_second(
     # A look-up that succeeds says as much as a poll, and for as long.
     await keeper.admit(header(key), HERE)
     assert keeper.known(header(key)) is not None
-    await asyncio.sleep(gate.TRUST_S)
+    await asyncio.sleep(batcher.TRUST_S)
     assert keeper.known(header(key)) is None
 
 
 async def test_an_answer_that_is_older_than_what_is_known_is_not_kept(
-    pool: Pool, company: Company, keeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, company: Company, keeper: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look-up that was slow must not bring a revoked key back into the cache."""
     key = await issue(pool, company)
@@ -240,7 +241,7 @@ async def test_an_answer_that_is_older_than_what_is_known_is_not_kept(
     await read.wait()
     async with transaction(pool) as tx:
         await key_store.revoke_key(tx, key.id)
-    await asyncio.sleep(2 * gate.POLL_S)
+    await asyncio.sleep(2 * batcher.POLL_S)
     go_on.set()
     await waiting
 
@@ -250,7 +251,7 @@ async def test_an_answer_that_is_older_than_what_is_known_is_not_kept(
 
 
 async def test_many_requests_with_one_new_key_ask_once(
-    pool: Pool, company: Company, keeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, company: Company, keeper: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A busy key that has to be looked up again must not storm the database; one that gives up hurts nobody."""
     key = await issue(pool, company)
@@ -274,10 +275,10 @@ async def test_many_requests_with_one_new_key_ask_once(
 
 
 async def test_the_cache_is_bounded(
-    pool: Pool, company: Company, keeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, company: Company, keeper: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bounds on everything: the key that was kept first makes room."""
-    monkeypatch.setattr(gate, "CACHED_MAX", 2)
+    monkeypatch.setattr(batcher, "CACHED_MAX", 2)
     keys = [await issue(pool, company) for _ in range(3)]
     for key in keys:
         await keeper.admit(header(key), HERE)
@@ -286,7 +287,7 @@ async def test_the_cache_is_bounded(
 
 
 async def test_last_use_is_written_down_without_waking_anyone(
-    pool: Pool, company: Company, keeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, company: Company, keeper: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OP-29: last use. It decides nothing, so it must not make every process look its keys up again."""
     key = await issue(pool, company)
@@ -307,4 +308,4 @@ async def test_a_gatekeeper_does_not_start_without_a_database(pool: Pool) -> Non
     await pool.execute("DROP TABLE access_epoch")
 
     with pytest.raises(asyncpg.UndefinedTableError):
-        await Gatekeeper(pool).start()
+        await Authenticator(pool).start()

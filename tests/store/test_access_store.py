@@ -7,20 +7,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from voucherd.access import key_store, store, users
-from voucherd.access.companies import Company, CompanyDraft, CompanyExists, CompanyNotFound
-from voucherd.access.key_store import IssuedKey, KeyNotFound, KeyNotUsable
-from voucherd.access.keys import KeyDraft, Scope, read_networks
-from voucherd.access.users import UserDraft, UserExists
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import KeyDraft, Scope, read_networks
+from voucherd.keys.store import IssuedKey, KeyNotFound, KeyNotUsable
+from voucherd.people import user_store, users
+from voucherd.people.users import UserDraft, UserExists
 
 
 @pytest.fixture
 async def company(pool: Pool) -> Company:
     """A company that buys."""
     async with transaction(pool) as tx:
-        return await store.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
+        return await company_store.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
 
 
 async def issue(pool: Pool, company: Company, draft: KeyDraft | None = None) -> IssuedKey:
@@ -116,16 +118,16 @@ async def test_last_use_does_not_wait_for_a_row_that_someone_holds(pool: Pool, c
 async def test_companies_are_added_changed_and_listed(pool: Pool, company: Company) -> None:
     """What is not said stays as it was; a name is taken once."""
     async with transaction(pool) as tx:
-        changed = await store.set_company(tx, "Acme", expose_costs=False)
-        other = await store.add_company(tx, CompanyDraft("Aaa", "DE", "DE123456789", active=False))
-        assert await store.list_companies(tx) == [other, changed]
-        assert await store.find_company(tx, "Acme") == changed
+        changed = await company_store.set_company(tx, "Acme", expose_costs=False)
+        other = await company_store.add_company(tx, CompanyDraft("Aaa", "DE", "DE123456789", active=False))
+        assert await company_store.list_companies(tx) == [other, changed]
+        assert await company_store.find_company(tx, "Acme") == changed
         with pytest.raises(CompanyExists):
-            await store.add_company(tx, CompanyDraft("Acme", "NL"))
+            await company_store.add_company(tx, CompanyDraft("Acme", "NL"))
         with pytest.raises(CompanyNotFound):
-            await store.set_company(tx, "Nobody", active=True)
+            await company_store.set_company(tx, "Nobody", active=True)
         with pytest.raises(CompanyNotFound):
-            await store.find_company(tx, "Nobody")
+            await company_store.find_company(tx, "Nobody")
 
     assert (changed.active, changed.verified, changed.expose_costs) == (True, True, False)
     assert (other.country, other.vat_number, other.active, other.verified) == (
@@ -153,13 +155,13 @@ async def test_a_password_opens_the_door_for_its_person_only(pool: Pool, company
     stored = await users.hash_password(password)
     assert stored.startswith("$argon2id$")
     async with transaction(pool) as tx:
-        buyer = await store.add_user(tx, UserDraft("Buyer@Example.com ", company.id, "buyer"), stored)
+        buyer = await user_store.add_user(tx, UserDraft("Buyer@Example.com ", company.id, "buyer"), stored)
         with pytest.raises(UserExists):
-            await store.add_user(tx, UserDraft("buyer@example.com", None, "admin"), stored)
-        assert await store.list_users(tx, company.id) == [buyer]
-        assert await store.list_users(tx, None) == []
+            await user_store.add_user(tx, UserDraft("buyer@example.com", None, "admin"), stored)
+        assert await user_store.list_users(tx, company.id) == [buyer]
+        assert await user_store.list_users(tx, None) == []
 
-    login = await store.find_login(pool, "BUYER@example.com")
+    login = await user_store.find_login(pool, "BUYER@example.com")
 
     assert login is not None
     assert await users.verified(login, password) == buyer
@@ -167,18 +169,18 @@ async def test_a_password_opens_the_door_for_its_person_only(pool: Pool, company
     assert await users.verified(None, password) is None
     assert not users.outdated(login)
     assert stored not in repr(login)
-    assert await store.find_login(pool, "nobody@example.com") is None
+    assert await user_store.find_login(pool, "nobody@example.com") is None
 
 
 async def test_a_password_can_be_replaced(pool: Pool) -> None:
     """`user reset-password`."""
     async with transaction(pool) as tx:
-        admin = await store.add_user(tx, UserDraft("admin@example.com", None, "admin"), "nothing")
-        login = await store.find_login(pool, "admin@example.com")
+        admin = await user_store.add_user(tx, UserDraft("admin@example.com", None, "admin"), "nothing")
+        login = await user_store.find_login(pool, "admin@example.com")
         assert login is None, "not before it is committed"
-        await store.set_password(tx, admin.id, await users.hash_password("another password"))
+        await user_store.set_password(tx, admin.id, await users.hash_password("another password"))
 
-    login = await store.find_login(pool, "admin@example.com")
+    login = await user_store.find_login(pool, "admin@example.com")
     assert await users.verified(login, "another password") == admin
 
 

@@ -19,13 +19,13 @@ import pytest
 from tests.store import purchases
 from tests.store.purchases import Break
 from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit
-from voucherd.cli.shop import seed
+from voucherd.cli.demo_shop import seed
 from voucherd.db import Connection, Pool, open_pool, transaction
 from voucherd.ids import State
 from voucherd.migrate import migrate
-from voucherd.orders.decide import Cancel, Chance, Finalise
-from voucherd.orders.desk import Desk
-from voucherd.orders.place import CartLine, Create
+from voucherd.orders.rules.cart import CartLine, Create
+from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.service import OrderService
 from voucherd.settings import Settings
 from voucherd.vault.seal import Sealer
 
@@ -204,29 +204,37 @@ async def _sell(pool: Pool) -> None:
     sealer = Sealer(MASTER)
     async with transaction(pool) as tx:
         company = await seed.open_shop(tx, sealer)
-    desk = Desk(pool, sealer, Settings.load({"confirm_wait_s": 0, "data": Path("nowhere")}, {}))
+    order_service = OrderService(
+        pool, sealer, Settings.load({"confirm_wait_s": 0, "data": Path("nowhere")}, {})
+    )
 
     async def create(*cart: tuple[str, int], state: State = State.LIVE) -> int:
         lines = tuple(
             CartLine(slug, amount, Decimal(25) if slug == VARIABLE else None) for slug, amount in cart
         )
-        answer = await desk.create(Create(company.id, state, 0, lines, "EUR"))
+        answer = await order_service.create(Create(company.id, state, 0, lines, "EUR"))
         return answer.order.id
 
-    async def confirm(order_id: int, chance: Chance = Chance.FINISHED) -> None:
-        await desk.confirm(Finalise(order_id, company.id, State(order_id & 1), resolve=False, chance=chance))
+    async def confirm(order_id: int, sandbox_outcome: SandboxOutcome = SandboxOutcome.FINISHED) -> None:
+        await order_service.confirm(
+            Finalise(
+                order_id, company.id, State(order_id & 1), resolve=False, sandbox_outcome=sandbox_outcome
+            )
+        )
 
     await confirm(await create((PLAIN, 3), (VAT, 2), (VARIABLE, 1)))
     await confirm(await create((PLAIN, 1), (LATER, 2)))
     refunded = await create((PLAIN, 2), (LATER, 2), (VAT, 1))
     await confirm(refunded)
-    await desk.cancel(Cancel(refunded, company.id, State.LIVE))
+    await order_service.cancel(Cancel(refunded, company.id, State.LIVE))
     await create((PLAIN, 1))
-    await desk.cancel(Cancel(await create((PLAIN, 1)), company.id, State.LIVE))
+    await order_service.cancel(Cancel(await create((PLAIN, 1)), company.id, State.LIVE))
     await confirm(await create((PLAIN, 2), (VAT, 1), state=State.SANDBOX))
-    await confirm(await create((PLAIN, 2), state=State.SANDBOX), Chance.CANCELLED)
+    await confirm(await create((PLAIN, 2), state=State.SANDBOX), SandboxOutcome.CANCELLED)
     held = await create((LATER, 1))
-    resolving = asyncio.create_task(desk.resolve(Finalise(held, company.id, State.LIVE, resolve=True)))
+    resolving = asyncio.create_task(
+        order_service.resolve(Finalise(held, company.id, State.LIVE, resolve=True))
+    )
     for _ in range(1_000):
         if await pool.fetchval("SELECT held_minor FROM orders WHERE id = $1", held):
             break
@@ -234,8 +242,8 @@ async def _sell(pool: Pool) -> None:
     # The call is lost, as in a crash: the hold stays until the sweeper comes.
     resolving.cancel()
     await asyncio.gather(resolving, return_exceptions=True)
-    await purchases.buy(pool, sealer, desk, company.id)
-    await desk.stop()
+    await purchases.buy(pool, sealer, order_service, company.id)
+    await order_service.stop()
 
 
 @asynccontextmanager

@@ -10,15 +10,15 @@ import pytest
 
 from tests.store.stalls import COMPANIES, ground, queue_up, stall
 from voucherd.db import Pool, transaction
-from voucherd.fulfilment import attempts, claims, queue, routing
-from voucherd.fulfilment.attempts import Attempt, Change, Phase
-from voucherd.fulfilment.book import OfferBook
-from voucherd.fulfilment.claims import Turns, claim
-from voucherd.fulfilment.suppliers.rows import SupplierRow
-from voucherd.orders import supply
-from voucherd.orders.ruling import Windows
+from voucherd.orders import wait_store
+from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.store import Memory
-from voucherd.orders.supply import Call
+from voucherd.purchasing import attempts, claims, outcomes, routing
+from voucherd.purchasing.attempts import Attempt, Change, Phase
+from voucherd.purchasing.claims import Turns, claim
+from voucherd.purchasing.outcomes import Call
+from voucherd.suppliers.offer_book import OfferBook
+from voucherd.suppliers.store import SupplierRow
 
 
 async def claimed(
@@ -156,17 +156,17 @@ async def test_a_dead_workers_purchase_is_taken_over_and_its_no_counts_no_more(p
     [theirs] = [attempt for taken in two for attempt in taken]
     assert (theirs.id, theirs.fence, theirs.look_ups) == (mine.id, mine.fence + 1, 1)
     assert await attempts.take_asking(pool, "d", 5) == [], "it is leased while it is looked up"
-    await supply.fail(pool, memory, mine, "no", Call())
-    await supply.ask_again(pool, mine, "who knows", Call(), None)
-    await supply.give_up(pool, memory, mine, "who knows", Call(), rebuy=True)
+    await outcomes.fail(pool, memory, mine, "no", Call())
+    await outcomes.ask_again(pool, mine, "who knows", Call(), None)
+    await outcomes.give_up(pool, memory, mine, "who knows", Call(), rebuy=True)
     assert await pool.fetchval("SELECT status FROM attempt") == Phase.ASKING
     assert await places(pool) == [(2, 0, 1, True)]
 
     await pool.execute("UPDATE attempt SET ask_at = now()")
     [last] = await attempts.take_asking(pool, "d", 5)
-    await supply.fail(pool, memory, theirs, "no", Call())
+    await outcomes.fail(pool, memory, theirs, "no", Call())
     assert await pool.fetchval("SELECT status FROM attempt") == Phase.ASKING
-    await supply.fail(pool, memory, last, "no", Call())
+    await outcomes.fail(pool, memory, last, "no", Call())
     assert await pool.fetchval("SELECT status FROM attempt") == Phase.FAILED
     assert await places(pool) == [(2, 0, 1, False)]
 
@@ -180,8 +180,8 @@ async def test_a_wait_can_not_be_moved_off_a_purchase_that_is_under_way(pool: Po
 
     async def leave() -> None:
         async with transaction(pool) as tx:
-            waits = await queue.lock(tx, [2])
-            await queue.move(tx, waits[2])
+            waits = await wait_store.lock(tx, [2])
+            await wait_store.move(tx, waits[2])
 
     async def note(phase: Phase, ask_in_s: float | None = None) -> None:
         async with transaction(pool) as tx:

@@ -12,7 +12,7 @@ import pytest
 from voucherd import clock
 from voucherd.db import Pool, Tx, transaction
 from voucherd.events import feed, log
-from voucherd.events.feed import Cursor, Event, Filters
+from voucherd.events.feed import Cursor, Event, EventFilters
 from voucherd.ids import State
 
 WRITERS = 7
@@ -44,7 +44,7 @@ async def put(
 async def read(
     pool: Pool,
     cursor: Cursor | None = None,
-    filters: Filters = feed.EVERYTHING,
+    filters: EventFilters = feed.EVERYTHING,
     *,
     company_id: int | None = None,
     state: State | None = None,
@@ -199,7 +199,7 @@ async def test_a_company_reads_what_concerns_it(pool: Pool) -> None:
     assert await read(pool, company_id=1, state=State.LIVE) == [own, product, stock, own_order]
     assert await read(pool, company_id=1, state=State.SANDBOX) == [play, product]
     for order_id, found in ((8, [own_order]), (10, [])):
-        filters = Filters(order_id=order_id)
+        filters = EventFilters(order_id=order_id)
         assert await read(pool, None, filters, company_id=1, state=State.LIVE) == found
     async with pool.acquire() as conn:
         seen = [
@@ -220,16 +220,16 @@ async def test_filters_pass_over_most_events_in_bounded_steps(
         await put(pool, log.KEY_ROTATED if number % 25 == 7 else log.ORDER_CREATED, ago=(60 - number) * hour)
         for number in range(60)
     ]
-    rare = Filters(types=[log.KEY_ROTATED])
+    rare = EventFilters(types=[log.KEY_ROTATED])
     assert await read(pool, None, rare) == [made[7], made[32], made[57]]
     assert await read(pool, Cursor(made[7]), rare, company_id=1, state=State.LIVE) == [made[32], made[57]]
 
     now = clock.now()
-    dated = Filters(date_from=now - 40.5 * hour, date_to=now - 30.5 * hour)
+    dated = EventFilters(date_from=now - 40.5 * hour, date_to=now - 30.5 * hour)
     assert await read(pool, None, dated) == made[20:30]
     assert await read(pool, Cursor(made[24]), dated, company_id=1, state=State.LIVE) == made[25:30]
-    assert await read(pool, None, Filters(date_from=now)) == []
-    assert await read(pool, None, Filters(date_to=now - 100 * hour)) == []
+    assert await read(pool, None, EventFilters(date_from=now)) == []
+    assert await read(pool, None, EventFilters(date_to=now - 100 * hour)) == []
 
 
 async def test_events_are_kept_for_their_time(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.shop import open_shop
-from voucherd.catalogue import feed, fx_store, store
-from voucherd.catalogue.feed import FeedFailed, fetch, is_due, published_by, refresh
+from voucherd.catalogue import fx_feed, fx_store, store
+from voucherd.catalogue.fx_feed import FeedFailed, fetch, is_due, published_by, refresh
 from voucherd.catalogue.fx_store import Feed
 from voucherd.db import Pool
 from voucherd.settings import Settings, SettingsError
@@ -108,7 +108,7 @@ async def test_a_bank_that_misbehaves_changes_no_rate_and_is_written_down(
     pool: Pool, monkeypatch: pytest.MonkeyPatch, said: bytes, problem: str
 ) -> None:
     """OP-71: no redirect is followed, nothing is read without a bound, and the operator can see what went wrong."""
-    monkeypatch.setattr(feed, "FILE_BYTES_MAX", 1_000)
+    monkeypatch.setattr(fx_feed, "FILE_BYTES_MAX", 1_000)
     async with bank(said) as url:
         assert await refresh(pool, url) == 0
         assert await refresh(pool, url) == 0
@@ -125,7 +125,7 @@ async def test_a_bank_that_does_not_answer_is_not_waited_for(monkeypatch: pytest
     """OP-71: everything that waits has a bound."""
     with pytest.raises(FeedFailed, match="no answer"):
         await fetch("http://127.0.0.1:1/")
-    monkeypatch.setattr(feed, "FETCH_S_MAX", 0.05)
+    monkeypatch.setattr(fx_feed, "FETCH_S_MAX", 0.05)
     async with bank(b"", pause_s=1) as url:
         with pytest.raises(FeedFailed, match=r"no whole answer within 0\.05 seconds"):
             await fetch(url)

@@ -17,7 +17,7 @@ from voucherd.catalogue.products import FaceRange, Fee, ProductChanges, ProductD
 from voucherd.db import Pool, Tx, transaction
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.storefront import changes, listing, search, stock
+from voucherd.storefront import feed, listing, search, stock
 
 GIFT = ProductDraft(
     slug="gift-50",
@@ -35,7 +35,7 @@ GIFT = ProductDraft(
 async def told(pool: Pool, after: int = 0) -> list[tuple[str, bool]]:
     """What the feed says, and whether the product was for sale then."""
     async with pool.acquire() as conn:
-        return [(one.kind, one.active) for one in await changes.changes_after(conn, after, State.LIVE, 100)]
+        return [(one.kind, one.active) for one in await feed.changes_after(conn, after, State.LIVE, 100)]
 
 
 async def set_product(pool: Pool, slug: str = "gift-50", **wanted: Any) -> None:
@@ -167,7 +167,7 @@ async def test_the_database_folds_words_as_python_does(pool: Pool, text: str) ->
     assert await pool.fetchval("SELECT folded($1)", text) == search.folded(text)
     async with transaction(pool) as tx:
         await store.add_product(tx, replace(GIFT, name=text))
-        filters = listing.Filters(words=tuple(search.terms(text)))
+        filters = listing.ProductFilters(words=tuple(search.terms(text)))
         found = await listing.page_of_products(tx, State.LIVE, filters, listing.Order(), size=2)
     assert len(found) == 1
 
@@ -242,7 +242,7 @@ async def test_stock_is_announced_when_it_comes_and_when_it_goes(
             ("stale", False, 0),
         ]
         async with pool.acquire() as conn:
-            seen = await changes.changes_after(conn, 0, State.SANDBOX, 100)
+            seen = await feed.changes_after(conn, 0, State.SANDBOX, 100)
         assert {one.kind for one in seen} == {"activation", "content"}
         await shop.assert_books_balance()
 

@@ -18,13 +18,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from voucherd.access import links, store
-from voucherd.access.links import LinkKind
-from voucherd.access.users import UserDraft
 from voucherd.db import Pool, transaction
-from voucherd.events import letters, mail
-from voucherd.events.mail import Outbox
-from voucherd.events.smtp import Server, server_of
+from voucherd.mail import letters
+from voucherd.mail import outbox as mail
+from voucherd.mail.outbox import Outbox
+from voucherd.mail.smtp import Server, server_of
+from voucherd.people import links, user_store
+from voucherd.people.links import LinkKind
+from voucherd.people.users import UserDraft
 
 SENDER = "Shop <no-reply@shop.example>"
 
@@ -184,8 +185,8 @@ async def test_a_forgotten_password_is_answered_by_mail_and_only_where_there_is_
 ) -> None:
     """OP-92: asking takes one row for a stranger's address as for a known one; only the known one gets a link."""
     async with transaction(pool) as tx:
-        ann = await store.add_user(tx, UserDraft("ann@shop.example", None, "admin"), "x")
-        gone = await store.add_user(tx, UserDraft("gone@shop.example", None, "admin"), "x")
+        ann = await user_store.add_user(tx, UserDraft("ann@shop.example", None, "admin"), "x")
+        gone = await user_store.add_user(tx, UserDraft("gone@shop.example", None, "admin"), "x")
         await tx.execute("UPDATE app_user SET active = false WHERE id = $1", gone.id)
     for address in ("Ann@shop.example ", "gone@shop.example", "who@shop.example", "\0", "x" * 300):
         await links.request_reset(pool, address)

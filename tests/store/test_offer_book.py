@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.fulfilment.fake import FakeSupplier
+from tests.purchasing.fake import FakeSupplier
 from tests.store.stalls import ground, stall
 from voucherd.db import Pool, transaction
-from voucherd.fulfilment import quoting
-from voucherd.fulfilment.book import EPOCH_AGE_S_MAX, OfferBook
-from voucherd.fulfilment.breaker import FAILURES_MAX
-from voucherd.fulfilment.suppliers.rows import note_call, supplier
+from voucherd.purchasing import quoting
+from voucherd.suppliers.breaker import FAILURES_MAX
+from voucherd.suppliers.offer_book import EPOCH_AGE_S_MAX, OfferBook
+from voucherd.suppliers.store import note_call, supplier
 
 SHELF = (1, 1_000, 0)
 

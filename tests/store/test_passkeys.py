@@ -12,10 +12,10 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from voucherd.access import passkeys, store
-from voucherd.access.passkeys import BadPasskey, Site
-from voucherd.access.users import User, UserDraft
 from voucherd.db import Pool, transaction
+from voucherd.people import passkeys, user_store
+from voucherd.people.passkeys import BadPasskey, Site
+from voucherd.people.users import User, UserDraft
 
 SITE = Site("shop.example", "https://shop.example")
 ADDRESS = "198.51.100.7"
@@ -106,7 +106,7 @@ async def test_a_passkey_opens_with_a_right_answer_only(pool: Pool) -> None:
     """OP-92: another site's, unverified, replayed, late, forged, cloned or another person's answer opens nothing."""
     async with transaction(pool) as tx:
         ann, bob = [
-            await store.add_user(tx, UserDraft(f"{name}@shop.example", None, "admin"), "x")
+            await user_store.add_user(tx, UserDraft(f"{name}@shop.example", None, "admin"), "x")
             for name in ("ann", "bob")
         ]
     device = Authenticator()

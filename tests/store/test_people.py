@@ -9,31 +9,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from voucherd.access import (
-    allowances,
-    approval_lists,
-    approvals,
-    links,
-    people,
-    second_factors,
-    store,
-    throttle,
-    totp,
-    users,
-)
-from voucherd.access.allowances import HERE, Devices
-from voucherd.access.approvals import Kind, Status
-from voucherd.access.companies import CompanyDraft
-from voucherd.access.links import LinkKind
-from voucherd.access.sessions import Browser
-from voucherd.access.sign_in import Entrance, Origin
-from voucherd.access.users import User, UserDraft
+from voucherd.approvals import lists
+from voucherd.approvals import store as approvals
+from voucherd.approvals.store import Kind, Status
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, transaction
-from voucherd.events import top_ups
 from voucherd.ids import State
+from voucherd.limits import allowances, throttle
+from voucherd.limits.allowances import HERE, Devices
 from voucherd.money import Money
+from voucherd.people import links, second_factors, totp, user_store, users
+from voucherd.people import members as people
+from voucherd.people.links import LinkKind
+from voucherd.people.sessions import Browser
+from voucherd.people.sign_in import Origin, SignIn
+from voucherd.people.users import User, UserDraft
 from voucherd.vault.seal import Sealer
 from voucherd.wallet import store as wallets
+from voucherd.wallet import top_ups
 
 AT_ONCE = 8
 PASSWORD = "correct horse battery"
@@ -43,7 +37,7 @@ PASSWORD = "correct horse battery"
 async def company_id(pool: Pool) -> int:
     """A company."""
     async with transaction(pool) as tx:
-        return (await store.add_company(tx, CompanyDraft("Acme", "NL"))).id
+        return (await company_store.add_company(tx, CompanyDraft("Acme", "NL"))).id
 
 
 async def person(
@@ -52,7 +46,7 @@ async def person(
     """Somebody, with a password if one is given."""
     password_hash = "x" if password is None else await users.hash_password(password)
     async with transaction(pool) as tx:
-        return await store.add_user(tx, UserDraft(email, company_id, role), password_hash)
+        return await user_store.add_user(tx, UserDraft(email, company_id, role), password_hash)
 
 
 async def refused(call: Awaitable[object]) -> type[BaseException] | None:
@@ -103,7 +97,7 @@ async def test_wrong_passwords_pause_those_who_try_and_nobody_else(
     pool: Pool, master: bytes, company_id: int
 ) -> None:
     """OP-92: an account is never locked as a whole: elsewhere, or at a device that is known, its person gets in."""
-    entrance = Entrance(pool, Sealer(master), Devices(b"k" * 32), None)
+    entrance = SignIn(pool, Sealer(master), Devices(b"k" * 32), None)
     ann = await person(pool, "ann@acme.example", company_id, "owner", PASSWORD)
     there, elsewhere = Origin(Browser("198.51.100.7", "x")), Origin(Browser("203.0.113.9", "x"))
 
@@ -149,7 +143,7 @@ async def test_passwords_are_checked_a_few_at_a_time_and_too_many_are_sent_away(
     turns = [asyncio.create_task(users.verified(None, "x")) for _ in range(most + more)]
     # Those who are sent away don't wait for the others.
     done, waiting = await asyncio.wait(turns, timeout=0.02)
-    sent_away = [one for one in done if isinstance(one.exception(), users.Busy)]
+    sent_away = [one for one in done if isinstance(one.exception(), users.PasswordChecksBusy)]
     assert len(sent_away) == more
     for one in waiting:
         one.cancel()
@@ -246,10 +240,10 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
     late = await propose(Kind.TOP_UP, "1.00 EUR", "late")
     await pool.execute("UPDATE approval SET ends_at = now() WHERE id = $1", late)
     assert await refused(agree(late, deciders[0])) is approvals.NotOpen
-    assert await approval_lists.waiting(pool, None, State.LIVE, deciders[0].id) == 1
+    assert await lists.waiting(pool, None, State.LIVE, deciders[0].id) == 1
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 6_000
-    listed = await approval_lists.of_operator(pool)
+    listed = await lists.of_operator(pool)
     assert {one.status for one in listed} == {Status.OPEN, Status.APPROVED, Status.REJECTED}
     assert await refused(approvals.find(pool, number, company_id)) is approvals.ApprovalNotFound
     assert datetime.now(UTC) - listed[0].requested_at < timedelta(minutes=1)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.store.stalls import LINES, ground, stall
 from voucherd.db import Pool, open_pool, transaction
-from voucherd.fulfilment import attempts, claims, routing
-from voucherd.orders import restock
+from voucherd.orders import background
+from voucherd.purchasing import attempts, claims, routing
 
 PLACES: Final = {
     "with a supplier": "1, NULL, NULL",
@@ -97,7 +97,7 @@ async def test_no_look_of_the_dispatcher_grows_with_the_backlog(crowded: Pool) -
     assert found == 0
     pages["lost"], found = await look(pool, attempts._TAKE_OVER, "w", 5.0, attempts.TAKEN_MAX)
     assert found == 0
-    pages["shelves"], found = await look(pool, restock._SHELVES, restock.SHELVES_MAX)
+    pages["shelves"], found = await look(pool, background._SHELVES, background.SHELVES_MAX)
     assert found == 0
 
     assert {name: count for name, count in pages.items() if count > PAGES_MAX} == {}

@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from voucherd.access import lending, limits
-from voucherd.access.callers import Caller
-from voucherd.access.companies import Company
-from voucherd.access.keys import SCOPES_DEFAULT
-from voucherd.access.lending import Ask, Lender, Loan
-from voucherd.access.limits import WINDOW_S, RateLimiter, Taken
+from voucherd.companies.model import Company
 from voucherd.db import Pool
 from voucherd.ids import State
+from voucherd.keys.callers import Caller
+from voucherd.keys.key_text import SCOPES_DEFAULT
+from voucherd.limits import rate_limits, rate_store
+from voucherd.limits.rate_limits import WINDOW_S, RateLimiter, Taken
+from voucherd.limits.rate_store import Ask, Lender, Loan
 
 COMPANY = Company(1, "Acme", "NL", None, active=True, verified=True, expose_costs=True)
 
@@ -88,14 +88,14 @@ async def test_whoever_waits_as_long_as_told_is_let_in(pool: Pool) -> None:
 
 async def test_no_burst_at_the_turn_of_a_minute_gets_twice_the_quota(pool: Pool) -> None:
     """OP-27: the window slides over all processes: no six seconds have more than the quota and what they restore."""
-    chance = random.Random(27)
+    sandbox_outcome = random.Random(27)
     fleet = Fleet(pool, 4)
     for key_id in range(1, 31):
-        rate_limit = chance.randint(1, 20)
+        rate_limit = sandbox_outcome.randint(1, 20)
         passed = []
         for _ in range(60):
-            fleet.time.now_s += chance.choice([0.0, 0.0, 0.01, 0.5, 5.0, 29.9, 61.0])
-            if (await fleet.take(chance.randrange(4), key_id, rate_limit)).allowed:
+            fleet.time.now_s += sandbox_outcome.choice([0.0, 0.0, 0.01, 0.5, 5.0, 29.9, 61.0])
+            if (await fleet.take(sandbox_outcome.randrange(4), key_id, rate_limit)).allowed:
                 passed.append(fleet.time.now_s)
         for moment in passed:
             within = [other for other in passed if moment <= other < moment + WINDOW_S / 10]
@@ -183,7 +183,7 @@ async def test_a_request_waits_for_a_slow_database_no_longer_than_it_may(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OP-27: a lock on the counts holds nobody up for long."""
-    monkeypatch.setattr(limits, "WAIT_S_MAX", 0.2)
+    monkeypatch.setattr(rate_limits, "WAIT_S_MAX", 0.2)
     fleet = Fleet(pool, 1)
     async with pool.acquire() as conn, conn.transaction():
         await conn.execute("LOCK TABLE rate_window")
@@ -199,7 +199,7 @@ async def test_counts_of_keys_that_are_not_used_are_swept(pool: Pool) -> None:
     await lender.lend([Ask(1, 5, 1), Ask(2, 5, 1)])
     await pool.execute("UPDATE rate_window SET number = number - 5 WHERE key_id = 2")
 
-    assert await lending.sweep(pool) == 1
+    assert await rate_store.sweep(pool) == 1
     assert await pool.fetchval("SELECT array_agg(key_id) FROM rate_window") == [1]
     later = Lender(pool, lambda: datetime.now(UTC) + timedelta(minutes=2))
     assert [(one.lent, one.before) for one in await later.lend([Ask(1, 5, 1)])] == [(1, 0)]

@@ -11,17 +11,17 @@ import asyncpg
 import pytest
 
 from tests.shop import Shop, open_shop
-from voucherd.access import second_factors
 from voucherd.cli import master_files
 from voucherd.cli.vault import TEXTS
 from voucherd.db import Pool, transaction
-from voucherd.events.webhooks.endpoints import Draft, add
 from voucherd.ids import Identifiers, State
+from voucherd.people import second_factors
 from voucherd.settings import Settings
 from voucherd.vault import resealing, rotation
-from voucherd.vault.keys import VaultKeyError, check_fingerprint, load_or_create_master
-from voucherd.vault.ring import Ring, next_file, open_ring
+from voucherd.vault.key_ring import KeyRing, next_file, open_key_ring
+from voucherd.vault.master_key import VaultKeyError, check_fingerprint, load_or_create_master
 from voucherd.vault.rotation import Count
+from voucherd.webhooks.endpoints import Draft, add
 
 CODES: Final = [f"GIFT-{number:04}" for number in range(30)]
 
@@ -39,20 +39,20 @@ async def shop(
         yield opened
 
 
-async def ring_of(shop: Shop) -> Ring:
+async def ring_of(shop: Shop) -> KeyRing:
     """The keys as a process that starts now finds them."""
     async with shop.pool.acquire() as conn:
-        return await open_ring(conn, shop.settings)
+        return await open_key_ring(conn, shop.settings)
 
 
 async def rotated(shop: Shop) -> int:
     """Rotate from beginning to end; the version."""
-    ring = await ring_of(shop)
-    version = await rotation.begin(shop.pool, ring, TEXTS)
-    since = await rotation.activate(shop.pool, ring, version, notice_s=0)
+    key_ring = await ring_of(shop)
+    version = await rotation.begin(shop.pool, key_ring, TEXTS)
+    since = await rotation.activate(shop.pool, key_ring, version, notice_s=0)
     seen: list[int] = []
     await rotation.reseal_all(
-        shop.pool, ring, version, TEXTS, since, lambda count: seen.append(count.codes + count.texts)
+        shop.pool, key_ring, version, TEXTS, since, lambda count: seen.append(count.codes + count.texts)
     )
     assert seen == sorted(seen)
     return version
@@ -87,13 +87,13 @@ async def test_everything_is_sealed_again_and_reads_the_same(shop: Shop) -> None
     again = await shop.call("PATCH", path, company, headers=key)
     assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
     assert (await shop.find(company, trx))["items"] == first.json()["items"]
-    ring = await ring_of(shop)
-    assert ring.identifiers().trx(2) == Identifiers(shop.master).trx(2)
+    key_ring = await ring_of(shop)
+    assert key_ring.identifiers().trx(2) == Identifiers(shop.master).trx(2)
     row = await shop.pool.fetchrow("SELECT id, secret, headers FROM webhook")
     assert row is not None
-    assert ring.sealer.open_text(TEXTS[1].place(row["id"]), row["secret"]) == secret
+    assert key_ring.sealer.open_text(TEXTS[1].place(row["id"]), row["secret"]) == secret
     async with transaction(shop.pool) as tx:
-        assert await second_factors.begin_totp(tx, ring.sealer, user) == totp
+        assert await second_factors.begin_totp(tx, key_ring.sealer, user) == totp
     # Everything new is sealed with the new key, here and in the service; what is old can be destroyed.
     await rotation.retire(shop.pool, 1, TEXTS)
     await shop.until(company, trx, lambda order: order["orderStatus"] == "finished")
@@ -128,17 +128,17 @@ async def test_a_rotation_that_stopped_anywhere_goes_on(shop: Shop) -> None:
     company = await shop.company(balance="500.00 EUR")
     trx = (await shop.create(company, ("gift", 5)))["trx"]
     codes = (await shop.confirm(company, trx))["items"]
-    ring = await ring_of(shop)
-    version = await rotation.begin(shop.pool, ring, TEXTS)
-    assert await rotation.begin(shop.pool, ring, TEXTS) == version, "announced, and not active yet"
-    since = await rotation.activate(shop.pool, ring, version, notice_s=0)
+    key_ring = await ring_of(shop)
+    version = await rotation.begin(shop.pool, key_ring, TEXTS)
+    assert await rotation.begin(shop.pool, key_ring, TEXTS) == version, "announced, and not active yet"
+    since = await rotation.activate(shop.pool, key_ring, version, notice_s=0)
 
     def stop(count: Count) -> None:
         if count.codes >= 14:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await rotation.reseal_all(shop.pool, ring, version, TEXTS, since, stop)
+        await rotation.reseal_all(shop.pool, key_ring, version, TEXTS, since, stop)
     assert (
         await shop.pool.fetchval("SELECT count(*) FROM code WHERE substring(sealed FOR 3) = '\\xe50002'")
         == 14
@@ -155,13 +155,13 @@ async def test_a_rotation_that_stopped_anywhere_goes_on(shop: Shop) -> None:
 
 async def test_a_transaction_of_the_old_key_is_waited_for(shop: Shop) -> None:
     """OP-95: what an import seals with the old key becomes visible when it commits, and is sealed again then."""
-    ring = await ring_of(shop)
-    version = await rotation.begin(shop.pool, ring, TEXTS)
+    key_ring = await ring_of(shop)
+    version = await rotation.begin(shop.pool, key_ring, TEXTS)
     slow = await shop.pool.acquire()
     import_ = slow.transaction()
     await import_.start()
     await slow.execute("SELECT now()")
-    since = await rotation.activate(shop.pool, ring, version, notice_s=0)
+    since = await rotation.activate(shop.pool, key_ring, version, notice_s=0)
     told: list[Count] = []
     lot = await slow.fetchval("SELECT max(id) + 1000 FROM lot WHERE state = 0")
     await slow.execute(
@@ -170,7 +170,7 @@ async def test_a_transaction_of_the_old_key_is_waited_for(shop: Shop) -> None:
         " WHERE state = 0 LIMIT 1",
         lot,
     )
-    blind = ring.sealer.blind(1, "LATE")
+    blind = key_ring.sealer.blind(1, "LATE")
     await slow.execute(
         "INSERT INTO code VALUES ($1, 0, $2, $3)", lot, shop.sealer.seal(lot, 0, "LATE", ""), blind
     )
@@ -180,14 +180,16 @@ async def test_a_transaction_of_the_old_key_is_waited_for(shop: Shop) -> None:
         await shop.pool.release(slow)
 
     async with asyncio.TaskGroup() as group:
-        sealing = group.create_task(rotation.reseal_all(shop.pool, ring, version, TEXTS, since, told.append))
+        sealing = group.create_task(
+            rotation.reseal_all(shop.pool, key_ring, version, TEXTS, since, told.append)
+        )
         await asyncio.sleep(0.3)
         assert not sealing.done()
         group.create_task(commit())
 
     sealed = await shop.pool.fetchval("SELECT sealed FROM code WHERE lot_id = $1", lot)
     assert sealed.startswith(b"\xe5\x00\x02")
-    assert ring.sealer.open(lot, 0, sealed) == ("LATE", "")
+    assert key_ring.sealer.open(lot, 0, sealed) == ("LATE", "")
 
 
 async def test_keys_that_are_needed_can_not_be_lost(shop: Shop) -> None:
@@ -228,22 +230,22 @@ async def test_a_database_from_before_opens_and_its_master_key_can_be_replaced(
     first = load_or_create_master(file, create=True)
     async with pool.acquire() as conn:
         await check_fingerprint(conn, first)
-        ring = await open_ring(conn, settings)
-        assert ring.root == ring.master == first
-        version = await rotation.begin(pool, ring, ())
-        await rotation.activate(pool, ring, version, notice_s=0)
-        sealed = ring.sealer.seal_text(b"p", "secret")
+        key_ring = await open_key_ring(conn, settings)
+        assert key_ring.root == key_ring.master == first
+        version = await rotation.begin(pool, key_ring, ())
+        await rotation.activate(pool, key_ring, version, notice_s=0)
+        sealed = key_ring.sealer.seal_text(b"p", "secret")
 
         change = master_files.plan(settings, None)
         assert (next_file(file).stat().st_mode & 0o777, repr(change)) == (0o600, f"Change(file={file!r})")
-        assert (await open_ring(conn, settings)).master == first, "only the new file is there yet"
+        assert (await open_key_ring(conn, settings)).master == first, "only the new file is there yet"
         async with conn.transaction():
-            await rotation.replace_master(conn, ring, change.fresh)
-        half = await open_ring(conn, settings)
+            await rotation.replace_master(conn, key_ring, change.fresh)
+        half = await open_key_ring(conn, settings)
         assert half.master == change.fresh == master_files.plan(settings, None).fresh
         assert change.done(half.master)
         old = change.finish(1)
-        whole = await open_ring(conn, settings)
+        whole = await open_key_ring(conn, settings)
 
         assert old is not None
         assert (load_or_create_master(old), load_or_create_master(file)) == (first, change.fresh)
@@ -251,9 +253,9 @@ async def test_a_database_from_before_opens_and_its_master_key_can_be_replaced(
         assert (whole.root, whole.sealer.open_text(b"p", sealed)) == (first, "secret")
         # A process from before learns a key that the new master key wraps: it reads the file again.
         await rotation.activate(pool, whole, await rotation.begin(pool, whole, ()), notice_s=0)
-        await ring.refresh(conn)
-        assert ring.sealer.version == 3
+        await key_ring.refresh(conn)
+        assert key_ring.sealer.version == 3
         file.unlink()
         old.rename(file)
         with pytest.raises(VaultKeyError, match="not the one that sealed this database"):
-            await open_ring(conn, settings)
+            await open_key_ring(conn, settings)

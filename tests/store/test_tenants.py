@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from tests.shop import Company, Shop, open_shop
-from voucherd.access.keys import Scope
 from voucherd.db import Pool, as_tenant, tenant, tenants_locked
 from voucherd.ids import State
+from voucherd.keys.key_text import Scope
 from voucherd.migrate import migrate
 
 OWNERS = ("company_id", "order_id", "wallet_id", "webhook_id")

@@ -10,11 +10,11 @@ from typing import Final
 import asyncpg
 import pytest
 
-from voucherd.access import chain, trail
-from voucherd.access.chain import GENESIS, Head, Sealing
-from voucherd.access.trail import SYSTEM, Actor, ActorKind, Entry
+from voucherd import trail
 from voucherd.db import Connection, Pool, transaction
 from voucherd.ids import State
+from voucherd.trail import SYSTEM, Actor, ActorKind, TrailEntry, chain
+from voucherd.trail.chain import GENESIS, Head, Sealing
 
 WRITERS = 6
 DEEDS = 20
@@ -33,7 +33,7 @@ async def deeds(pool: Pool, count: int) -> None:
     """Write rows, each in a transaction of its own."""
     for number in range(count):
         async with transaction(pool) as tx:
-            await trail.record(tx, Entry(SYSTEM, "test.deed", f"deed {number}"))
+            await trail.record(tx, TrailEntry(SYSTEM, "test.deed", f"deed {number}"))
 
 
 async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
@@ -43,7 +43,7 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
         await trail.record_all(
             tx,
             [
-                Entry(
+                TrailEntry(
                     key,
                     "webhook.add",
                     "webhook wh_1",
@@ -53,8 +53,8 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
                     "req-1",
                     {"url": "https://a.example"},
                 ),
-                Entry(key, "webhook.remove", "x" * 900, 3, State.LIVE, "2001:db8::1"),
-                Entry(
+                TrailEntry(key, "webhook.remove", "x" * 900, 3, State.LIVE, "2001:db8::1"),
+                TrailEntry(
                     Actor(ActorKind.COMMAND, "ann\0@host", 1000), "key.revoke", "", detail={"note": "a\0b"}
                 ),
             ],
@@ -84,7 +84,7 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
 
 async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> None:
     """OP-94: only rows that no open transaction can still precede are sealed, and writers wait for nobody."""
-    chance = random.Random(94)
+    sandbox_outcome = random.Random(94)
     sealings = [Sealing(pool), Sealing(pool)]
     done = asyncio.Event()
 
@@ -93,9 +93,9 @@ async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> No
             async with pool.acquire() as conn:
                 deed = conn.transaction()
                 await deed.start()
-                await trail.record(conn, Entry(SYSTEM, "test.deed", f"deed {number}"))
-                await asyncio.sleep(chance.choice([0, 0, 0.002, 0.02]))
-                await (deed.rollback() if chance.random() < 0.2 else deed.commit())
+                await trail.record(conn, TrailEntry(SYSTEM, "test.deed", f"deed {number}"))
+                await asyncio.sleep(sandbox_outcome.choice([0, 0, 0.002, 0.02]))
+                await (deed.rollback() if sandbox_outcome.random() < 0.2 else deed.commit())
 
     async def seal(sealing: Sealing) -> None:
         for _ in range(ROUNDS_MAX):
@@ -124,7 +124,7 @@ async def test_a_transaction_that_is_open_holds_back_what_it_may_precede(pool: P
     """OP-94: a row that commits late is in the chain in its place, not beside it."""
     sealing = Sealing(pool)
     async with transaction(pool) as slow:
-        await trail.record(slow, Entry(SYSTEM, "test.slow", "first"))
+        await trail.record(slow, TrailEntry(SYSTEM, "test.slow", "first"))
         await deeds(pool, 2)
         assert [await sealing.round() for _ in range(3)] == [0, 0, 0]
     assert await sealing.round() == 3

@@ -13,7 +13,7 @@ from voucherd.ids import State
 from voucherd.money import RATE_ONE, Money
 from voucherd.vault import store
 from voucherd.vault.imports import CodesAlreadyThere, StockTarget, append_codes
-from voucherd.vault.keys import VaultKeyError, check_fingerprint
+from voucherd.vault.master_key import VaultKeyError, check_fingerprint
 from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.vault.store import LotBook, VaultHole, ensure_generated_lot, list_lots, read_codes
 

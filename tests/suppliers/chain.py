@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from tests.shop import Company, Shop
 from voucherd.db import transaction
-from voucherd.fulfilment.suppliers.rows import SupplierDraft, add_offer, add_supplier
 from voucherd.ids import State
+from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
 
 QUOTED_S_MAX = 20.0
 TIMEOUT_S = 4
@@ -72,7 +72,7 @@ class Chain:
             assert time.monotonic() < ends_at, await pool.fetch("SELECT quote_error FROM supplier_health")
             await asyncio.sleep(0.05)
         # Every process sees a product's first offer after a second.
-        self.second.desk._memory.offers._checked_at = -10.0
+        self.second.order_service._memory.offers._checked_at = -10.0
 
     async def purchases(self, name: str) -> list[tuple[int, int, int, str | None]]:
         """What was bought there: status, codes asked for, codes that came, and why it failed."""

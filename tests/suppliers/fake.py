@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from voucherd.fulfilment.suppliers.protocol import (
+from voucherd.money import Money
+from voucherd.suppliers.protocol import (
     Answer,
     Bought,
     Code,
@@ -17,14 +18,13 @@ from voucherd.fulfilment.suppliers.protocol import (
     NotFound,
     Quote,
     QuoteFailed,
-    Refused,
     Sku,
+    SupplierRefused,
     Unclear,
     UnderWay,
     Wanted,
     Why,
 )
-from voucherd.money import Money
 
 Step: TypeAlias = Answer | Literal["sell", "sell-unclear", "accept", "hang"]
 """What a purchase does: sells; sells, and the answer is lost; takes it and sells when told; hangs. Or an answer."""
@@ -69,9 +69,9 @@ class FakeSupplier:
         assert reference not in self.sold, "bought twice with one reference"
         assert wanted.count <= self.bulk_max
         if self.price.currency != wanted.price_max.currency or self.price.minor > wanted.price_max.minor:
-            return Refused(Why.PRICE)
+            return SupplierRefused(Why.PRICE)
         if self.stock < wanted.count:
-            return Refused(Why.OUT_OF_STOCK)
+            return SupplierRefused(Why.OUT_OF_STOCK)
         return await self._act(self.script.popleft() if self.script else "sell", reference, wanted)
 
     async def _act(self, step: Step, reference: str, wanted: Wanted) -> Answer:
@@ -117,7 +117,7 @@ class FakeSupplier:
         if reference in self.sold:
             return Bought(self.sold[reference], reference, self.price)
         if reference in self.cancelled:
-            return Refused(Why.CANCELLED)
+            return SupplierRefused(Why.CANCELLED)
         return UnderWay(reference) if reference in self.accepted else NotFound()
 
     async def close(self) -> None:

@@ -16,13 +16,13 @@ from tests.shop import Shop
 from tests.suppliers.crossing import Crossing, crossing
 from tests.suppliers.fake import FakeSupplier
 from tests.suppliers.warehouse import Warehouse
-from voucherd.api.protocol import ApiProtocol
 from voucherd.catalogue.texts import read_selling
-from voucherd.fulfilment.suppliers.protocol import Supplier, Wanted
-from voucherd.fulfilment.suppliers.registry import Spec, open_supplier
-from voucherd.fulfilment.suppliers.shelf import ShelfSupplier
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.server.protocol import ApiProtocol
+from voucherd.suppliers.protocol import Supplier, Wanted
+from voucherd.suppliers.registry import Spec, open_supplier
+from voucherd.suppliers.shelf import ShelfSupplier
 
 TIMEOUT_S = 1.0
 FACE = Money.parse("10.00", "EUR")

@@ -18,18 +18,18 @@ from tests.shop import Shop
 from tests.suppliers.crossing import answer
 from tests.suppliers.stalls import FACE, STOCK, TIMEOUT_S, ShelfStall, Stall, stall
 from tests.suppliers.warehouse import Warehouse
-from voucherd.fulfilment.suppliers.protocol import (
+from voucherd.money import Money
+from voucherd.suppliers.protocol import (
     Bought,
     NotFound,
     Quote,
     QuoteFailed,
-    Refused,
     Sku,
+    SupplierRefused,
     Unclear,
     Why,
 )
-from voucherd.fulfilment.suppliers.shelf import OnShelf
-from voucherd.money import Money
+from voucherd.suppliers.shelf import OnShelf
 
 OUTSIDE = ("http", "voucherd")
 ALL = ("fake", "sandbox", "shelf", *OUTSIDE)
@@ -113,7 +113,7 @@ async def test_a_refused_purchase_leaves_nothing_to_look_up(any_stall: Stall, re
     """More than there is."""
     wanted = any_stall.wanted(STOCK + 1)
     answered = await any_stall.supplier.buy(reference, wanted)
-    assert isinstance(answered, Refused)
+    assert isinstance(answered, SupplierRefused)
     assert answered.why is Why.OUT_OF_STOCK
     assert await any_stall.supplier.look_up(reference, wanted) == NotFound()
     assert await any_stall.supplier.cancel(reference, wanted) == NotFound()
@@ -125,7 +125,7 @@ async def test_what_is_too_dear_is_refused_before_anything_is_bought(any_stall: 
     for price_max in ("9.00 EUR", "100.00 USD"):
         wanted = any_stall.wanted(3, price_max)
         answered = await any_stall.supplier.buy(reference := str(uuid4()), wanted)
-        assert isinstance(answered, Refused)
+        assert isinstance(answered, SupplierRefused)
         assert answered.why is Why.PRICE
         assert await any_stall.supplier.look_up(reference, wanted) == NotFound()
     if any_stall.crossing is not None:
@@ -164,11 +164,11 @@ async def test_every_call_ends_in_time_when_nobody_answers(any_stall: Stall, ref
 
     quoted, bought, found, cancelled = answers
     assert isinstance(quoted, QuoteFailed)
-    assert isinstance(bought, Refused | Unclear)
+    assert isinstance(bought, SupplierRefused | Unclear)
     if any_stall.crossing is not None:
         assert isinstance(found, Unclear)
         assert isinstance(cancelled, Unclear)
-        assert isinstance(bought, Refused), "the paying call was never made"
+        assert isinstance(bought, SupplierRefused), "the paying call was never made"
         assert bought.why is Why.UNREACHABLE
 
 
@@ -190,7 +190,7 @@ async def test_a_paying_call_without_an_answer_is_unclear(
         assert len(found.codes) == 2
     else:
         # The other voucherd has an order that was never paid: the look-up takes it back, for good.
-        assert found == NotFound() or isinstance(found, Refused)
+        assert found == NotFound() or isinstance(found, SupplierRefused)
         assert await far_stall.supplier.look_up(reference, wanted) == NotFound()
 
 

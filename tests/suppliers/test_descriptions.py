@@ -11,25 +11,25 @@ import pytest
 
 from tests.docs import pages
 from tests.suppliers.warehouse import DESCRIPTION
-from voucherd.fulfilment.suppliers import description, paths, templates
-from voucherd.fulfilment.suppliers.answers import AnswerReader
-from voucherd.fulfilment.suppliers.description import Means
-from voucherd.fulfilment.suppliers.exchange import Reply
-from voucherd.fulfilment.suppliers.patterns import compile_code_pattern
-from voucherd.fulfilment.suppliers.protocol import (
+from voucherd.money import Money
+from voucherd.suppliers import description, paths, templates
+from voucherd.suppliers.answers import AnswerReader
+from voucherd.suppliers.description import Means
+from voucherd.suppliers.exchange import Reply
+from voucherd.suppliers.patterns import compile_code_pattern
+from voucherd.suppliers.protocol import (
     CODE_CHARS_MAX,
     Bought,
     Code,
     NotFound,
-    Refused,
     Sku,
+    SupplierRefused,
     Unclear,
     UnderWay,
     Wanted,
     Why,
 )
-from voucherd.fulfilment.suppliers.registry import check_config
-from voucherd.money import Money
+from voucherd.suppliers.registry import check_config
 
 WHOLESALE = tomllib.loads(DESCRIPTION.read_text(encoding="utf-8"))
 TEN = Money.read("10.00 EUR")
@@ -233,9 +233,9 @@ def test_answers_are_read_as_described() -> None:
         (200, '{"reference": "r-1", "status": "happy", "items": [{"pin": "A"}]}', Unclear),
         (200, '{"reference": "r-1", "items": [{"pin": "A"}]}', Unclear),
         (200, '{"reference": "r-1", "status": "processing"}', UnderWay),
-        (200, '{"reference": "r-1", "status": "failed"}', Refused),
+        (200, '{"reference": "r-1", "status": "failed"}', SupplierRefused),
         (200, '{"reference": "r-1", "status": "failed", "items": [{"pin": "A"}]}', Unclear),
-        (200, '{"reference": "r-1", "status": "cancelled"}', Refused),
+        (200, '{"reference": "r-1", "status": "cancelled"}', SupplierRefused),
         (200, '{"reference": "r-1", "status": "cancelled", "items": [{"pin": "A"}]}', Bought),
     ],
 )
@@ -261,5 +261,5 @@ def test_refusals_are_found_by_status_and_by_code() -> None:
         (500, '{"error": {"code": "EMPTY"}}', Why.FUNDS),
     ):
         found = read(changes, body, status, "buy")
-        assert isinstance(found, Refused)
+        assert isinstance(found, SupplierRefused)
         assert found.why is why

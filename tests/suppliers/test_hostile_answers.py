@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.suppliers.crossing import Crossing, answer, crossing
-from voucherd.fulfilment.suppliers import reading
-from voucherd.fulfilment.suppliers.exchange import BODY_BYTES_MAX, Exchange, Lost, NotSent, Reply, room_for
-from voucherd.fulfilment.suppliers.protocol import CODE_CHARS_MAX, SURPLUS_MAX, Code
-from voucherd.fulfilment.suppliers.reading import Garbled
 from voucherd.money import Money
+from voucherd.suppliers import untrusted
+from voucherd.suppliers.exchange import BODY_BYTES_MAX, Exchange, Lost, NotSent, Reply, room_for
+from voucherd.suppliers.protocol import CODE_CHARS_MAX, SURPLUS_MAX, Code
+from voucherd.suppliers.untrusted import Garbled
 
 TIMEOUT_S = 1.0
 
@@ -165,22 +165,22 @@ async def test_a_certificate_that_nobody_signed_is_not_trusted(exchange: Exchang
 
 def test_numbers_are_exact() -> None:
     """No float on the way, nor an exponent that would take minutes."""
-    assert reading.tree(b'{"a": 0.10, "b": 9007199254740993}') == {
+    assert untrusted.tree(b'{"a": 0.10, "b": 9007199254740993}') == {
         "a": Decimal("0.10"),
         "b": 9007199254740993,
     }
-    assert str(reading.tree(b"0.10")) == "0.10"
-    assert reading.amount(Decimal("9.50"), "eur") == Money(950, "EUR")
-    assert reading.amount("9.5", "EUR") == reading.amount(950, "EUR", minor=True) == Money(950, "EUR")
+    assert str(untrusted.tree(b"0.10")) == "0.10"
+    assert untrusted.amount(Decimal("9.50"), "eur") == Money(950, "EUR")
+    assert untrusted.amount("9.5", "EUR") == untrusted.amount(950, "EUR", minor=True) == Money(950, "EUR")
     wrong: list[Any] = [Decimal("1e999999"), Decimal("9.501"), 0, -1, True, "9,50", "", None, [], "٩", 10**30]
     for value in wrong:
         with pytest.raises(Garbled):
-            reading.amount(value, "EUR")
+            untrusted.amount(value, "EUR")
         with pytest.raises(Garbled):
-            reading.amount(value if value != 10**30 else "1e5", "EUR", minor=True)
+            untrusted.amount(value if value != 10**30 else "1e5", "EUR", minor=True)
     for currency in (None, "", "EURO", "ſek", 978):
         with pytest.raises(Garbled):
-            reading.amount("9.50", currency)
+            untrusted.amount("9.50", currency)
 
 
 @pytest.mark.parametrize(
@@ -193,13 +193,13 @@ def test_numbers_are_exact() -> None:
 def test_what_is_not_strictly_json_is_garbled(body: bytes) -> None:
     """A key that comes twice has no value that one could trust."""
     with pytest.raises(Garbled):
-        reading.tree(body)
+        untrusted.tree(body)
 
 
 def test_codes_are_printable_and_short_and_each_counts_once() -> None:
     """What can't be shown to a person can't be redeemed."""
     rows = [("A-1", "S1", "2031-12-31"), ("A-1", "S1", None), (None, None, None), (12345678, None, "")]
-    first, second = reading.codes(rows, 2)
+    first, second = untrusted.codes(rows, 2)
     assert first == Code("A-1", "S1", datetime(2031, 12, 31, 23, 59, 59, tzinfo=UTC))
     assert (second.code, second.serial, second.expires_at) == ("12345678", "", None)
     wrong: list[Any] = [
@@ -215,29 +215,34 @@ def test_codes_are_printable_and_short_and_each_counts_once() -> None:
     ]
     for bad in wrong:
         with pytest.raises(Garbled) as refused:
-            reading.codes([(bad, None, None)], 1)
+            untrusted.codes([(bad, None, None)], 1)
         assert repr(bad) not in str(refused.value)
     for serial in ("a\x00b", "x" * 201, ["S"]):
         with pytest.raises(Garbled):
-            reading.codes([("A-1", serial, None)], 1)
+            untrusted.codes([("A-1", serial, None)], 1)
 
 
 def test_a_flood_of_codes_is_not_believed() -> None:
     """A few more than asked for are kept; thousands are a mistake of somebody's."""
     assert (
-        len(reading.codes([(f"A-{at}", None, None) for at in range(SURPLUS_MAX + 1)], 1)) == SURPLUS_MAX + 1
+        len(untrusted.codes([(f"A-{at}", None, None) for at in range(SURPLUS_MAX + 1)], 1)) == SURPLUS_MAX + 1
     )
     for count in (SURPLUS_MAX + 2, 10_000_000):
         with pytest.raises(Garbled):
-            reading.codes(((f"A-{at}", None, None) for at in range(count)), 1)
+            untrusted.codes(((f"A-{at}", None, None) for at in range(count)), 1)
     with pytest.raises(Garbled):
-        reading.codes((("A-1", None, None) for _ in range(10_000_000)), 1)
+        untrusted.codes((("A-1", None, None) for _ in range(10_000_000)), 1)
 
 
 def test_dates_are_dates() -> None:
     """Year 0 and year 99999 are not; a supplier's word for never can be told."""
-    assert reading.moment("2031-01-31T10:00:00+02:00") == datetime(2031, 1, 31, 8, tzinfo=UTC)
-    assert reading.moment(None) is reading.moment("") is reading.moment("0000-00-00", ["0000-00-00"]) is None
+    assert untrusted.moment("2031-01-31T10:00:00+02:00") == datetime(2031, 1, 31, 8, tzinfo=UTC)
+    assert (
+        untrusted.moment(None)
+        is untrusted.moment("")
+        is untrusted.moment("0000-00-00", ["0000-00-00"])
+        is None
+    )
     wrong: list[Any] = [
         "0000-00-00",
         "0001-01-01",
@@ -250,13 +255,13 @@ def test_dates_are_dates() -> None:
     ]
     for bad in wrong:
         with pytest.raises(Garbled):
-            reading.moment(bad)
+            untrusted.moment(bad)
 
 
 def test_stock_is_a_whole_number() -> None:
     """However it is written; more than anyone has is cut."""
-    assert [reading.stock(value) for value in (5, "5", Decimal("5.0"), True, 10**30)] == [5, 5, 5, 1, 10**9]
+    assert [untrusted.stock(value) for value in (5, "5", Decimal("5.0"), True, 10**30)] == [5, 5, 5, 1, 10**9]
     wrong: list[Any] = [-1, "many", Decimal("1.5"), None, [], "-5", Decimal("NaN"), Decimal("1e999999999")]
     for bad in wrong:
         with pytest.raises(Garbled):
-            reading.stock(bad)
+            untrusted.stock(bad)

@@ -11,20 +11,20 @@ import pytest
 
 from tests.suppliers.crossing import answer, crossing
 from tests.suppliers.warehouse import Warehouse
-from voucherd.fulfilment.suppliers.http import HttpSupplier
-from voucherd.fulfilment.suppliers.protocol import (
+from voucherd.money import Money
+from voucherd.suppliers.http import HttpSupplier
+from voucherd.suppliers.protocol import (
     Bought,
     NotFound,
     Quote,
     QuoteFailed,
-    Refused,
     Sku,
+    SupplierRefused,
     Unclear,
     UnderWay,
     Wanted,
     Why,
 )
-from voucherd.money import Money
 
 TIMEOUT_S = 1.0
 
@@ -104,7 +104,7 @@ async def test_refusals_have_their_reasons(
     """Each rule of the description gives its own."""
     await wholesaler.behave(sku, mode)
     answer = await supplier.buy(reference, wanted(sku))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, SupplierRefused)
     assert answer.why is why
 
 
@@ -132,10 +132,10 @@ async def test_a_purchase_that_takes_a_while_is_under_way_and_then_either(
     assert isinstance(await supplier.buy(cancelled := str(uuid4()), wanted(sku)), UnderWay)
     assert isinstance(await supplier.look_up(cancelled, wanted(sku)), UnderWay)
 
-    assert await supplier.cancel(cancelled, wanted(sku)) == Refused(Why.CANCELLED, "cancelled")
+    assert await supplier.cancel(cancelled, wanted(sku)) == SupplierRefused(Why.CANCELLED, "cancelled")
     await asyncio.sleep(0.3)
     assert isinstance(await supplier.look_up(kept, wanted(sku)), Bought)
-    assert await supplier.look_up(failed, wanted(sku)) == Refused(Why.REJECTED, "failed")
+    assert await supplier.look_up(failed, wanted(sku)) == SupplierRefused(Why.REJECTED, "failed")
 
 
 async def test_a_sale_that_comes_after_the_time_limit_is_found_in_the_end(
@@ -156,7 +156,7 @@ async def test_a_wholesaler_that_is_not_there_was_surely_not_reached(
     config = wholesaler.description(base_url="http://127.0.0.1:9")
     supplier = HttpSupplier(config, wholesaler.key, TIMEOUT_S)
     answer = await supplier.buy(reference, wanted("gift"))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, SupplierRefused)
     assert answer.why is Why.UNREACHABLE
     assert isinstance(await supplier.look_up(reference, wanted("gift")), Unclear)
     await supplier.close()
@@ -181,7 +181,7 @@ async def test_the_secret_goes_where_the_description_says(
         supplier = HttpSupplier(config, "s3cret&key", TIMEOUT_S)
         answered = await supplier.buy(reference, wanted("gift", 3, "9.10"))
         await supplier.close()
-        assert isinstance(answered, Refused)
+        assert isinstance(answered, SupplierRefused)
         assert answered.why is Why.FUNDS
         assert sent.lower() in way.heads[0].lower()
         assert way.heads[0].count("s3cret") + way.heads[0].count("YWNtZTpzM2NyZXQma2V5") == 1
@@ -246,7 +246,7 @@ async def test_a_yes_that_becomes_a_no_is_told_both_times(
     await wholesaler.behave(sku, "yes-then-no", seconds=0.2)
     assert isinstance(await supplier.buy(reference, wanted(sku)), Bought)
     await asyncio.sleep(0.25)
-    assert await supplier.look_up(reference, wanted(sku)) == Refused(Why.REJECTED, "failed")
+    assert await supplier.look_up(reference, wanted(sku)) == SupplierRefused(Why.REJECTED, "failed")
 
 
 async def test_the_wholesaler_remembers_across_a_kill(

@@ -9,20 +9,20 @@ from uuid import uuid4
 import pytest
 
 from tests.shop import Shop
-from voucherd.fulfilment.suppliers.protocol import (
+from voucherd.ids import State
+from voucherd.money import Money
+from voucherd.suppliers.protocol import (
     Bought,
     NotFound,
-    Refused,
     Supplier,
+    SupplierRefused,
     Unclear,
     UnderWay,
     Wanted,
     Why,
 )
-from voucherd.fulfilment.suppliers.registry import Spec, check_config, open_supplier
-from voucherd.fulfilment.suppliers.sandbox import Outcome
-from voucherd.ids import State
-from voucherd.money import Money
+from voucherd.suppliers.registry import Spec, check_config, open_supplier
+from voucherd.suppliers.sandbox import Outcome
 
 TEN = Money.read("10.00 EUR")
 WANTED = Wanted("gift", TEN, 4, TEN)
@@ -72,7 +72,7 @@ async def test_a_duplicate_is_a_code_that_was_sold_before(other_shop: Shop, name
 async def test_refusals_are_chosen_by_name(other_shop: Shop, name: str, outcome: str, why: Why) -> None:
     """They leave nothing behind."""
     supplier = opened(other_shop, name, outcome=outcome)
-    assert await supplier.buy(reference := str(uuid4()), WANTED) == Refused(why, outcome)
+    assert await supplier.buy(reference := str(uuid4()), WANTED) == SupplierRefused(why, outcome)
     assert await supplier.look_up(reference, WANTED) == NotFound()
 
 
@@ -86,10 +86,10 @@ async def test_purchases_under_way_end_as_chosen(other_shop: Shop, name: str) ->
     supplier = opened(other_shop, name)
     found = {outcome: await supplier.look_up(reference, WANTED) for outcome, reference in kinds.items()}
     assert isinstance(found["slow"], Bought)
-    assert found["fails-later"] == Refused(Why.REJECTED, "fails-later")
+    assert found["fails-later"] == SupplierRefused(Why.REJECTED, "fails-later")
     assert isinstance(found["pending"], UnderWay)
-    assert await supplier.cancel(kinds["pending"], WANTED) == Refused(Why.CANCELLED)
-    assert await supplier.look_up(kinds["pending"], WANTED) == Refused(Why.CANCELLED)
+    assert await supplier.cancel(kinds["pending"], WANTED) == SupplierRefused(Why.CANCELLED)
+    assert await supplier.look_up(kinds["pending"], WANTED) == SupplierRefused(Why.CANCELLED)
     assert await supplier.cancel(kinds["slow"], WANTED) == found["slow"]
 
 
@@ -100,7 +100,7 @@ async def test_unclear_sells_nothing_and_every_nth_can_fail(other_shop: Shop, na
     assert await supplier.look_up(reference, WANTED) == NotFound()
     supplier = opened(other_shop, name, fail_every=3)
     answers = [await supplier.buy(str(uuid4()), WANTED) for _ in range(9)]
-    assert [type(answer) for answer in answers].count(Refused) == 3
+    assert [type(answer) for answer in answers].count(SupplierRefused) == 3
 
 
 async def test_an_adapter_is_only_opened_for_what_it_is_for(other_shop: Shop) -> None:

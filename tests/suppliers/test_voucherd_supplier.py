@@ -15,21 +15,21 @@ import pytest
 from tests.shop import Company, Shop
 from tests.suppliers.crossing import Crossing, answer, crossing
 from tests.suppliers.stalls import FACE
-from voucherd.fulfilment.suppliers.protocol import (
+from voucherd.ids import State
+from voucherd.money import Money
+from voucherd.suppliers.protocol import (
     Bought,
     Finding,
     NotFound,
     Quote,
-    Refused,
     Sku,
+    SupplierRefused,
     Unclear,
     UnderWay,
     Wanted,
     Why,
 )
-from voucherd.fulfilment.suppliers.voucherd import VoucherdSupplier
-from voucherd.ids import State
-from voucherd.money import Money
+from voucherd.suppliers.voucherd import VoucherdSupplier
 
 TIMEOUT_S = 2.0
 
@@ -122,8 +122,8 @@ async def test_cancelling_keeps_what_was_delivered_before(branch: Branch) -> Non
     assert isinstance(kept, Bought)
     assert len(kept.codes) == 1
     assert await supplier.look_up(partly, asked) == kept
-    assert await supplier.cancel(wholly, asked) == Refused(Why.CANCELLED)
-    assert isinstance(await supplier.look_up(wholly, asked), Refused)
+    assert await supplier.cancel(wholly, asked) == SupplierRefused(Why.CANCELLED)
+    assert isinstance(await supplier.look_up(wholly, asked), SupplierRefused)
     await branch.shop.assert_books_balance()
     await supplier.close()
 
@@ -133,7 +133,7 @@ async def test_a_resolve_that_gets_nothing_in_time_bought_nothing(branch: Branch
     slug = await branch.product(async_delivery=True)
     supplier = branch.supplier(resolve_upto=1)
     before = await branch.shop.balance(branch.company)
-    assert await supplier.buy(reference, wanted(slug)) == Refused(Why.REJECTED)
+    assert await supplier.buy(reference, wanted(slug)) == SupplierRefused(Why.REJECTED)
     assert await branch.shop.balance(branch.company) == before
     await supplier.close()
 
@@ -145,7 +145,7 @@ async def test_an_empty_wallet_is_our_problem_and_leaves_no_order_behind(
     slug = await branch.product(stock=200)
     supplier = branch.supplier()
     answered = await supplier.buy(reference, wanted(slug, 150))
-    assert answered == Refused(Why.FUNDS, "insufficient balance")
+    assert answered == SupplierRefused(Why.FUNDS, "insufficient balance")
     assert await supplier.look_up(reference, wanted(slug, 150)) == NotFound()
     await supplier.close()
 
@@ -159,7 +159,7 @@ async def test_a_look_up_makes_a_late_confirm_impossible(branch: Branch, referen
     late = next(asked.split(" ")[1] for asked in branch.way.seen if "/confirm/" in asked)
     branch.way.open_up()
 
-    assert await supplier.look_up(reference, wanted(slug)) == Refused(Why.CANCELLED)
+    assert await supplier.look_up(reference, wanted(slug)) == SupplierRefused(Why.CANCELLED)
 
     async with httpx.AsyncClient(base_url=branch.way.url) as client:
         response = await client.patch(late, headers=branch.company.bearer())
@@ -183,7 +183,7 @@ async def test_variable_products_are_sent_their_face_value(branch: Branch) -> No
     face = Money.read("500.00 EUR")
     assert await supplier.quote([Sku(slug, face)]) == []
     refused = await supplier.buy(str(uuid4()), wanted(slug, 1, face, "600.00 EUR"))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, SupplierRefused)
     assert refused.why is Why.OUT_OF_STOCK
     await supplier.close()
 
@@ -193,7 +193,7 @@ async def test_a_product_of_another_face_value_is_not_bought(branch: Branch, ref
     slug = await branch.product(stock=5)
     supplier, face = branch.supplier(), Money.read("25.00 EUR")
     answered = await supplier.buy(reference, wanted(slug, 1, face))
-    assert isinstance(answered, Refused)
+    assert isinstance(answered, SupplierRefused)
     assert answered.why is Why.REJECTED
     assert await supplier.quote([Sku(slug, face)]) == []
     assert await branch.shop.left(slug) == 5
@@ -212,7 +212,7 @@ async def test_live_and_sandbox_never_mix(branch: Branch, reference: str) -> Non
     supplier = branch.supplier()
     supplier._state = State.SANDBOX
     answered = await supplier.buy(reference, wanted(slug))
-    assert isinstance(answered, Refused)
+    assert isinstance(answered, SupplierRefused)
     assert answered.why is Why.REJECTED
     assert await branch.shop.left(slug) == 5
     await supplier.close()
@@ -221,13 +221,13 @@ async def test_live_and_sandbox_never_mix(branch: Branch, reference: str) -> Non
 async def test_the_sandbox_sells_or_declines(branch: Branch) -> None:
     """OP-49: half of the purchases are cancelled at once, unless the operator asks for an outcome."""
     slug = await branch.product()
-    for outcome, expected in (("finished", Bought), ("cancelled", Refused), ("pending", UnderWay)):
+    for outcome, expected in (("finished", Bought), ("cancelled", SupplierRefused), ("pending", UnderWay)):
         supplier = branch.supplier(State.SANDBOX, sandbox_outcome=outcome)
         answered = await supplier.buy(reference := str(uuid4()), wanted(slug))
         assert isinstance(answered, expected)
         found = await supplier.look_up(reference, wanted(slug))
         assert found == answered
-        if isinstance(answered, Refused):
+        if isinstance(answered, SupplierRefused):
             assert answered.why is Why.REJECTED
         await supplier.close()
     with pytest.raises(ValueError, match="sandbox_outcome"):
@@ -258,7 +258,7 @@ async def test_only_a_sure_no_to_the_payment_is_a_refusal(
     if expected is None:
         assert isinstance(answered, Unclear)
     else:
-        assert isinstance(answered, Refused)
+        assert isinstance(answered, SupplierRefused)
         assert answered.why is expected
         assert await supplier.look_up(reference, wanted(slug)) == NotFound()
     await supplier.close()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tests.webhooks.receiver import LOOPBACK
 from voucherd.db import open_pool
-from voucherd.events.webhooks import claims, fanout, sender
-from voucherd.events.webhooks.messages import message
 from voucherd.ids import Identifiers
-from voucherd.vault.keys import load_or_create_master
+from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
+from voucherd.webhooks import claims, fanout, sender
+from voucherd.webhooks.messages import message
 
 
 async def run(url: str, key_file: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from tests.shop import Company, Shop
 from tests.webhooks.receiver import Got
 from voucherd.db import transaction
-from voucherd.events.webhooks import endpoints, signing
-from voucherd.events.webhooks.endpoints import Draft, Endpoint
 from voucherd.ids import State
+from voucherd.webhooks import endpoints, signing
+from voucherd.webhooks.endpoints import Draft, Endpoint
 from voucherd.worker import Worker
 
 

@@ -10,10 +10,11 @@ from tests.shop import Shop
 from tests.webhooks.postman import Postman, opened
 from tests.webhooks.receiver import OK, Got, Receiver, receiving
 from voucherd.db import transaction
-from voucherd.events.webhooks import claims, endpoints, fanout, figures, history, pauses
-from voucherd.events.webhooks.endpoints import Changes
-from voucherd.events.webhooks.post import Outcome
 from voucherd.ids import State
+from voucherd.webhooks import claims, endpoints, fanout, history, retries
+from voucherd.webhooks import metrics as webhook_metrics
+from voucherd.webhooks.endpoints import Changes
+from voucherd.webhooks.post import Outcome
 from voucherd.worker import Worker
 
 FAILURE = b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nsick"
@@ -107,7 +108,7 @@ async def test_after_ten_attempts_a_delivery_has_failed_and_can_be_replayed(
     for _ in range(12):
         await postman.run()
         await postman.hurry()
-    assert len(receiver.got) == 1 + len(pauses.PAUSES_S)
+    assert len(receiver.got) == 1 + len(retries.PAUSES_S)
     assert await shop.pool.fetchval("SELECT status FROM webhook_delivery") == claims.FAILED
 
     async with transaction(shop.pool) as tx:
@@ -166,7 +167,7 @@ async def test_an_endpoint_that_is_gone_or_fails_for_five_days_is_disabled_and_p
         for one, reason in ((gone, "gone"), (dead, "failing"))
     ]
     async with shop.pool.acquire() as conn:
-        assert await figures.take(conn) == figures.Figures(0.0, 0, 2)
+        assert await webhook_metrics.take(conn) == webhook_metrics.Figures(0.0, 0, 2)
     assert await postman.worker.put_out_mail() == 2
     mails = [file.read_text() for file in sorted(shop.settings.mail_folder.iterdir())]
     assert ["To: dev@shop.example" in mail and receiver.url("/dead") in mail for mail in mails] == [

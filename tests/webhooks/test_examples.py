@@ -15,8 +15,8 @@ import pytest
 from tests.docs import pages
 from tests.docs.pages import DOCS
 from voucherd.api.webhook_requests import TYPES
-from voucherd.events.webhooks import signing
-from voucherd.events.webhooks.targets import PORTS
+from voucherd.webhooks import signing
+from voucherd.webhooks.targets import PORTS
 
 PAGE = DOCS / "webhooks.md"
 SECRET, OTHER = signing.new_secret(), signing.new_secret()

@@ -14,12 +14,12 @@ import uvloop
 
 from tests.webhooks import hostile
 from tests.webhooks.receiver import LOOPBACK, OK, Got, Receiver, certificate, receiving
-from voucherd.events.webhooks import post as post_module
-from voucherd.events.webhooks.addresses import is_public, read_address
-from voucherd.events.webhooks.exchange import BODY_BYTES_MAX, Exchange
-from voucherd.events.webhooks.post import Outcome, Post
-from voucherd.events.webhooks.reach import Refused, checked, connect
-from voucherd.events.webhooks.targets import BadTarget, Target, read_target
+from voucherd.webhooks import post as post_module
+from voucherd.webhooks.addresses import is_public, read_address
+from voucherd.webhooks.exchange import BODY_BYTES_MAX, Exchange
+from voucherd.webhooks.outbound import AddressRefused, checked, connect
+from voucherd.webhooks.post import Outcome, Post
+from voucherd.webhooks.targets import BadTarget, Target, read_target
 
 BODY = b'{"type":"ping"}'
 TLS = ssl.create_default_context()
@@ -99,11 +99,11 @@ async def test_300_hostile_addresses_reach_nothing_on_this_machine() -> None:
         assert len(set(urls)) > 300
         lying = Post(resolve=always("127.0.0.1"), timeout_s=2)
         for url in urls:
-            with pytest.raises((BadTarget, Refused)):
+            with pytest.raises((BadTarget, AddressRefused)):
                 await lying_send(lying, url)
             host, scheme = naive(url)
             for port in (receiver.port, 443, 80):
-                with pytest.raises(Refused):
+                with pytest.raises(AddressRefused):
                     await go(Target(scheme, host, port, "/"), always("127.0.0.1", "::1"))
         await lying.close()
         assert receiver.connections == 0
@@ -120,7 +120,7 @@ async def lying_send(post: Post, url: str) -> None:
     assert outcome.status is None
     assert outcome.error is not None
     if outcome.error.startswith("refused: "):
-        raise Refused(outcome.error)
+        raise AddressRefused(outcome.error)
 
 
 def naive(url: str) -> tuple[str, str]:
@@ -269,15 +269,15 @@ def test_the_programs_own_event_loop_sends_as_well(tmp_path: Path) -> None:
 async def test_a_name_that_leads_nowhere_is_refused_and_a_closed_port_is_no_connection() -> None:
     """OP-54: no address, something that is none, a look-up that fails; and nobody at home."""
     target = Target("https", "hooks.shop.com", 443, "/")
-    with pytest.raises(Refused, match="has no address"):
+    with pytest.raises(AddressRefused, match="has no address"):
         await go(target, always())
-    with pytest.raises(Refused, match="no address"):
+    with pytest.raises(AddressRefused, match="no address"):
         checked(target, ["localhost"], ())
 
     async def unknown(_host: str, _port: int) -> list[str]:
         raise OSError
 
-    with pytest.raises(Refused, match="looked up"):
+    with pytest.raises(AddressRefused, match="looked up"):
         await go(target, unknown)
     with pytest.raises(ConnectionRefusedError):
         await go(Target("http", "127.0.0.1", 1, "/"), always(), LOOPBACK)

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from voucherd.events.webhooks.signing import NotGenuine, check_secret, new_secret, sign, verify
+from voucherd.webhooks.signing import NotGenuine, check_secret, new_secret, sign, verify
 
 VECTORS = (
     (

@@ -11,8 +11,8 @@ import pytest
 from tests.shop import Company, Shop
 from tests.webhooks.postman import Postman, opened
 from tests.webhooks.receiver import Receiver
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.ids import State
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 
 HOOK = "/api/1.03/webhook"
 FINE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from voucherd.events.webhooks.headers import read_headers
-from voucherd.events.webhooks.pauses import PAUSES_S, pause_s, rest_s
+from voucherd.webhooks.headers import read_headers
+from voucherd.webhooks.retries import PAUSES_S, pause_s, rest_s
 
 
 def test_headers_that_belong_to_the_connection_or_the_signature_can_not_be_added() -> None:

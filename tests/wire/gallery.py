@@ -12,7 +12,7 @@ from voucherd.ids import Identifiers
 from voucherd.money import RATE_ONE
 from voucherd.orders.answers import Answer, delivered_ranges
 from voucherd.orders.model import Order, Outcome
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 from voucherd.vault.store import LotInfo
 
 IDS = Identifiers(bytes(range(32)))

@@ -15,12 +15,12 @@ import httpx
 import pytest
 
 from tests.shop import Company, Shop, open_shop
-from voucherd.access import key_store
-from voucherd.access.keys import KeyDraft, Scope, key_hash, new_key, read_networks
 from voucherd.api.errors import Op
 from voucherd.api.routes import ROUTES, Route
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import KeyDraft, Scope, key_hash, new_key, read_networks
 
 ALL: Final = frozenset(Scope)
 LISTED: Final = "198.51.100.7"
@@ -180,7 +180,7 @@ async def test_no_caller_gets_at_what_is_not_his(pool: Pool, database_url: str, 
         await shop.set_company(idle, active=False)
         await _turned_away(house, company, things)
         await _strangers(house, company, other, things)
-        await shop.app.front._api._gatekeeper._poll(5)  # It has heard by now who is not active.
+        await shop.app.front._api._authenticator._poll(5)  # It has heard by now who is not active.
         await _inactive(house, idle, own)
         await shop.assert_books_balance()
 

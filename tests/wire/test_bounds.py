@@ -12,9 +12,9 @@ import pytest
 
 from tests.shop import Shop
 from tests.wire.test_sockets import CART, TRX, Line, Reply, Street, head, posting, street
-from voucherd.api import bounds, doors
-from voucherd.api.doors import Doors
-from voucherd.api.guarded import GuardedProtocol
+from voucherd.server import bounds, connections
+from voucherd.server.connections import ConnectionCount
+from voucherd.server.guarded import GuardedProtocol
 
 __all__ = ["street"]
 
@@ -210,7 +210,7 @@ async def test_a_request_to_speak_another_protocol_is_answered_in_this_one(
 
 async def test_one_address_can_not_take_all_connections(shop: Shop, street: Street) -> None:
     """OP-25: so many of one address, and so many of all; the next gets a 503 and is closed."""
-    shop.app.front.doors = Doors(10, 2)
+    shop.app.front.doors = ConnectionCount(10, 2)
     async with street.line() as one, street.line() as other:
         for line in (one, other):
             line.send(head("GET", "/healthz"))
@@ -227,7 +227,7 @@ async def test_one_address_can_not_take_all_connections(shop: Shop, street: Stre
 
 def test_doors_count_by_place_and_let_proxies_through() -> None:
     """OP-25: a /64 is one place; behind a trusted proxy everybody has the proxy's address."""
-    counted = Doors(5, 2, (ip_network("10.0.0.0/8"),))
+    counted = ConnectionCount(5, 2, (ip_network("10.0.0.0/8"),))
     assert [counted.enter(address) for address in ("2001:db8::1", "2001:db8::2", "2001:db8::3")] == [
         True,
         True,
@@ -245,8 +245,8 @@ def test_as_many_connections_as_the_system_has_files_for(monkeypatch: pytest.Mon
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1_024, 4_096))
     monkeypatch.setattr(resource, "setrlimit", lambda _, both: told.append(both))
-    assert doors.room_for(500) == 500
+    assert connections.room_for(500) == 500
     assert told == []
-    assert doors.room_for(2_000) == 2_000
-    assert doors.room_for(20_000) == 4_096 - doors.FILES_KEPT
+    assert connections.room_for(2_000) == 2_000
+    assert connections.room_for(20_000) == 4_096 - connections.FILES_KEPT
     assert told == [(2_256, 4_096), (4_096, 4_096)]

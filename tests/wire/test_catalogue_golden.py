@@ -24,9 +24,9 @@ from voucherd.api.wire.templates import encode
 from voucherd.catalogue.products import Leaflet, ProductVersion
 from voucherd.catalogue.store import Rate
 from voucherd.ids import State
-from voucherd.storefront import tags
+from voucherd.storefront import prices
 from voucherd.storefront.groups import Group
-from voucherd.storefront.window import Shown, Told
+from voucherd.storefront.service import ProductChange, ShownProduct
 
 FOLDER = GOLDEN / "catalogue"
 RATES = {"EUR": 100_000_000, "KWD": 301_204_819, "JPY": 611_808}
@@ -34,15 +34,15 @@ LEAFLET = Leaflet('Type "it" in.\nThen – enjoy.', "No refunds.", "https://img.
 LATER = NOW + timedelta(days=1, microseconds=123_999)
 
 
-def shown(product: ProductVersion, face_minor: int | None = None, leaflet: Leaflet = LEAFLET) -> Shown:
+def shown(product: ProductVersion, face_minor: int | None = None, leaflet: Leaflet = LEAFLET) -> ShownProduct:
     """The product in its own currency and in yen."""
     own, paid = (
-        tags.tag(
+        prices.tag(
             product, product.face_minor or face_minor, payment_currency=currency, rates=RATES, vat_bp=2100
         )
         for currency in (None, "JPY")
     )
-    return Shown(product, leaflet, True, True, LATER, own, paid)
+    return ShownProduct(product, leaflet, True, True, LATER, own, paid)
 
 
 PICKED = shown(GAME, 2_500)
@@ -55,7 +55,7 @@ BODIES: dict[str, Struct] = {
         PageMetadata(50, None, 1, 3, 1),
     ),
     "product-changes": wire.ProductChangePage(
-        [wire.change(Told("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
+        [wire.change(ProductChange("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
     ),
     "brand-page": wire.BrandPage([wire.brand(Group("cafe", "Café & co", 3))], PageMetadata(1, "Y2FmZQ")),
     "categories": wire.CategoryList([wire.category(Group("games", "Games", 2))], wire.ListMetadata(1)),

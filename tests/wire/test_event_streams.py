@@ -12,14 +12,14 @@ import pytest
 
 from tests.shop import Company, Shop
 from tests.wire.test_sockets import Line, Street, head, street
-from voucherd.access import key_store
-from voucherd.access.keys import Scope
-from voucherd.api import asgi, protocol
 from voucherd.db import transaction
 from voucherd.events import listeners, log, streams
 from voucherd.events.feed import Cursor
 from voucherd.events.listeners import BUFFER_BYTES_MAX, Listener
 from voucherd.ids import State
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import Scope
+from voucherd.server import asgi, protocol
 
 __all__ = ["street"]
 

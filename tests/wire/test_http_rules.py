@@ -18,11 +18,11 @@ import structlog
 
 from tests.shop import Shop, open_shop
 from voucherd import logs
-from voucherd.access import key_store
-from voucherd.access.callers import Caller
-from voucherd.access.keys import KeyDraft, Scope, new_key
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
+from voucherd.keys import store as key_store
+from voucherd.keys.callers import Caller
+from voucherd.keys.key_text import KeyDraft, Scope, new_key
 
 TRX = "TRX" + "0" * 26
 
@@ -274,7 +274,7 @@ async def test_every_line_that_a_request_leaves_in_the_log_names_it(
     """OP-26: whoever logs need not know which request it is for."""
     shop = quiet_shop
     company = await shop.company()
-    keeper = shop.app.front._api._gatekeeper
+    keeper = shop.app.front._api._authenticator
     known, out = keeper.known, io.StringIO()
 
     def told(authorization: bytes) -> Caller | None:

@@ -13,12 +13,12 @@ from msgspec import Struct
 from tests.handmade import NOW
 from tests.wire.gallery import IDS
 from tests.wire.test_golden import GOLDEN, UPDATE
-from voucherd.access.key_store import Key
-from voucherd.access.keys import Scope, read_networks
 from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.ids import State
+from voucherd.keys.key_text import Scope, read_networks
+from voucherd.keys.store import Key
 
 FOLDER = GOLDEN / "keys"
 LATER = NOW + timedelta(days=1, microseconds=123_999)

@@ -13,8 +13,8 @@ from tests.faults.processes import REAL_SERVER, Server, environment, running
 from tests.faults.test_kill import shop_of
 from tests.shop import Company, Shop
 from tests.wire.made_up import Caller, Heard
-from voucherd.access.keys import Scope
 from voucherd.db import Pool
+from voucherd.keys.key_text import Scope
 
 
 async def call_everything(pool: Pool, database_url: str, folder: Path, each: int) -> Heard:

@@ -18,7 +18,6 @@ from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[impor
 from openapi_spec_validator import validate
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import SCOPES_DEFAULT, Scope
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.api.openapi import document, problems
 from voucherd.api.openapi.fields import FIELDS
@@ -28,7 +27,8 @@ from voucherd.api.openapi.parameters import OUTCOMES
 from voucherd.api.routes import ROUTES
 from voucherd.clock import now
 from voucherd.ids import State
-from voucherd.orders.decide import Chance
+from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
+from voucherd.orders.rules.decide import SandboxOutcome
 
 URL = "https://vouchers.example.com"
 PROBLEM = "application/problem+json"
@@ -134,7 +134,7 @@ def test_operations_have_ids_of_their_own_and_say_which_scope_they_need(describe
 def test_every_operation_and_outcome_has_words() -> None:
     """An operation or a sandbox outcome without words would stop the start; say so here first (OP-49)."""
     assert set(WORDS) == set(Op)
-    assert set(OUTCOMES) == set(Chance)
+    assert set(OUTCOMES) == set(SandboxOutcome)
 
 
 def test_every_field_has_words_and_no_words_lack_a_field(described: dict[str, Any]) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.shop import Company, Shop, open_shop
-from voucherd.api import bounds, server
 from voucherd.db import Pool
 from voucherd.ids import State
+from voucherd.server import bounds, server
 from voucherd.settings import Settings
 
 ANSWER_S_MAX = 10

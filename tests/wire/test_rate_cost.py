@@ -7,8 +7,8 @@ import time
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd.access.keys import new_key
 from voucherd.ids import State
+from voucherd.keys.key_text import new_key
 
 CALLS = 400
 
@@ -46,7 +46,7 @@ async def test_a_refusal_costs_a_part_of_what_an_answer_costs(quiet_shop: Shop) 
     served = await cpu_us(shop, path, company.bearer(), 200)
     limited = await cpu_us(shop, path, hurried.bearer(), 429)
     nobody = await cpu_us(shop, path, {}, 401)
-    shop.app.front._api._gatekeeper._strangers._a_minute = 1
+    shop.app.front._api._authenticator._strangers._a_minute = 1
     wrong = {"authorization": f"Bearer {new_key(State.LIVE).text}"}
     stranger = await cpu_us(shop, path, wrong, 429)
     print(f"served {served:.0f}, limited {limited:.0f}, 401 {nobody:.0f}, stranger {stranger:.0f} µs")  # noqa: T201

@@ -12,7 +12,7 @@ import pytest
 from tests.shop import Company, Shop
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.ids import State
-from voucherd.orders.refusals import (
+from voucherd.orders.rules.refusals import (
     BadInput,
     CompanyNotActive,
     CompanyNotVerified,

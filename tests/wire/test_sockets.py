@@ -15,7 +15,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from tests.shop import Company, Shop
-from voucherd.api.protocol import ApiProtocol
+from voucherd.server.protocol import ApiProtocol
 
 TRX = "TRX" + "0" * 26
 

@@ -13,7 +13,7 @@ from voucherd.api.handlers import SHAPES
 from voucherd.api.wire.order import is_large, render, stream
 from voucherd.orders.answers import Codes
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Outcome
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 
 LINES = 1_234
 FINISHED = gallery.gift(

@@ -10,9 +10,9 @@ import msgspec
 
 from tests.shop import Company, open_shop
 from tests.wire.test_openapi import URL, assert_described, read
-from voucherd.access.keys import Scope
 from voucherd.api.openapi import document
 from voucherd.db import Pool
+from voucherd.keys.key_text import Scope
 
 HOOK = "/api/1.03/webhook"
 

@@ -15,10 +15,10 @@ from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers
 from voucherd.money import DIGITS
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.rules.refusals import BadInput
 from voucherd.sheets import rfc4180 as csv
 from voucherd.wallet.ledger import Kind
-from voucherd.wallet.statement import Account, Filters
+from voucherd.wallet.statement import Account, StatementFilters
 from voucherd.wallet.statement_file import file_name, statement_file
 
 KINDS: Final = {kind.word: kind for kind in Kind}
@@ -26,10 +26,10 @@ FORMATS: Final = ("json", "csv")
 _KIND_RULE: Final = f"must be {', '.join([*KINDS][:-1])} or {[*KINDS][-1]}"
 
 
-class Asked(Struct, frozen=True):
+class StatementQuery(Struct, frozen=True):
     """What a statement is to show."""
 
-    filters: Filters
+    filters: StatementFilters
     size: int
     after: int | None
     as_csv: bool
@@ -76,7 +76,7 @@ def read_currency(request: Request) -> str | None:
     return None if text is None else query.currency("currency", text)
 
 
-def read_statement(request: Request, ids: Identifiers) -> Asked:
+def read_statement(request: Request, ids: Identifiers) -> StatementQuery:
     """What a statement request asks for."""
     given = query.read(request)
     if "page" in given:
@@ -84,7 +84,7 @@ def read_statement(request: Request, ids: Identifiers) -> Asked:
     as_csv = _as_csv(request, given)
     trx = query.one(given, "trx")
     cursor = query.one(given, "cursor")
-    filters = Filters(
+    filters = StatementFilters(
         date_from=query.moment(given, "dateFrom"),
         date_to=query.moment(given, "dateTo"),
         kinds=frozenset(_kind(word) for word in given.get("kind", ())),
@@ -92,7 +92,7 @@ def read_statement(request: Request, ids: Identifiers) -> Asked:
         oldest_first=query.choice(given, "sortOrder", ("asc", "desc")) == "asc",
     )
     size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
-    return Asked(filters, size, query.read_place(cursor) if cursor else None, as_csv)
+    return StatementQuery(filters, size, query.read_place(cursor) if cursor else None, as_csv)
 
 
 def _as_csv(request: Request, given: query.Given) -> bool:

@@ -8,22 +8,22 @@ from typing import Final
 
 import structlog
 
-from voucherd.access import limits
-from voucherd.access.callers import Caller, Forbidden, Unauthorized
-from voucherd.access.gatekeeper import Gatekeeper
-from voucherd.access.idempotency import TicketTaken
-from voucherd.access.strangers import TooManyStrangers
 from voucherd.api import errors, routes
 from voucherd.api.handlers import Call, Service
-from voucherd.api.once import HEADER, IN_USE, Once
+from voucherd.api.idempotent import HEADER, IN_USE, IdempotentCalls
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
+from voucherd.idempotency import TicketTaken
+from voucherd.keys.authenticator import Authenticator
+from voucherd.keys.callers import Caller, Forbidden, Unauthorized
+from voucherd.limits import rate_limits
+from voucherd.limits.strangers import TooManyStrangers
 from voucherd.orders.answers import StoredUnseen
-from voucherd.orders.gate import Busy
-from voucherd.orders.refusals import Refusal
-from voucherd.portal.site import Site
+from voucherd.orders.batcher import BatcherFull
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.pages.site import Site
 
 logger = structlog.get_logger(__name__)
 
@@ -46,11 +46,11 @@ class Api:
     """Answers every request."""
 
     def __init__(
-        self, service: Service, gatekeeper: Gatekeeper, pages: Pages, once: Once, site: Site
+        self, service: Service, authenticator: Authenticator, pages: Pages, once: IdempotentCalls, site: Site
     ) -> None:
         self._service = service
         self._once = once
-        self._gatekeeper = gatekeeper
+        self._authenticator = authenticator
         self._pages = pages
         self.site = site
 
@@ -87,7 +87,7 @@ class Api:
             return errors.error(request, 409, *IN_USE, headers=_RETRY_SOON, retryable=True)
         except TooManyStrangers as reason:
             return errors.http_error(request, _too_many_strangers(reason))
-        except Busy:
+        except BatcherFull:
             return errors.error(
                 request, 503, "busy", "too many requests are waiting", headers=_RETRY_SOON, retryable=True
             )
@@ -111,11 +111,11 @@ class Api:
         self, request: Request, route: Route, version: str, parameters: tuple[str, ...]
     ) -> Response:
         caller = await self._admitted(request)
-        limiter = self._gatekeeper.limiter
+        limiter = self._authenticator.limiter
         taken = limiter.take(caller) or await limiter.borrow(caller)
         rate_headers = [
-            (b"ratelimit-policy", limits.policy(caller.rate_limit)),
-            (b"ratelimit", limits.standing(taken)),
+            (b"ratelimit-policy", rate_limits.policy(caller.rate_limit)),
+            (b"ratelimit", rate_limits.standing(taken)),
         ]
         if not taken.allowed:
             retry_after = (b"retry-after", str(taken.reset_s).encode())
@@ -155,8 +155,8 @@ class Api:
     async def _admitted(self, request: Request) -> Caller:
         """Who calls. The usual key is recognised without waiting for anything."""
         authorization = request.headers.get(b"authorization")
-        caller = None if authorization is None else self._gatekeeper.known(authorization)
-        return caller or await self._gatekeeper.admit(authorization, request.client_ip)
+        caller = None if authorization is None else self._authenticator.known(authorization)
+        return caller or await self._authenticator.admit(authorization, request.client_ip)
 
 
 def _too_many_strangers(reason: TooManyStrangers) -> HttpError:

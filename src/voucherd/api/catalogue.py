@@ -9,15 +9,15 @@ from msgspec import Struct
 from voucherd.api import catalogue_requests as requests
 from voucherd.api.errors import BrandNotFound, ProductNotFound
 from voucherd.api.handlers import Call, Service
-from voucherd.api.query import Page
+from voucherd.api.query import PageQuery
 from voucherd.api.wire import catalogue as wire
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.pricing import NoRate
 from voucherd.http import JSON, Response
-from voucherd.orders.refusals import BadInput
-from voucherd.storefront.window import Visitor
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.storefront.service import Shopper
 
 
 async def find_products(service: Service, call: Call) -> Response:
@@ -25,7 +25,7 @@ async def find_products(service: Service, call: Call) -> Response:
     asked = requests.find_all(call.request)
     visitor, page = _visitor(call, asked.payment_currency, asked.filters.face_value), asked.page
     try:
-        found = await service.window.find_all(
+        found = await service.storefront.find_all(
             visitor, asked.filters, asked.order, size=page.size, page=page.number, after=asked.after
         )
     except NoRate as missing:
@@ -40,7 +40,7 @@ async def find_product(service: Service, call: Call) -> Response:
     asked = requests.find(call.request)
     visitor = _visitor(call, asked.payment_currency, asked.face_value)
     try:
-        shown = await service.window.find(visitor, call.parameter)
+        shown = await service.storefront.find(visitor, call.parameter)
     except NoRate as missing:
         raise _no_rate(missing) from None
     if shown is None:
@@ -52,7 +52,9 @@ async def find_changes(service: Service, call: Call) -> Response:
     """The feed of changes."""
     asked = requests.changes(call.request)
     try:
-        feed = await service.window.changes(_visitor(call, asked.payment_currency), asked.after, asked.size)
+        feed = await service.storefront.changes(
+            _visitor(call, asked.payment_currency), asked.after, asked.size
+        )
     except NoRate as missing:
         raise _no_rate(missing) from None
     data = [wire.change(told, asked.payment_currency) for told in feed.changes]
@@ -62,7 +64,7 @@ async def find_changes(service: Service, call: Call) -> Response:
 async def find_brands(service: Service, call: Call) -> Response:
     """Find all brands."""
     page, after = requests.brands(call.request)
-    found = await service.window.brands(size=page.size, page=page.number, after_slug=after)
+    found = await service.storefront.brands(size=page.size, page=page.number, after_slug=after)
     cursor = requests.slug_cursor(found.brands[-1].slug) if found.more else None
     data = [wire.brand(group) for group in found.brands]
     return _json(wire.BrandPage(data, _metadata(page, cursor, found.total)))
@@ -70,7 +72,7 @@ async def find_brands(service: Service, call: Call) -> Response:
 
 async def find_brand(service: Service, call: Call) -> Response:
     """Find one brand."""
-    group = await service.window.brand(call.parameter)
+    group = await service.storefront.brand(call.parameter)
     if group is None:
         raise BrandNotFound
     return _json(wire.brand(group))
@@ -78,21 +80,21 @@ async def find_brand(service: Service, call: Call) -> Response:
 
 async def find_categories(service: Service, _call: Call) -> Response:
     """Find all categories."""
-    data = [wire.category(group) for group in await service.window.categories()]
+    data = [wire.category(group) for group in await service.storefront.categories()]
     return _json(wire.CategoryList(data, wire.ListMetadata(len(data))))
 
 
 async def find_rates(service: Service, _call: Call) -> Response:
     """Find all exchange rates."""
-    data = [wire.fx_rate(rate, BASE) for rate in await service.window.rates()]
+    data = [wire.fx_rate(rate, BASE) for rate in await service.storefront.rates()]
     return _json(wire.FxRateList(data, wire.ListMetadata(len(data))))
 
 
-def _visitor(call: Call, payment_currency: str | None, face_value: Decimal | None = None) -> Visitor:
-    return Visitor(call.caller.company, call.caller.state, payment_currency, face_value)
+def _visitor(call: Call, payment_currency: str | None, face_value: Decimal | None = None) -> Shopper:
+    return Shopper(call.caller.company, call.caller.state, payment_currency, face_value)
 
 
-def _metadata(page: Page, cursor: str | None, total: int | None) -> PageMetadata:
+def _metadata(page: PageQuery, cursor: str | None, total: int | None) -> PageMetadata:
     metadata = PageMetadata(pageSize=page.size, nextCursor=cursor)
     if page.number is not None and total is not None:
         metadata.page = page.number

@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from voucherd.api import query
-from voucherd.api.query import Given, Page
+from voucherd.api.query import Given, PageQuery
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, REGION_LENGTH_MAX
 from voucherd.catalogue.rules import SLUG_LENGTH_MAX, is_slug
 from voucherd.http import Request
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.rules.refusals import BadInput
 from voucherd.storefront import search
-from voucherd.storefront.listing import Filters, Order
+from voucherd.storefront.listing import Order, ProductFilters
 from voucherd.storefront.sorting import PRODUCT_ID_MAX, Place, Sort
 
 SORTS: Final = tuple(sort.value for sort in Sort)
@@ -30,24 +30,24 @@ CURSOR_CHARS_MAX: Final = 2_000
 _CHANGE_MAX: Final = 2**63 - 1
 
 
-class ProductsAsked(Struct, frozen=True):
+class ProductListQuery(Struct, frozen=True):
     """A part of the list of products."""
 
     payment_currency: str | None
-    filters: Filters
+    filters: ProductFilters
     order: Order
-    page: Page
+    page: PageQuery
     after: Place | None
 
 
-class ProductAsked(Struct, frozen=True):
+class ProductQuery(Struct, frozen=True):
     """How one product is to be shown."""
 
     payment_currency: str | None
     face_value: Decimal | None
 
 
-class ChangesAsked(Struct, frozen=True):
+class ChangeQuery(Struct, frozen=True):
     """Behind which change the feed is to begin (None: at its end), and how much of it."""
 
     payment_currency: str | None
@@ -55,7 +55,7 @@ class ChangesAsked(Struct, frozen=True):
     size: int
 
 
-def find_all(request: Request) -> ProductsAsked:
+def find_all(request: Request) -> ProductListQuery:
     """What a list of products is asked for."""
     given = query.read(request)
     sort = query.choice(given, "sortBy", SORTS)
@@ -63,25 +63,25 @@ def find_all(request: Request) -> ProductsAsked:
     order = Order(Sort.NAME if sort is None else Sort(sort), direction == "desc")
     page = query.page(given)
     after = read_place(page.cursor, order) if page.cursor else None
-    return ProductsAsked(_payment_currency(given), _filters(given), order, page, after)
+    return ProductListQuery(_payment_currency(given), _filters(given), order, page, after)
 
 
-def find(request: Request) -> ProductAsked:
+def find(request: Request) -> ProductQuery:
     """What one product is asked for."""
     given = query.read(request)
-    return ProductAsked(_payment_currency(given), _amount(given, "faceValue"))
+    return ProductQuery(_payment_currency(given), _amount(given, "faceValue"))
 
 
-def changes(request: Request) -> ChangesAsked:
+def changes(request: Request) -> ChangeQuery:
     """What the feed of changes is asked for."""
     given = query.read(request)
     size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
     since = query.one(given, "since")
     after = None if since == NOW else read_number(since) if since else 0
-    return ChangesAsked(_payment_currency(given), after, size)
+    return ChangeQuery(_payment_currency(given), after, size)
 
 
-def brands(request: Request) -> tuple[Page, str | None]:
+def brands(request: Request) -> tuple[PageQuery, str | None]:
     """Which part of the list of brands is asked for, and behind which slug."""
     page = query.page(query.read(request))
     if not page.cursor:
@@ -97,10 +97,10 @@ def _payment_currency(given: Given) -> str | None:
     return None if text is None else query.currency("paymentCurrency", text)
 
 
-def _filters(given: Given) -> Filters:
+def _filters(given: Given) -> ProductFilters:
     currency = query.one(given, "currency")
     region = query.one(given, "region")
-    return Filters(
+    return ProductFilters(
         slug=_word(given, "slug"),
         brand_slug=_word(given, "brandSlug"),
         category=_word(given, "category"),

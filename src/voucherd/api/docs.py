@@ -11,7 +11,7 @@ from voucherd.api.openapi import EXAMPLE_URL, examples, reference
 from voucherd.api.openapi.operations import MAIN_VERSION
 from voucherd.api.openapi.parameters import OUTCOMES
 from voucherd.http import HTML, Response
-from voucherd.portal.assets import static_paths, templates
+from voucherd.pages.assets import static_paths, templates
 
 BRIEFLY: Final = b"public, max-age=300"
 

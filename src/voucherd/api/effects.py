@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from voucherd.access import idempotency, trail
-from voucherd.access.trail import Actor, ActorKind, Entry
-from voucherd.api import kept
+from voucherd import idempotency, trail
+from voucherd.api import stored_answers
 from voucherd.api.handlers import Call, Service
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
+from voucherd.trail import Actor, ActorKind, TrailEntry
 
 
 class Effect(Struct):
@@ -37,12 +37,14 @@ class Effect(Struct):
         """The answer, which holds from now on for whoever sends the same request again."""
         ticket = self.call.ticket
         if ticket is not None:
-            await idempotency.keep_with(self.tx, ticket, kept.seal(self.service.sealer, ticket, response))
+            await idempotency.keep_with(
+                self.tx, ticket, stored_answers.seal(self.service.sealer, ticket, response)
+            )
         if not self.recorded:
             await trail.record(self.tx, self._deed(response))
         return response
 
-    def _deed(self, response: Response) -> Entry:
+    def _deed(self, response: Response) -> TrailEntry:
         """What the audit trail says of it: `add_webhook` is `webhook.add`, and its subject what was made or named."""
         call = self.call
         assert call.op is not None, "every route names its operation"
@@ -52,9 +54,9 @@ class Effect(Struct):
         detail = {"made": made[0]} if call.parameters and made else None
         return self._entry(f"{noun or 'order'}.{verb}", " ".join([noun or "order", *named]), detail)
 
-    def _entry(self, action: str, subject: str, detail: dict[str, Any] | None) -> Entry:
+    def _entry(self, action: str, subject: str, detail: dict[str, Any] | None) -> TrailEntry:
         caller, request = self.call.caller, self.call.request
-        return Entry(
+        return TrailEntry(
             Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
             action,
             subject,

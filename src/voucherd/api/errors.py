@@ -11,11 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from voucherd.access.callers import Forbidden, Unauthorized
-from voucherd.access.grants import KEYS_MAX
-from voucherd.events.webhooks.endpoints import ENDPOINTS_MAX
 from voucherd.http import PROBLEM, TEXT, HttpError, Request, Response
-from voucherd.orders.refusals import (
+from voucherd.keys.callers import Forbidden, Unauthorized
+from voucherd.keys.grants import KEYS_MAX
+from voucherd.orders.rules.refusals import (
     BadInput,
     CompanyNotActive,
     CompanyNotVerified,
@@ -29,6 +28,7 @@ from voucherd.orders.refusals import (
     SpendLimitExceeded,
     WrongStatus,
 )
+from voucherd.webhooks.endpoints import ENDPOINTS_MAX
 
 
 class AccountNotFound(Refusal):

@@ -13,14 +13,14 @@ from voucherd.api.handlers import Call, Service
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.events import feed, log
-from voucherd.events.feed import Cursor, Filters
+from voucherd.events.feed import Cursor, EventFilters
 from voucherd.events.listeners import Pass
 from voucherd.events.streams import StreamsFull, TooManyStreams
 from voucherd.events.wire import written
 from voucherd.http import EVENT_STREAM, JSON, HttpError, Request, Response
 from voucherd.ids import Identifiers
-from voucherd.orders.gate import Busy
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.batcher import BatcherFull
+from voucherd.orders.rules.refusals import BadInput
 
 TYPES: Final = tuple(sorted(log.FOR_COMPANIES))
 LAST_EVENT_ID: Final = b"last-event-id"
@@ -31,15 +31,15 @@ TOO_OLD_CODE: Final = "cursor_too_old"
 TOO_OLD: Final = "cursor: is from before the oldest event that is kept, begin without it"
 
 
-class Asked(Struct, frozen=True):
+class EventQuery(Struct, frozen=True):
     """Which events are asked for, and from which place on."""
 
     cursor: Cursor | None
-    filters: Filters
+    filters: EventFilters
     size: int
 
 
-class StreamAsked(Struct, frozen=True):
+class StreamQuery(Struct, frozen=True):
     """Where a stream begins, and what it is about."""
 
     cursor: Cursor | None
@@ -82,36 +82,36 @@ async def stream(service: Service, call: Call) -> Response:
     except TooManyStreams:
         raise HttpError(429, "too_many_streams", "too many streams of this key are open") from None
     except StreamsFull:
-        raise Busy from None
+        raise BatcherFull from None
     return Response(200, body, EVENT_STREAM, [_UNBUFFERED], endless=True)
 
 
-def read_page(request: Request, ids: Identifiers) -> Asked:
+def read_page(request: Request, ids: Identifiers) -> EventQuery:
     """What a page of events is asked for."""
     given = query.read(request)
     if "page" in given:
         raise BadInput("page", "is not offered here, use cursor")
     trx = query.one(given, "trx")
     cursor = query.one(given, "cursor")
-    filters = Filters(
+    filters = EventFilters(
         types=_types(given),
         order_id=None if trx is None else ids.order_id(trx) or 0,
         date_from=query.moment(given, "dateFrom"),
         date_to=query.moment(given, "dateTo"),
     )
     size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
-    return Asked(_cursor("cursor", cursor, ids) if cursor else None, filters, size)
+    return EventQuery(_cursor("cursor", cursor, ids) if cursor else None, filters, size)
 
 
-def read_stream(request: Request, ids: Identifiers) -> StreamAsked:
+def read_stream(request: Request, ids: Identifiers) -> StreamQuery:
     """What a stream is asked for. A client that comes back names the last event that it saw: that counts most."""
     given = query.read(request)
     types = _types(given)
     cursor = query.one(given, "cursor")
     last = request.headers.get(LAST_EVENT_ID, b"").decode("latin-1")
     if last:
-        return StreamAsked(_cursor("Last-Event-ID", last, ids), types, from_now=False)
-    return StreamAsked(_cursor("cursor", cursor, ids) if cursor else None, types, from_now=cursor is None)
+        return StreamQuery(_cursor("Last-Event-ID", last, ids), types, from_now=False)
+    return StreamQuery(_cursor("cursor", cursor, ids) if cursor else None, types, from_now=cursor is None)
 
 
 def _cursor(name: str, text: str, ids: Identifiers) -> Cursor:

@@ -9,9 +9,6 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.access.callers import Caller
-from voucherd.access.idempotency import Ticket
-from voucherd.access.trail import ActorKind
 from voucherd.api import requests
 from voucherd.api.errors import Op
 from voucherd.api.wire import next as v_next
@@ -23,21 +20,24 @@ from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
-from voucherd.events.webhooks.service import Owner, Webhooks
 from voucherd.http import JSON, Request, Response
+from voucherd.idempotency import Ticket
 from voucherd.ids import Identifiers, State
+from voucherd.keys.callers import Caller
 from voucherd.orders.answers import Answer
-from voucherd.orders.decide import Cancel, Chance, Finalise
-from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
-from voucherd.orders.pins import Pins
-from voucherd.orders.refusals import BadInput
-from voucherd.orders.states import Status
+from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.orders.rules.states import Status
+from voucherd.orders.service import OrderService
+from voucherd.recipients.pins import Pins
 from voucherd.settings import Settings
-from voucherd.storefront.window import Window
+from voucherd.storefront.service import Storefront
+from voucherd.trail import ActorKind
 from voucherd.vault.reveals import Reveal, Via, Viewer
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
+from voucherd.webhooks.service import Owner, Webhooks
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
 SANDBOX_DECLINES: Final = 0.5
@@ -56,10 +56,10 @@ _coin: Final = random.SystemRandom().random
 class Service(Struct):
     """What handlers work with."""
 
-    desk: Desk
+    orders: OrderService
     ids: Identifiers
     settings: Settings
-    window: Window
+    storefront: Storefront
     statements: Statements
     webhooks: Webhooks
     streams: Streams
@@ -109,7 +109,7 @@ async def create(service: Service, call: Call) -> Response:
     command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
     if command.webhook_url is not None:
         await _require_per_order(service, caller)
-    return await _created(service, call, await service.desk.create(replace(command, ticket=call.ticket)))
+    return await _created(service, call, await service.orders.create(replace(command, ticket=call.ticket)))
 
 
 async def _require_per_order(service: Service, caller: Caller) -> None:
@@ -127,18 +127,18 @@ async def quote(service: Service, call: Call) -> Response:
     """Quote order."""
     caller = call.caller
     command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
-    return Response(200, encode(quoted(await service.desk.quote(command))), JSON)
+    return Response(200, encode(quoted(await service.orders.quote(command))), JSON)
 
 
 async def confirm(service: Service, call: Call) -> Response:
     """Confirm order."""
-    answer = await service.desk.confirm(_finalise(service, call, resolve=False))
+    answer = await service.orders.confirm(_finalise(service, call, resolve=False))
     return await shown(service, call, answer, bare=True)
 
 
 async def resolve(service: Service, call: Call) -> Response:
     """Resolve order."""
-    answer = await service.desk.resolve(_finalise(service, call, resolve=True))
+    answer = await service.orders.resolve(_finalise(service, call, resolve=True))
     return await shown(service, call, answer, bare=True)
 
 
@@ -148,7 +148,7 @@ async def cancel(service: Service, call: Call) -> Response:
     command = Cancel(
         order_id, call.caller.company_id, call.caller.state, ticket=call.ticket, viewer=call.viewer
     )
-    answer = await service.desk.cancel(command)
+    answer = await service.orders.cancel(command)
     if answer.order.status is Status.DELETED:
         return Response(204)
     return await shown(service, call, answer)
@@ -156,8 +156,10 @@ async def cancel(service: Service, call: Call) -> Response:
 
 async def done_before(service: Service, call: Call, op: Op, order_id: int) -> Response:
     """The answer to a request that did its work, and whose process died before it could say so."""
-    caller, desk = call.caller, service.desk
-    answer = await desk.look_again(order_id, caller.company_id, caller.state, resolve=op is Op.RESOLVE)
+    caller, order_service = call.caller, service.orders
+    answer = await order_service.look_again(
+        order_id, caller.company_id, caller.state, resolve=op is Op.RESOLVE
+    )
     if op is Op.CREATE:
         return await _created(service, call, answer)
     if answer.order.status is Status.DELETED:
@@ -170,7 +172,7 @@ async def find(service: Service, call: Call) -> Response:
     wait_s = requests.wait_s(call.request) if call.request.query else 0
     order_id = service.ids.order_id(call.parameter)
     caller = call.caller
-    answer = await service.desk.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)
+    answer = await service.orders.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)
     return await shown(service, call, answer)
 
 
@@ -178,7 +180,7 @@ async def find_all(service: Service, call: Call) -> Response:
     """Find all orders."""
     filters, page = requests.find_all(call.request, service.ids)
     after = requests.read_cursor(page.cursor) if page.cursor else None
-    found = await service.desk.find_all(
+    found = await service.orders.find_all(
         call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=after
     )
     last = found.answers[-1].order if found.more else None
@@ -195,20 +197,20 @@ async def find_all(service: Service, call: Call) -> Response:
 
 def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
     caller = call.caller
-    asked = requests.chance(call.request, caller.state)
+    asked = requests.sandbox_outcome(call.request, caller.state)
     if asked is not None:
-        chance, slow_s = asked
+        sandbox_outcome, slow_s = asked
     elif caller.state is State.SANDBOX and _coin() < SANDBOX_DECLINES:
-        chance, slow_s = Chance.CANCELLED, 0
+        sandbox_outcome, slow_s = SandboxOutcome.CANCELLED, 0
     else:
-        chance, slow_s = Chance.FINISHED, 0
+        sandbox_outcome, slow_s = SandboxOutcome.FINISHED, 0
     order_id = service.ids.order_id(call.parameter)
     return Finalise(
         order_id,
         caller.company_id,
         caller.state,
         resolve,
-        chance,
+        sandbox_outcome,
         slow_s,
         caller.limits,
         call.ticket,
@@ -226,7 +228,7 @@ def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View
         call.caller.company.expose_costs,
         bare,
         call.caller.sees_codes,
-        service.desk.shower.views_of,
+        service.orders.reader.views_of,
     )
 
 
@@ -235,7 +237,7 @@ async def note_reveals(service: Service, call: Call, answers: Sequence[Answer]) 
     viewer = call.viewer
     if viewer is not None:
         via = VIA.get(call.op, Via.FIND)
-        await service.desk.reveals.record(
+        await service.orders.reveals.record(
             [
                 Reveal(one.order.id, one.order.company_id, one.order.lines_finished, via, viewer)
                 for one in answers
@@ -258,7 +260,7 @@ async def shown(
         await note_reveals(service, call, [answer])
     shape = SHAPES[call.version]
     view = view_of(service, call, answer, bare=bare)
-    body = stream(shape, view, service.desk.shower.codes_of) if is_large(view) else render(shape, view)
+    body = stream(shape, view, service.orders.reader.codes_of) if is_large(view) else render(shape, view)
     return Response(status, body, JSON, headers or [], shown=Shown(answer.order, bare))
 
 
@@ -273,7 +275,7 @@ async def _page(
         comma = b"," if at else b""
         if is_large(view):
             yield comma
-            async for part in stream(shape, view, service.desk.shower.codes_of):
+            async for part in stream(shape, view, service.orders.reader.codes_of):
                 yield part
         else:
             yield comma + render(shape, view)

@@ -9,9 +9,12 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from voucherd.access.grants import Wishes
-from voucherd.access.key_store import OVERLAP_MAX
-from voucherd.access.keys import (
+from voucherd.api import query
+from voucherd.api.requests import decimal, decode
+from voucherd.http import Request
+from voucherd.ids import Identifiers
+from voucherd.keys.grants import Wishes
+from voucherd.keys.key_text import (
     ALLOW_IPS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
     RATE_LIMIT_MAX,
@@ -19,12 +22,9 @@ from voucherd.access.keys import (
     Scope,
     plain_network,
 )
-from voucherd.api import query
-from voucherd.api.requests import decimal, decode
-from voucherd.http import Request
-from voucherd.ids import Identifiers
+from voucherd.keys.store import OVERLAP_MAX
 from voucherd.money import BadAmount, to_minor
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.rules.refusals import BadInput
 
 OVERLAP_S: Final = 86_400
 OVERLAP_S_MAX: Final = int(OVERLAP_MAX.total_seconds())

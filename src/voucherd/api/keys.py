@@ -7,9 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from voucherd import clock
-from voucherd.access import key_store, own_keys
-from voucherd.access.grants import BeyondOwn
-from voucherd.access.key_store import Key
 from voucherd.api import key_requests as requests
 from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import KeyNotFound, KeyNotUsable, TooManyKeys
@@ -20,7 +17,11 @@ from voucherd.api.wire.templates import encode
 from voucherd.db import tenant
 from voucherd.events import log
 from voucherd.http import JSON, Response
-from voucherd.orders.refusals import BadInput
+from voucherd.keys import deeds as key_deeds
+from voucherd.keys import store as key_store
+from voucherd.keys.grants import BeyondOwn
+from voucherd.keys.store import Key
+from voucherd.orders.rules.refusals import BadInput
 
 
 async def find_all(service: Service, call: Call) -> Response:
@@ -50,7 +51,7 @@ async def add(service: Service, call: Call) -> Response:
     """Make a key. The only answer but that of a rotation that holds one."""
     wishes = requests.wishes(call.request)
     async with _effect(service, call) as work:
-        key, text = await own_keys.add(work.tx, call.caller, wishes)
+        key, text = await key_deeds.add(work.tx, call.caller, wishes)
         await work.record("key.add", f"key {key.id}", **_rights(key))
         return await work.answered(_made(service, call, key, text))
 
@@ -59,7 +60,7 @@ async def change(service: Service, call: Call) -> Response:
     """Change a key."""
     number, wishes = _number(service, call), requests.wishes(call.request)
     async with _effect(service, call) as work:
-        key = await own_keys.change(work.tx, call.caller, number, wishes)
+        key = await key_deeds.change(work.tx, call.caller, number, wishes)
         await work.record("key.change", f"key {key.id}", **_rights(key))
         return await work.answered(Response(200, encode(_shown(service, call, key)), JSON))
 
@@ -68,7 +69,7 @@ async def rotate(service: Service, call: Call) -> Response:
     """Replace a key by one like it, which the event `key.rotated` tells (OP-54)."""
     number, overlap = _number(service, call), requests.rotation(call.request)
     async with _effect(service, call) as work:
-        key, text = await own_keys.rotate(work.tx, call.caller, number, overlap)
+        key, text = await key_deeds.rotate(work.tx, call.caller, number, overlap)
         await log.append(
             work.tx,
             log.KEY_ROTATED,
@@ -86,7 +87,7 @@ async def revoke(service: Service, call: Call) -> Response:
     """Revoke a key, maybe the calling one."""
     number = _number(service, call)
     async with _effect(service, call) as work:
-        await own_keys.revoke(work.tx, call.caller, number)
+        await key_deeds.revoke(work.tx, call.caller, number)
         await work.record("key.revoke", f"key {number}")
         return await work.answered(Response(204))
 
@@ -131,9 +132,9 @@ async def _effect(service: Service, call: Call) -> AsyncIterator[Effect]:
         raise KeyNotFound from None
     except key_store.KeyNotUsable:
         raise KeyNotUsable from None
-    except own_keys.TooManyKeys:
+    except key_deeds.TooManyKeys:
         raise TooManyKeys from None
-    except own_keys.ExpiredAlready:
+    except key_deeds.ExpiredAlready:
         raise BadInput("dateExpires", "must lie in the future") from None
     except BeyondOwn as beyond:
         raise BadInput(beyond.field, beyond.rule) from None

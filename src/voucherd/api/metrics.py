@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from voucherd.api.pulse import CallCollector, PulseCollector, PulseTaker
+from voucherd.api.purchase_metrics import CallCollector, PulseCollector, PulseTaker
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
-from voucherd.fulfilment.calls import CallCounts
-from voucherd.orders.desk import Desk
+from voucherd.orders.service import OrderService
+from voucherd.purchasing.calls import CallCounts
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -37,7 +37,7 @@ class Metrics:
 
     def __init__(
         self,
-        desk: Desk,
+        order_service: OrderService,
         pool: Pool | None = None,
         calls: CallCounts | None = None,
         streams: Streams | None = None,
@@ -45,7 +45,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._taker = None if pool is None else PulseTaker(pool)
         self._answers: dict[tuple[str, int], _Answers] = {}
-        self.registry.register(_GateCollector(desk, streams))
+        self.registry.register(_BatcherCollector(order_service, streams))
         self.registry.register(_AnswerCollector(self._answers))
         self.registry.register(PulseCollector(self._taker))
         self.registry.register(CallCollector(calls or CallCounts()))
@@ -86,11 +86,11 @@ class _AnswerCollector(Collector):
         yield family
 
 
-class _GateCollector(Collector):
+class _BatcherCollector(Collector):
     """Reads the gates and the watch when Prometheus asks."""
 
-    def __init__(self, desk: Desk, streams: Streams | None) -> None:
-        self._desk = desk
+    def __init__(self, order_service: OrderService, streams: Streams | None) -> None:
+        self._orders = order_service
         self._streams = streams
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
@@ -99,19 +99,19 @@ class _GateCollector(Collector):
         in_flight = GaugeMetricFamily("voucherd_gate_in_flight", "Batches in flight.", labels=["gate"])
         batches = CounterMetricFamily("voucherd_gate_batches", "Batches served.", labels=["gate"])
         calls = CounterMetricFamily("voucherd_gate_calls", "Calls served in batches.", labels=["gate"])
-        for name, gate in self._desk.gates.items():
-            waiting.add_metric([name], gate.waiting)
-            in_flight.add_metric([name], gate.in_flight)
-            batches.add_metric([name], gate.batches)
-            calls.add_metric([name], gate.calls)
+        for name, batcher in self._orders.batchers.items():
+            waiting.add_metric([name], batcher.waiting)
+            in_flight.add_metric([name], batcher.in_flight)
+            batches.add_metric([name], batcher.batches)
+            calls.add_metric([name], batcher.calls)
         yield from (waiting, in_flight, batches, calls)
         yield CounterMetricFamily(
             "voucherd_losses_refused",
             "Orders refused because they would sell below cost.",
-            value=self._desk.losses.refused,
+            value=self._orders.losses.refused,
         )
         yield GaugeMetricFamily(
-            "voucherd_calls_parked", "Calls that wait for a slow order.", value=self._desk.watch.parked
+            "voucherd_calls_parked", "Calls that wait for a slow order.", value=self._orders.watch.parked
         )
         yield GaugeMetricFamily(
             "voucherd_streams_open",

@@ -16,7 +16,7 @@ from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import document
 from voucherd.db import Pool
 from voucherd.http import JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
-from voucherd.portal.assets import static_files
+from voucherd.pages.assets import static_files
 from voucherd.settings import Settings
 
 READY_S_MAX: Final = 2.0

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from voucherd.http import Request
 from voucherd.money import DIGITS
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.rules.refusals import BadInput
 
 PAGE_SIZE: Final = 50
 PAGE_SIZE_MAX: Final = 200
@@ -24,7 +24,7 @@ Given: TypeAlias = dict[str, list[str]]
 """The values of each parameter, in the order in which they were sent."""
 
 
-class Page(Struct, frozen=True):
+class PageQuery(Struct, frozen=True):
     """Which part of a list is asked for: a numbered page, or what follows a cursor (an empty one: the beginning)."""
 
     size: int
@@ -122,12 +122,12 @@ def read_place(cursor: str) -> int:
     return int(found[0])
 
 
-def page(given: Given) -> Page:
+def page(given: Given) -> PageQuery:
     """The part of the list that is asked for (OP-03)."""
     size = whole(given, "limit", PAGE_SIZE, PAGE_SIZE_MAX)
     cursor = one(given, "cursor")
     if cursor is None:
-        return Page(size, whole(given, "page", 1, PAGE_MAX), None)
+        return PageQuery(size, whole(given, "page", 1, PAGE_MAX), None)
     if "page" in given:
         raise BadInput("page", "can not be combined with cursor")
-    return Page(size, None, cursor)
+    return PageQuery(size, None, cursor)

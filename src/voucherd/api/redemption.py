@@ -13,7 +13,7 @@ from voucherd.api.handlers import Call, Service
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
-from voucherd.orders.pins import checked
+from voucherd.recipients.pins import checked
 
 
 class RedemptionBody(Struct):

@@ -14,17 +14,17 @@ import msgspec
 from msgspec import Raw, Struct
 
 from voucherd.api import query
-from voucherd.api.query import Page
-from voucherd.events.webhooks.addresses import Network
-from voucherd.events.webhooks.targets import BadTarget, read_target
+from voucherd.api.query import PageQuery
 from voucherd.http import HttpError, Request
 from voucherd.ids import LINES_MAX, Identifiers, State
-from voucherd.orders.decide import Chance
-from voucherd.orders.find import Filters
+from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
-from voucherd.orders.place import CartLine, Create
-from voucherd.orders.refusals import BadInput
-from voucherd.orders.states import Status
+from voucherd.orders.rules.cart import CartLine, Create
+from voucherd.orders.rules.decide import SandboxOutcome
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.orders.rules.states import Status
+from voucherd.webhooks.addresses import Network
+from voucherd.webhooks.targets import BadTarget, read_target
 
 SLUG_CHARS_MAX: Final = 100
 FACE_VALUE_CHARS_MAX: Final = 30
@@ -155,7 +155,7 @@ def _explained(message: str) -> BadInput:
     return BadInput(field or "body", rule)
 
 
-def chance(request: Request, state: State) -> tuple[Chance, int] | None:
+def sandbox_outcome(request: Request, state: State) -> tuple[SandboxOutcome, int] | None:
     """What the sandbox header asks for (OP-49); None where it was not sent."""
     raw = request.headers.get(SANDBOX_HEADER)
     if raw is None:
@@ -165,9 +165,9 @@ def chance(request: Request, state: State) -> tuple[Chance, int] | None:
         raise BadInput(name, "is for sandbox keys only")
     word, _, seconds = raw.decode("latin-1").strip().partition(":")
     if word == "slow" and re.fullmatch("[0-9]{1,4}", seconds) and int(seconds) <= SLOW_S_MAX:
-        return Chance.SLOW, int(seconds)
-    if not seconds and word != "slow" and word in (choice.value for choice in Chance):
-        return Chance(word), 0
+        return SandboxOutcome.SLOW, int(seconds)
+    if not seconds and word != "slow" and word in (choice.value for choice in SandboxOutcome):
+        return SandboxOutcome(word), 0
     raise BadInput(
         name, "must be finished, cancelled, pending, slow:<seconds>, out-of-stock or insufficient-balance"
     )
@@ -178,7 +178,7 @@ def wait_s(request: Request) -> int:
     return query.whole(query.read(request), "wait", 0, WAIT_S_MAX, least=0)
 
 
-def find_all(request: Request, ids: Identifiers) -> tuple[Filters, Page]:
+def find_all(request: Request, ids: Identifiers) -> tuple[OrderFilters, PageQuery]:
     """The filters and the page of a Find all request (OP-03)."""
     given = query.read(request)
     statuses = tuple(_status(word) for word in given.get("orderStatus", ()))
@@ -187,7 +187,7 @@ def find_all(request: Request, ids: Identifiers) -> tuple[Filters, Page]:
     if kind is not None and kind not in TYPES:
         raise BadInput("type", "must be api or portal")
     currency = query.one(given, "paymentCurrency")
-    filters = Filters(
+    filters = OrderFilters(
         order_id=None if trx is None else ids.order_id(trx) or 0,
         statuses=statuses,
         type=None if kind is None else TYPES.index(kind),

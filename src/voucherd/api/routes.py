@@ -7,10 +7,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from voucherd.access.keys import Scope
-from voucherd.api import accounts, catalogue, events, handlers, keys, parts, redemption, webhooks
+from voucherd.api import accounts, catalogue, events, handlers, keys, order_parts, redemption, webhooks
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
+from voucherd.keys.key_text import Scope
 
 
 class Route(Struct, frozen=True):
@@ -45,8 +45,8 @@ ROUTES: Final = (
     Route("POST", "order/quote", _OWN, Op.QUOTE, Scope.CATALOGUE_READ, handlers.quote),
     Route("GET", "order", _ALL, Op.FIND_ALL, Scope.ORDERS_READ, handlers.find_all),
     Route("GET", "order/{trx}", _ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
-    Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, parts.lines, Scope.CODES_READ),
-    Route("GET", "order/{trx}/codes.csv", _OWN, Op.CODES, Scope.CODES_READ, parts.codes),
+    Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, order_parts.lines, Scope.CODES_READ),
+    Route("GET", "order/{trx}/codes.csv", _OWN, Op.CODES, Scope.CODES_READ, order_parts.codes),
     Route("PATCH", "order/{trx}/redemption", _OWN, Op.PROTECT, Scope.ORDERS_WRITE, redemption.protect),
     Route("PATCH", "order/confirm/{trx}", ("1.03", "1.00"), Op.CONFIRM, Scope.ORDERS_WRITE, handlers.confirm),
     Route("PATCH", "order/resolve/{trx}", ("1.03", "Next"), Op.RESOLVE, Scope.ORDERS_WRITE, handlers.resolve),

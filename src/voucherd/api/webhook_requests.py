@@ -12,13 +12,13 @@ from msgspec import UNSET, Struct, UnsetType
 from voucherd import clock
 from voucherd.api import query
 from voucherd.api.requests import decode
-from voucherd.events.webhooks import fanout, history, signing
-from voucherd.events.webhooks.addresses import Network
-from voucherd.events.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
-from voucherd.events.webhooks.headers import read_headers
-from voucherd.events.webhooks.targets import BadTarget, read_target
 from voucherd.http import Request
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.webhooks import fanout, history, signing
+from voucherd.webhooks.addresses import Network
+from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
+from voucherd.webhooks.headers import read_headers
+from voucherd.webhooks.targets import BadTarget, read_target
 
 TYPES: Final = tuple(sorted(fanout.TYPES))
 """What an endpoint can ask for."""
@@ -60,7 +60,7 @@ class ReplayBody(Struct):
     webhookId: str | None = None
 
 
-class Asked(Struct, frozen=True):
+class DeliveryQuery(Struct, frozen=True):
     """Which deliveries are asked for."""
 
     size: int
@@ -129,13 +129,13 @@ def recover(request: Request) -> datetime:
     return since
 
 
-def deliveries(request: Request) -> Asked:
+def deliveries(request: Request) -> DeliveryQuery:
     """Which deliveries are asked for."""
     given = query.read(request)
     type_ = query.one(given, "eventType")
     if type_ is not None and type_ not in (*TYPES, "ping"):
         raise BadInput("eventType", "must be a type of event")
-    return Asked(
+    return DeliveryQuery(
         query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX),
         query.one(given, "cursor") or None,
         query.choice(given, "status", history.STATUSES),

@@ -13,10 +13,10 @@ from voucherd.api.handlers import Call, Service
 from voucherd.api.wire import webhooks as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
-from voucherd.events.webhooks.endpoints import Endpoint, EndpointNotFound, PerOrderTaken, TooManyEndpoints
-from voucherd.events.webhooks.service import Owner
 from voucherd.http import JSON, Response
-from voucherd.orders.refusals import BadInput
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.webhooks.endpoints import Endpoint, EndpointNotFound, PerOrderTaken, TooManyEndpoints
+from voucherd.webhooks.service import Owner
 
 
 async def find_all(service: Service, call: Call) -> Response:

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from voucherd.access import chain
 from voucherd.db import Connection
+from voucherd.trail import chain
 
 
 async def broken_chain(conn: Connection, flaws_max: int) -> list[dict[str, Any]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from voucherd.catalogue import price_store, store
-from voucherd.catalogue.agreements import Wanted, entry_of
+from voucherd.catalogue.price_list_files import Wanted, entry_of
 from voucherd.catalogue.price_store import Target
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.catalogue.terms import Entry
+from voucherd.catalogue.terms import PriceEntry
 from voucherd.db import Connection, Tx
 
 
@@ -44,7 +44,7 @@ async def found(conn: Connection | Tx, wanted: Wanted) -> tuple[Target, ProductV
     return Target(valid_from=wanted.from_), None
 
 
-async def set_entry(tx: Tx, list_id: int, wanted: Wanted) -> Entry:
+async def set_entry(tx: Tx, list_id: int, wanted: Wanted) -> PriceEntry:
     """Let a list say this of a product, a brand, or everything."""
     target, version = await found(tx, wanted)
     entry = entry_of(wanted, version)

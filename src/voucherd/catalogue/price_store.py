@@ -9,7 +9,7 @@ from typing import Any, Final
 import asyncpg
 from msgspec import Struct
 
-from voucherd.catalogue.terms import Entry, Terms
+from voucherd.catalogue.terms import PriceEntry, Terms
 from voucherd.db import Connection, Tx
 
 NAME_CHARS_MAX: Final = 100
@@ -65,7 +65,7 @@ class ListedEntry(Struct, frozen=True):
 
     slug: str | None
     brand_slug: str | None
-    entry: Entry
+    entry: PriceEntry
     valid_from: date | None
     valid_until: date | None
 
@@ -131,7 +131,9 @@ async def assigned(conn: Connection) -> dict[int, int]:
     return {row[0]: row[1] for row in rows}
 
 
-async def set_entry(tx: Tx, list_id: int, target: Target, entry: Entry, valid_until: date | None) -> None:
+async def set_entry(
+    tx: Tx, list_id: int, target: Target, entry: PriceEntry, valid_until: date | None
+) -> None:
     """Sets what the list says of the target from that day on; it replaces what it said from the same day on."""
     terms = entry.terms
     await tx.execute(
@@ -206,14 +208,14 @@ _LOOK: Final = f"""
 
 async def in_force(
     conn: Connection, wanted: Iterable[tuple[int, int, str]]
-) -> dict[tuple[int, int], list[Entry]]:
+) -> dict[tuple[int, int], list[PriceEntry]]:
     """What applies today of these lists to these products (with their brands), in the order of precedence."""
     columns = list(zip(*set(wanted), strict=True))
-    found: dict[tuple[int, int], list[Entry]] = {}
+    found: dict[tuple[int, int], list[PriceEntry]] = {}
     for row in await conn.fetch(_LOOK, *columns) if columns else ():
         found.setdefault((row[7], row[8]), []).append(_entry(row))
     return found
 
 
-def _entry(row: Any) -> Entry:
-    return Entry(Terms(row[0] or 0, *row[1:5]), row[5], row[6])
+def _entry(row: Any) -> PriceEntry:
+    return PriceEntry(Terms(row[0] or 0, *row[1:5]), row[5], row[6])

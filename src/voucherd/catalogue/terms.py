@@ -22,7 +22,7 @@ class Terms(Struct, frozen=True):
     fee_fixed_minor: int | None = None
 
 
-class Entry(Struct, frozen=True):
+class PriceEntry(Struct, frozen=True):
     """What a list says, and the face value (or, of a fee, the currency alone) that it was agreed for."""
 
     terms: Terms
@@ -46,7 +46,7 @@ class Tariff(Struct, frozen=True):
     discount_bp: int
 
 
-def agreed(product: ProductVersion, entries: Iterable[Entry]) -> Terms | None:
+def agreed(product: ProductVersion, entries: Iterable[PriceEntry]) -> Terms | None:
     """The terms of the first entry that fits; the entries come in the order of their precedence."""
     return next((entry.terms for entry in entries if entry.fits(product)), None)
 

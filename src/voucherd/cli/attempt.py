@@ -8,21 +8,22 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from voucherd.cli.answers import Answer, Refused, table
 from voucherd.cli.attempt_codes import read_codes, settled, take_in
 from voucherd.cli.attempt_views import listed, masked, shown
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.words import read_money
 from voucherd.db import Connection, Pool
-from voucherd.fulfilment import attempts, records
-from voucherd.fulfilment.attempts import Attempt, Phase
-from voucherd.fulfilment.records import ID_DIGITS, ID_DIGITS_MIN, Problem, Record
-from voucherd.fulfilment.suppliers import registry, rows
-from voucherd.fulfilment.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, Bought
-from voucherd.orders import byhand
-from voucherd.orders.byhand import Hand, TooEarly
-from voucherd.orders.supply import NotOpen
+from voucherd.orders import cancel_by_operator
+from voucherd.purchasing import attempts, by_hand, records
+from voucherd.purchasing.attempts import Attempt, Phase
+from voucherd.purchasing.by_hand import Hand, TooEarly
+from voucherd.purchasing.outcomes import NotOpen
+from voucherd.purchasing.records import ID_DIGITS, ID_DIGITS_MIN, Problem, Record
+from voucherd.suppliers import registry
+from voucherd.suppliers import store as supplier_store
+from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, Bought
 
 app = noun()
 
@@ -48,7 +49,7 @@ class StatusWord(StrEnum):
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     status: Annotated[StatusWord | None, typer.Option(help="Only those that stand so.")] = None,
     supplier: Annotated[str | None, typer.Option(help="Only this supplier's.")] = None,
     problem: Annotated[Problem | None, typer.Option(help="Only those with this trouble.")] = None,
@@ -56,11 +57,11 @@ async def list_(
         str | None, typer.Option("--before", metavar="ID", help="Go on behind this one.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=records.PAGE_MAX)] = 20,
-) -> Answer:
+) -> Output:
     """List the newest purchases at suppliers."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         if supplier is not None:
-            await rows.supplier(connection, supplier)
+            await supplier_store.supplier(connection, supplier)
         found = await records.newest(
             connection,
             supplier=supplier,
@@ -73,11 +74,11 @@ async def list_(
 
 
 @command(app, "show")
-async def show(office: Office, attempt_id: Id) -> Answer:
+async def show(context: CommandContext, attempt_id: Id) -> Output:
     """Show a purchase: for whom it was made, what it brought, and what people did about it."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         record = await _record(connection, attempt_id)
-        names = await office.identifiers(connection)
+        names = await context.identifiers(connection)
         return shown(
             record,
             await records.bought_for(connection, record.id),
@@ -89,27 +90,27 @@ async def show(office: Office, attempt_id: Id) -> Answer:
 
 
 @command(app, "retry")
-async def retry(office: Office, attempt_id: Id, by: By, note: Note = "") -> Answer:
+async def retry(context: CommandContext, attempt_id: Id, by: By, note: Note = "") -> Output:
     """Ask the supplier once more what became of an unknown purchase. Nothing is bought."""
     hand = _hand(by, note)
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         record, attempt = await _both(pool, attempt_id)
         async with pool.acquire() as connection:
-            row = await rows.supplier(connection, record.supplier)
+            row = await supplier_store.supplier(connection, record.supplier)
         if not registry.can_look_up(row.kind, row.config):
-            raise Refused(
+            raise CommandRefused(
                 f"{row.name} can't be asked about purchases: settle it with `voucherd attempt settle`"
             )
         try:
-            await byhand.retry(pool, attempt, hand)
+            await by_hand.retry(pool, attempt, hand)
         except NotOpen as refused:
-            raise Refused(_standing(record, refused.phase)) from None
-    return Answer({"attempt": attempt.reference, "retried": True}, f"{row.name} is asked again now.")
+            raise CommandRefused(_standing(record, refused.phase)) from None
+    return Output({"attempt": attempt.reference, "retried": True}, f"{row.name} is asked again now.")
 
 
 @command(app, "settle")
 async def settle(
-    office: Office,
+    context: CommandContext,
     attempt_id: Id,
     by: By,
     note: Note,
@@ -126,7 +127,7 @@ async def settle(
     external_id: Annotated[
         str | None, typer.Option("--external-id", metavar="ID", help="The supplier's name for the purchase.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Say what became of a purchase: nothing, so that its lines are bought elsewhere; or these codes."""
     hand = _hand(by, note)
     if failed == (codes is not None):
@@ -136,19 +137,19 @@ async def settle(
     if external_id is not None and not 1 <= len(external_id) <= EXTERNAL_ID_CHARS_MAX:
         raise typer.BadParameter(f"--external-id: must be 1 to {EXTERNAL_ID_CHARS_MAX} characters")
     cost = None if price is None else read_money("price", price)
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         record, attempt = await _both(pool, attempt_id)
-        memory = byhand.memory(office.settings)
+        memory = cancel_by_operator.memory(context.settings)
         try:
             if codes is None:
-                await byhand.fail(pool, memory, attempt, hand)
+                await by_hand.fail(pool, memory, attempt, hand)
             else:
-                bought = Bought(await read_codes(office, codes), external_id, cost)
-                await take_in(office, pool, memory, attempt, bought, hand)
+                bought = Bought(await read_codes(context, codes), external_id, cost)
+                await take_in(context, pool, memory, attempt, bought, hand)
         except NotOpen as refused:
-            raise Refused(_standing(record, refused.phase)) from None
+            raise CommandRefused(_standing(record, refused.phase)) from None
         except TooEarly:
-            raise Refused(
+            raise CommandRefused(
                 f"a request may be on its way to {record.supplier} until {record.settles_at:%H:%M:%S} UTC: "
                 f"what is settled before may be bought twice"
             ) from None
@@ -159,19 +160,19 @@ async def settle(
 
 @command(app, "quarantine")
 async def quarantine(
-    office: Office,
+    context: CommandContext,
     attempt_id: Id,
     by: By,
     reveal: Annotated[bool, typer.Option("--reveal", help="Print the codes: it is written down.")] = False,
     note: Note = "",
-) -> Answer:
+) -> Output:
     """List the codes of a purchase that can't be sold, masked unless you ask to see them."""
     hand = _hand(by, note)
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         _, attempt = await _both(pool, attempt_id)
         async with pool.acquire() as connection:
-            sealer = await office.sealer(connection)
-        found = await byhand.quarantined(pool, sealer, attempt, hand, reveal=reveal)
+            sealer = await context.sealer(connection)
+        found = await by_hand.quarantined(pool, sealer, attempt, hand, reveal=reveal)
     lines = [
         {
             "code": one.code if reveal else masked(one.code),
@@ -186,7 +187,7 @@ async def quarantine(
         [tuple(line.values()) for line in lines],
         empty="Nothing of this purchase is in quarantine.",
     )
-    return Answer({"attempt": attempt.reference, "revealed": reveal and bool(found), "codes": lines}, view)
+    return Output({"attempt": attempt.reference, "revealed": reveal and bool(found), "codes": lines}, view)
 
 
 async def _record(connection: Connection, text: str) -> Record:
@@ -198,9 +199,9 @@ async def _record(connection: Connection, text: str) -> Record:
         )
     found = await records.find(connection, digits)
     if not found:
-        raise Refused(f"there is no purchase {text[:40]}")
+        raise CommandRefused(f"there is no purchase {text[:40]}")
     if len(found) > 1:
-        raise Refused(f"more than one purchase begins with {text[:40]}: give more digits")
+        raise CommandRefused(f"more than one purchase begins with {text[:40]}: give more digits")
     return found[0]
 
 

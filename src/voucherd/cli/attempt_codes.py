@@ -7,59 +7,61 @@ import io
 from typing import BinaryIO
 
 from voucherd.catalogue import store as catalogue
-from voucherd.cli.answers import Answer, Refused, table
-from voucherd.cli.ending import EndingStream
-from voucherd.cli.office import Office
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, table
+from voucherd.cli.signals import InterruptibleStream
 from voucherd.db import Pool
-from voucherd.fulfilment.attempts import Attempt
-from voucherd.fulfilment.records import Record
-from voucherd.fulfilment.suppliers.protocol import SURPLUS_MAX, Bought, Code
-from voucherd.orders import byhand
-from voucherd.orders.byhand import BadCodes, Hand, TooMany
 from voucherd.orders.store import Memory
-from voucherd.orders.supply import NothingNew
+from voucherd.purchasing import by_hand
+from voucherd.purchasing.attempts import Attempt
+from voucherd.purchasing.by_hand import BadCodes, Hand, TooMany
+from voucherd.purchasing.outcomes import NothingNew
+from voucherd.purchasing.records import Record
+from voucherd.suppliers.protocol import SURPLUS_MAX, Bought, Code
 from voucherd.vault.lines import BadLine
 
 
-async def read_codes(office: Office, file: BinaryIO) -> tuple[Code, ...]:
+async def read_codes(context: CommandContext, file: BinaryIO) -> tuple[Code, ...]:
     """The codes of a file: all of them or none."""
-    stream = io.BufferedReader(EndingStream(file.fileno(), office.ending))
+    stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
     try:
-        return await asyncio.to_thread(byhand.read_codes, stream)
+        return await asyncio.to_thread(by_hand.read_codes, stream)
     except BadCodes as refused:
-        raise Refused(str(refused), _bad(refused.bad) if refused.bad else None) from None
+        raise CommandRefused(str(refused), _bad(refused.bad) if refused.bad else None) from None
 
 
-def _bad(bad: list[BadLine]) -> Answer:
-    return Answer(
+def _bad(bad: list[BadLine]) -> Output:
+    return Output(
         {"bad": [{"line": line.line, "reason": line.reason} for line in bad]},
         table([">line", "~what is wrong"], [(line.line, line.reason) for line in bad], empty=""),
     )
 
 
 async def take_in(
-    office: Office, pool: Pool, memory: Memory, attempt: Attempt, bought: Bought, hand: Hand
+    context: CommandContext, pool: Pool, memory: Memory, attempt: Attempt, bought: Bought, hand: Hand
 ) -> None:
     """Store the codes and deliver them; refused if they can't be those of this purchase."""
     async with pool.acquire() as connection:
-        sealer = await office.sealer(connection)
+        sealer = await context.sealer(connection)
         wanted = [] if bought.price is None else [bought.price.currency]
         rates = await catalogue.rates(connection, wanted) if wanted else {}
     if set(wanted) - set(rates):
-        raise Refused(f"no exchange rate for {wanted[0]}: set one with `voucherd fx set`")
+        raise CommandRefused(f"no exchange rate for {wanted[0]}: set one with `voucherd fx set`")
     try:
-        await byhand.receive(pool, memory, sealer, attempt, bought, hand)
+        await by_hand.receive(pool, memory, sealer, attempt, bought, hand)
     except NothingNew:
-        raise Refused("none of these codes can be taken: they are known, malformed or expired") from None
+        raise CommandRefused(
+            "none of these codes can be taken: they are known, malformed or expired"
+        ) from None
     except TooMany:
         asked = attempt.count
-        raise Refused(
+        raise CommandRefused(
             f"the file has {len(bought.codes)} codes, and {asked} were asked for: "
             f"at most {asked + SURPLUS_MAX} are believed"
         ) from None
 
 
-def settled(before: Record, after: Record) -> Answer:
+def settled(before: Record, after: Record) -> Output:
     """What settling changed."""
     came = after.codes - before.codes
     parts = [f"{came} codes were taken"] if came else []
@@ -78,4 +80,4 @@ def settled(before: Record, after: Record) -> Answer:
         "linesReleased": max(freed, 0),
         "settledBy": after.settled_by,
     }
-    return Answer(document, words)
+    return Output(document, words)

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from rich.console import RenderableType
 
-from voucherd.cli.answers import Answer, stacked, table
-from voucherd.cli.answers import record as pairs_of
+from voucherd.cli.output import Output, stacked, table
+from voucherd.cli.output import record as pairs_of
 from voucherd.cli.supplier_views import span
 from voucherd.cli.words import decimal
-from voucherd.fulfilment.attempts import Phase
-from voucherd.fulfilment.records import ID_DIGITS_MIN, BoughtFor, BoughtLot, Deed, Record
 from voucherd.ids import Identifiers
 from voucherd.money import Money
+from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.records import ID_DIGITS_MIN, BoughtFor, BoughtLot, Deed, Record
 
 SHOWN_AT_END: Final = 4
 SHOWN_IF_LONGER: Final = 12
@@ -36,7 +36,7 @@ def masked(text: str) -> str:
     return "••••" + (text[-SHOWN_AT_END:] if len(text) >= SHOWN_IF_LONGER else "")
 
 
-def listed(found: Sequence[Record], *, more: bool) -> Answer:
+def listed(found: Sequence[Record], *, more: bool) -> Output:
     """Purchases, newest first."""
     view: list[RenderableType] = [
         table(
@@ -59,7 +59,7 @@ def listed(found: Sequence[Record], *, more: bool) -> Answer:
     ]
     if more:
         view.append(f"… perhaps more (--before {found[-1].id})")
-    return Answer([document(one) for one in found], stacked(*view))
+    return Output([document(one) for one in found], stacked(*view))
 
 
 def shown(
@@ -69,7 +69,7 @@ def shown(
     deeds: Sequence[Deed],
     names: Identifiers,
     now: datetime,
-) -> Answer:
+) -> Output:
     """A purchase with all that belongs to it."""
     trxs = {line.order_id: names.trx_unkept(line.order_id) for line in lines}
     told = document(one) | {
@@ -104,7 +104,7 @@ def shown(
         view += ["", _lots(lots)]
     if deeds:
         view += ["", _history(deeds)]
-    return Answer(told, stacked(*view))
+    return Output(told, stacked(*view))
 
 
 def document(one: Record) -> dict[str, Any]:

@@ -10,23 +10,23 @@ from rich.console import RenderableType
 from rich.progress import Progress as Bar
 
 from voucherd import audit as books
-from voucherd.access import chain
 from voucherd.audit import Finding, Progress
-from voucherd.cli.answers import Answer, Refused, screen, stacked, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, screen, stacked, table
 from voucherd.db import TENANTS_NOT_LOCKED, Connection, tenants_locked
-from voucherd.vault.keys import VaultKeyError, has_master
+from voucherd.trail import chain
+from voucherd.vault.master_key import VaultKeyError, has_master
 from voucherd.vault.seal import Sealer
 
 app = noun()
 
 
 @command(app, "audit")
-async def audit(office: Office) -> Answer:
+async def audit(context: CommandContext) -> Output:
     """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
-    async with office.connection() as connection:
-        sealer, note = await _sealer(office, connection)
+    async with context.connection() as connection:
+        sealer, note = await _sealer(context, connection)
         locked = await tenants_locked(connection)
         with _progress() as told:
             findings = await books.audit(connection, sealer, progress=told)
@@ -43,20 +43,20 @@ async def audit(office: Office) -> Answer:
     }
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
-        raise Refused(f"{count} broken", Answer(document, stacked(*map(_view, findings))))
+        raise CommandRefused(f"{count} broken", Output(document, stacked(*map(_view, findings))))
     notes = [note, None if locked else f"Note: {TENANTS_NOT_LOCKED}."]
     trail = [f"Head of the trail: {head}" for head in heads]
-    return Answer(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
+    return Output(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
 
 
-async def _sealer(office: Office, connection: Connection) -> tuple[Sealer | None, str | None]:
+async def _sealer(context: CommandContext, connection: Connection) -> tuple[Sealer | None, str | None]:
     """What opens codes, if the key is at hand; an auditor may well work without it."""
-    if not has_master(office.settings):
-        return None, f"No master key at {office.settings.master_key_file}: no code was opened."
+    if not has_master(context.settings):
+        return None, f"No master key at {context.settings.master_key_file}: no code was opened."
     try:
-        return await office.sealer(connection), None
+        return await context.sealer(connection), None
     except VaultKeyError as error:
-        raise Refused(str(error)) from None
+        raise CommandRefused(str(error)) from None
 
 
 @contextmanager

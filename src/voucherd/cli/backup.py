@@ -9,15 +9,14 @@ import typer
 from rich.filesize import decimal as size_words
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from voucherd import backups
-from voucherd.access import trail
-from voucherd.access.trail import Entry
-from voucherd.cli.answers import Answer, Refused, screen
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd import backups, trail
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, screen
 from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place
+from voucherd.trail import TrailEntry
 
 app = noun()
 
@@ -28,17 +27,19 @@ KEY_NOTE: Final = (
 
 @command(app, "backup")
 async def backup(
-    office: Office, file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")]
-) -> Answer:
+    context: CommandContext, file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")]
+) -> Output:
     """Write the embedded database to a new file; the service may run meanwhile."""
-    if office.settings.database_url is not None:
-        raise Refused("this is for the embedded database; back up your own PostgreSQL with its own tools")
-    if place.find(office.settings.data) is None:
-        raise Refused(f"there is no database in {office.settings.data}")
+    if context.settings.database_url is not None:
+        raise CommandRefused(
+            "this is for the embedded database; back up your own PostgreSQL with its own tools"
+        )
+    if place.find(context.settings.data) is None:
+        raise CommandRefused(f"there is no database in {context.settings.data}")
     if file.exists():
-        raise Refused(f"{file} exists already")
+        raise CommandRefused(f"{file} exists already")
     console = screen(stderr=True)
-    async with office.database() as url:
+    async with context.database() as url:
         with Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -55,11 +56,12 @@ async def backup(
             async with transaction(pool) as tx:
                 await backups.record(tx, taken)
                 await trail.record(
-                    tx, Entry(operator(), "backup.take", f"file {file.name}", detail={"bytes": taken.bytes})
+                    tx,
+                    TrailEntry(operator(), "backup.take", f"file {file.name}", detail={"bytes": taken.bytes}),
                 )
         finally:
             await pool.close()
-    key_file = office.settings.master_key_file
+    key_file = context.settings.master_key_file
     document = {
         "file": str(file.resolve()),
         "bytes": taken.bytes,
@@ -70,4 +72,4 @@ async def backup(
     view = (
         f"Wrote {file}, {size_words(taken.bytes)}, in {taken.seconds:.1f} s.\n{KEY_NOTE}\nIt is {key_file}."
     )
-    return Answer(document, view)
+    return Output(document, view)

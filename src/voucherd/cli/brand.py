@@ -8,9 +8,9 @@ import typer
 
 from voucherd.catalogue import logos, store
 from voucherd.catalogue.logos import BadLogo, UnknownBrand
-from voucherd.cli.answers import Answer, Refused, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, table
 
 app = noun()
 
@@ -18,9 +18,9 @@ Slug: TypeAlias = Annotated[str, typer.Argument(metavar="SLUG", help="The brand,
 
 
 @command(app, "list")
-async def list_(office: Office) -> Answer:
+async def list_(context: CommandContext) -> Output:
     """List the brands, and who has a logo."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         brands = await store.list_brands(connection)
         named = await logos.logos(connection)
     view = table(
@@ -28,7 +28,7 @@ async def list_(office: Office) -> Answer:
         [(brand.slug, brand.name, brand.brand_id in named) for brand in brands],
         empty="No brands.",
     )
-    return Answer(
+    return Output(
         [{"slug": brand.slug, "name": brand.name, "logo": named.get(brand.brand_id)} for brand in brands],
         view,
     )
@@ -36,30 +36,30 @@ async def list_(office: Office) -> Answer:
 
 @command(app, "set-logo")
 async def set_logo(
-    office: Office,
+    context: CommandContext,
     slug: Slug,
     file: Annotated[
         typer.FileBinaryRead, typer.Argument(metavar="FILE", help="PNG, JPEG or WebP, up to 100 KB.")
     ],
-) -> Answer:
+) -> Output:
     """Give a brand a logo, for the cards that recipients see."""
     content = file.read(logos.BYTES_MAX + 1)
     try:
-        async with office.transaction() as tx:
+        async with context.transaction() as tx:
             name = await logos.set_logo(tx, slug, content)
     except (BadLogo, UnknownBrand) as refused:
-        raise Refused(str(refused)) from None
-    return Answer({"slug": slug, "logo": name}, f"{slug} has a logo of {len(content):,} bytes.")
+        raise CommandRefused(str(refused)) from None
+    return Output({"slug": slug, "logo": name}, f"{slug} has a logo of {len(content):,} bytes.")
 
 
 @command(app, "remove-logo")
-async def remove_logo(office: Office, slug: Slug) -> Answer:
+async def remove_logo(context: CommandContext, slug: Slug) -> Output:
     """Take a brand's logo away; its card shows the name again."""
     try:
-        async with office.transaction() as tx:
+        async with context.transaction() as tx:
             had = await logos.remove_logo(tx, slug)
     except UnknownBrand as refused:
-        raise Refused(str(refused)) from None
-    return Answer(
+        raise CommandRefused(str(refused)) from None
+    return Output(
         {"slug": slug, "logo": None}, f"{slug} has no logo any more." if had else f"{slug} had none."
     )

@@ -8,20 +8,21 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from voucherd.access import people, store
-from voucherd.access.companies import Company, CompanyDraft
-from voucherd.cli.answers import Answer, record, table
-from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun, usage
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output, record, table
 from voucherd.cli.words import SpendOption, decimal, read_spend, spend_words
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Company, CompanyDraft
 from voucherd.money import Money
+from voucherd.people import members
 
 app = noun()
 
 
 @command(app, "add")
 async def add(
-    office: Office,
+    context: CommandContext,
     name: Annotated[str, typer.Argument(metavar="NAME")],
     country: Annotated[str, typer.Option(help="Two letters, such as NL: whose VAT applies.")],
     vat_number: Annotated[
@@ -29,20 +30,20 @@ async def add(
     ] = None,
     verified: Annotated[bool, typer.Option("--verified", help="May finalise orders at once.")] = False,
     inactive: Annotated[bool, typer.Option("--inactive", help="May not order yet.")] = False,
-) -> Answer:
+) -> Output:
     """Add a company."""
     with usage():
         draft = CompanyDraft(
             name.strip(), country.upper(), vat_number, active=not inactive, verified=verified
         )
-    async with office.transaction() as tx:
-        company = await store.add_company(tx, draft)
-    return Answer(_document(company), _view(company))
+    async with context.transaction() as tx:
+        company = await company_store.add_company(tx, draft)
+    return Output(_document(company), _view(company))
 
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     name: Annotated[str, typer.Argument(metavar="NAME")],
     verified: Annotated[
         bool | None, typer.Option("--verified/--no-verified", help="May finalise orders.")
@@ -51,34 +52,36 @@ async def set_(
     expose_costs: Annotated[
         bool | None, typer.Option("--expose-costs/--no-expose-costs", help="Sees the cost fields.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Change what a company may do."""
     if verified is None and active is None and expose_costs is None:
         raise typer.BadParameter("nothing to change: give at least one option")
-    async with office.transaction() as tx:
-        company = await store.set_company(
+    async with context.transaction() as tx:
+        company = await company_store.set_company(
             tx, name, active=active, verified=verified, expose_costs=expose_costs
         )
-    return Answer(_document(company), _view(company))
+    return Output(_document(company), _view(company))
 
 
 @command(app, "limit")
 async def limit(
-    office: Office,
+    context: CommandContext,
     name: Annotated[str, typer.Argument(metavar="NAME")],
     order: SpendOption = None,
     day: SpendOption = None,
-) -> Answer:
+) -> Output:
     """Limit what a company may spend on one order and in one day (UTC); what is not given has no limit."""
     amounts = read_spend("order", order), read_spend("day", day)
-    async with office.transaction() as tx:
-        company = await store.limit_company(tx, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
-    return Answer(_document(company), _view(company))
+    async with context.transaction() as tx:
+        company = await company_store.limit_company(
+            tx, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1]
+        )
+    return Output(_document(company), _view(company))
 
 
 @command(app, "people")
 async def people_(
-    office: Office,
+    context: CommandContext,
     name: Annotated[str, typer.Argument(metavar="NAME")],
     second_factor: Annotated[
         bool | None, typer.Option("--second-factor/--no-second-factor", help="All of them must have one.")
@@ -88,18 +91,18 @@ async def people_(
         typer.Option(metavar="AMOUNT", help="Orders in the portal from here on need a second person."),
     ] = None,
     no_approval: Annotated[bool, typer.Option("--no-approval", help="None does.")] = False,
-) -> Answer:
+) -> Output:
     """Show or change what a company asks of its own people."""
     if approve_from is not None and no_approval:
         raise typer.BadParameter("give either --approve-from or --no-approval")
-    async with office.transaction() as tx:
-        company = await store.find_company(tx, name)
-        asked = await people.policy(tx, company.id)
+    async with context.transaction() as tx:
+        company = await company_store.find_company(tx, name)
+        asked = await members.policy(tx, company.id)
         if second_factor is not None:
             asked = replace(asked, second_factor=second_factor)
         if approve_from is not None or no_approval:
             asked = replace(asked, approve_from_eur_minor=read_spend("approve-from", approve_from))
-        await people.set_policy(tx, company.id, asked)
+        await members.set_policy(tx, company.id, asked)
     amount = asked.approve_from_eur_minor
     document = {"name": company.name, "secondFactor": asked.second_factor, "approveFromEur": _eur(amount)}
     view = record(
@@ -109,20 +112,20 @@ async def people_(
             ("second person", "never" if amount is None else f"for orders from {Money(amount, 'EUR')} on"),
         ]
     )
-    return Answer(document, view)
+    return Output(document, view)
 
 
 @command(app, "list")
-async def list_(office: Office) -> Answer:
+async def list_(context: CommandContext) -> Output:
     """List the companies."""
-    async with office.connection() as connection:
-        companies = await store.list_companies(connection)
+    async with context.connection() as connection:
+        companies = await company_store.list_companies(connection)
     view = table(
         ["~name", "country", "VAT number", "active", "verified", "sees costs"],
         [(c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs) for c in companies],
         empty="No companies yet: add one with `voucherd company add`.",
     )
-    return Answer([_document(company) for company in companies], view)
+    return Output([_document(company) for company in companies], view)
 
 
 def _document(company: Company) -> dict[str, Any]:

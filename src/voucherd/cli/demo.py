@@ -10,17 +10,17 @@ import typer
 from msgspec import structs
 
 from voucherd import bootstrap
-from voucherd.api.server import CannotListen, listen
-from voucherd.cli.answers import Answer, Refused
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.demo_shop import handout, seed
+from voucherd.cli.demo_shop.handout import FILE_NAME, Handout
+from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.serve import serve_until_told
-from voucherd.cli.shop import handout, seed
-from voucherd.cli.shop.handout import FILE_NAME, Handout
 from voucherd.db import open_pool, transaction
 from voucherd.migrate import migrate
+from voucherd.server.server import CannotListen, listen
 from voucherd.settings import Settings
-from voucherd.vault.ring import open_ring
+from voucherd.vault.key_ring import open_key_ring
 
 app = noun()
 
@@ -30,13 +30,13 @@ LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
 @command(app, "demo")
 async def demo(
-    office: Office,
+    context: CommandContext,
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
     ] = None,
 ) -> None:
     """Run the whole service with a demo shop, and print how to try it. Ctrl-C stops it; the data stays."""
-    settings = office.with_flags(port=port)
+    settings = context.with_flags(port=port)
     if settings.log_level == "info":
         # The server's own greetings would bury what the demo has to say.
         settings = replace(settings, log_level="warning")
@@ -51,9 +51,9 @@ async def demo(
         given = await prepare(settings, url)
 
         def ready(base_url: str) -> None:
-            office.say(Answer(given.document(base_url), _greeting(given, base_url, settings)))
+            context.say(Output(given.document(base_url), _greeting(given, base_url, settings)))
 
-        await serve_until_told(office, settings, url, with_worker=True, on_ready=ready)
+        await serve_until_told(context, settings, url, with_worker=True, on_ready=ready)
 
 
 async def prepare(settings: Settings, url: str) -> Handout:
@@ -64,14 +64,14 @@ async def prepare(settings: Settings, url: str) -> Handout:
             company = await seed.find_shop(tx)
             await seed.freshen_rates(tx)
             given = handout.load(settings.data)
-            ring = await open_ring(tx, settings)
+            key_ring = await open_key_ring(tx, settings)
             if company is None or given is None or not await seed.still_valid(tx, given):
-                company = company or await seed.open_shop(tx, ring.sealer)
+                company = company or await seed.open_shop(tx, key_ring.sealer)
                 given = await seed.hand_out(tx, company)
                 # Before the commit: a crash in between leaves keys without a shop, and the next start makes both anew.
                 handout.save(settings.data, given)
         if not given.voucher:
-            link = await seed.sample_voucher(pool, settings, ring, company)
+            link = await seed.sample_voucher(pool, settings, key_ring, company)
             given = structs.replace(given, voucher=link)
             handout.save(settings.data, given)
         return given
@@ -86,7 +86,7 @@ def _refuse_taken_port(settings: Settings) -> None:
     try:
         listen(settings).close()
     except CannotListen as refused:
-        raise Refused(f"{refused}; another demo? `--port 0` picks a free one") from None
+        raise CommandRefused(f"{refused}; another demo? `--port 0` picks a free one") from None
 
 
 def _greeting(given: Handout, base_url: str, settings: Settings) -> str:

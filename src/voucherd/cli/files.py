@@ -13,9 +13,9 @@ from typing import Annotated, BinaryIO, Final, TypeAlias
 
 import typer
 
-from voucherd.cli.answers import Answer
-from voucherd.cli.ending import EndingStream
-from voucherd.cli.office import Office
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output
+from voucherd.cli.signals import InterruptibleStream
 from voucherd.sheets import reading
 from voucherd.sheets.model import Row
 from voucherd.sheets.writing import Format, Value, write
@@ -33,31 +33,31 @@ FormatOption: TypeAlias = Annotated[
 ]
 
 
-async def read_rows(office: Office, file: BinaryIO) -> list[Row]:
+async def read_rows(context: CommandContext, file: BinaryIO) -> list[Row]:
     """Every row of a table; a slow pipe stalls nothing and can be interrupted."""
-    stream = io.BufferedReader(EndingStream(file.fileno(), office.ending))
+    stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
     return await asyncio.to_thread(lambda: list(reading.rows(stream)))
 
 
 def save(
-    office: Office,
+    context: CommandContext,
     file: str,
     format_: Format | None,
     title: str,
     columns: Sequence[str],
     rows: Iterable[Sequence[Value]],
-) -> Answer | None:
+) -> Output | None:
     """Write a table to a file or to stdout; the answer says how many rows, where stdout is free to say it."""
     format_ = format_ or _format_of(file)
     if file == STDOUT:
-        if format_ is Format.XLSX or office.as_json:
+        if format_ is Format.XLSX or context.as_json:
             raise typer.BadParameter("stdout takes CSV alone: name a file for XLSX, or for --json")
         write(sys.stdout.buffer, format_, title, columns, rows)
         sys.stdout.flush()
         return None
     path = Path(file)
     count = _write_file(path, lambda stream: write(stream, format_, title, columns, rows))
-    return Answer({"file": str(path), "format": format_.value, "rows": count}, f"{count} rows in {path}.")
+    return Output({"file": str(path), "format": format_.value, "rows": count}, f"{count} rows in {path}.")
 
 
 def _format_of(file: str) -> Format:

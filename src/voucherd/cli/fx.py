@@ -8,13 +8,13 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from voucherd.catalogue import feed, fx_store, store
+from voucherd.catalogue import fx_feed, fx_store, store
 from voucherd.catalogue.fx import FILE_BYTES_MAX, MARGIN_BP_MAX, parse_ecb, parse_rate
 from voucherd.catalogue.store import Rate
 from voucherd.catalogue.texts import read_share
-from voucherd.cli.answers import Answer, Refused, stacked, table
-from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun, usage
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, stacked, table
 from voucherd.cli.words import percent, read_currency
 from voucherd.money import RATE_DIGITS
 from voucherd.settings import feed_url
@@ -35,7 +35,7 @@ To: TypeAlias = Annotated[str, typer.Argument(metavar="TO", parser=read_currency
 
 @command(app, "import")
 async def import_(
-    office: Office,
+    context: CommandContext,
     file: Annotated[
         typer.FileBinaryRead | None,
         typer.Argument(help="The ECB's daily, 90-day or historical XML or CSV; - for stdin."),
@@ -43,30 +43,30 @@ async def import_(
     url: Annotated[
         str | None, typer.Option("--url", metavar="URL", help="Take it from here; else from fx_url.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Take the rates of one of the European Central Bank's files, or of the address that serves it."""
     if file is not None and url is not None:
         raise typer.BadParameter("give a file or an address, not both")
     if file is not None:
         days = parse_ecb(file.read(FILE_BYTES_MAX + 1))
-        async with office.transaction() as tx:
+        async with context.transaction() as tx:
             count = await store.set_rates(tx, days, "ecb")
     else:
-        days = parse_ecb(await feed.fetch(_address(office, url)))
-        async with office.pool() as pool:
-            count = await feed.take(pool, days)
+        days = parse_ecb(await fx_feed.fetch(_address(context, url)))
+        async with context.pool() as pool:
+            count = await fx_feed.take(pool, days)
     first, last = min(day.day for day in days), max(day.day for day in days)
     span = f"{last}" if first == last else f"{first} to {last}"
-    return Answer(
+    return Output(
         {"rates": count, "days": len(days), "from": first, "to": last}, f"{count} rates of {span} are set."
     )
 
 
-def _address(office: Office, url: str | None) -> str:
+def _address(context: CommandContext, url: str | None) -> str:
     if url is None:
-        if office.settings.fx_url is None:
+        if context.settings.fx_url is None:
             raise typer.BadParameter("give a file, or --url, or the setting fx_url")
-        return office.settings.fx_url
+        return context.settings.fx_url
     try:
         return feed_url(url)
     except ValueError as wrong:
@@ -75,33 +75,33 @@ def _address(office: Office, url: str | None) -> str:
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     currency: Currency,
     rate: Annotated[str, typer.Argument(metavar="RATE", help="What one unit is worth in EUR, such as 0.92.")],
-) -> Answer:
+) -> Output:
     """Set today's rate of one currency by hand."""
     with usage():
         eur_e8 = parse_rate(rate)
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         day = await store.set_rate(tx, currency, eur_e8)
     worth = _eur(eur_e8)
-    return Answer(
+    return Output(
         {"currency": currency, "eur": worth, "day": day}, f"1 {currency} = {worth} EUR from {day} on."
     )
 
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     history: Annotated[
         str | None,
         typer.Option(
             "--history", metavar="CURRENCY", parser=read_currency, help="All that this one had, newest first."
         ),
     ] = None,
-) -> Answer:
+) -> Output:
     """List the rates in force today, or every rate that one currency had."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         if history is not None:
             return _rates(await fx_store.history(connection, history), empty=f"{history} never had a rate.")
         rates = await store.list_rates(connection)
@@ -110,16 +110,16 @@ async def list_(
     if standing.problem is None:
         return shown
     failed = f"The last refresh, at {standing.attempted_at:%Y-%m-%d %H:%M} UTC, failed: {standing.problem}"
-    return Answer(shown.document, stacked(shown.view, "", failed))
+    return Output(shown.document, stacked(shown.view, "", failed))
 
 
 @command(margin, "set")
 async def set_margin(
-    office: Office,
+    context: CommandContext,
     from_: From,
     to: To,
     share: Annotated[str, typer.Argument(metavar="SHARE", help="Of the converted price, such as 1.5%.")],
-) -> Answer:
+) -> Output:
     """Add a share to every price in one currency that is paid in another."""
     with usage():
         margin_bp = read_share("share", share)
@@ -127,43 +127,43 @@ async def set_margin(
         raise typer.BadParameter("a currency has no margin against itself")
     if not 1 <= margin_bp <= MARGIN_BP_MAX:
         raise typer.BadParameter(f"share: must be between 0.01% and {percent(MARGIN_BP_MAX)}")
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         await fx_store.set_margin(tx, from_, to, margin_bp)
-    return Answer(
+    return Output(
         _margin(from_, to, margin_bp),
         f"Prices in {from_} that are paid in {to} cost {percent(margin_bp)} more.",
     )
 
 
 @command(margin, "remove")
-async def remove_margin(office: Office, from_: From, to: To) -> Answer:
+async def remove_margin(context: CommandContext, from_: From, to: To) -> Output:
     """Take the margin of a pair away."""
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         if not await fx_store.remove_margin(tx, from_, to):
-            raise Refused(f"there is no margin from {from_} to {to}")
-    return Answer(
+            raise CommandRefused(f"there is no margin from {from_} to {to}")
+    return Output(
         {"from": from_, "to": to}, f"Prices in {from_} that are paid in {to} are converted as they are."
     )
 
 
 @command(margin, "list")
-async def list_margins(office: Office) -> Answer:
+async def list_margins(context: CommandContext) -> Output:
     """List the margins."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         found = await fx_store.margins(connection)
     view = table(
         ["from", "to", ">margin"],
         [(pair[0], pair[1], percent(margin_bp)) for pair, margin_bp in found.items()],
         empty="No margins: prices are converted at the plain rate.",
     )
-    return Answer([_margin(*pair, margin_bp) for pair, margin_bp in found.items()], view)
+    return Output([_margin(*pair, margin_bp) for pair, margin_bp in found.items()], view)
 
 
 def _margin(from_: str, to: str, margin_bp: int) -> dict[str, Any]:
     return {"from": from_, "to": to, "marginPercent": Decimal(margin_bp).scaleb(-2)}
 
 
-def _rates(rates: Sequence[Rate], *, empty: str) -> Answer:
+def _rates(rates: Sequence[Rate], *, empty: str) -> Output:
     view = table(
         ["currency", ">in EUR", "day", "source"],
         [(rate.currency, _eur(rate.eur_e8), rate.day, rate.source) for rate in rates],
@@ -173,7 +173,7 @@ def _rates(rates: Sequence[Rate], *, empty: str) -> Answer:
         {"currency": rate.currency, "eur": _eur(rate.eur_e8), "day": rate.day, "source": rate.source}
         for rate in rates
     ]
-    return Answer(documents, view)
+    return Output(documents, view)
 
 
 def _eur(eur_e8: int) -> Decimal:

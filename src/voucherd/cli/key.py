@@ -9,11 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from voucherd import clock
-from voucherd.access import key_store, store
-from voucherd.access.keys import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, read_networks, read_scopes
-from voucherd.cli.answers import Answer, Refused, record, table
-from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun, usage
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, record, table
 from voucherd.cli.words import (
     CompanyArgument,
     SpendOption,
@@ -24,16 +22,19 @@ from voucherd.cli.words import (
     read_spend,
     spend_words,
 )
+from voucherd.companies import store as company_store
 from voucherd.db import Tx
 from voucherd.events import log
 from voucherd.ids import State
+from voucherd.keys import store as key_store
+from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, read_networks, read_scopes
 
 app = noun()
 
 
 @command(app, "add")
 async def add(
-    office: Office,
+    context: CommandContext,
     company: CompanyArgument,
     state: StateOption,
     description: Annotated[str, typer.Option(help="What it is for.")] = "",
@@ -49,7 +50,7 @@ async def add(
     rate_limit: Annotated[int, typer.Option(help="Requests a minute.")] = RATE_LIMIT_DEFAULT,
     spend_order: SpendOption = None,
     spend_day: SpendOption = None,
-) -> Answer:
+) -> Output:
     """Make a key and print it, this once."""
     with usage():
         scopes = read_scopes(scope) if scope else SCOPES_DEFAULT
@@ -62,20 +63,20 @@ async def add(
             read_spend("spend-order", spend_order),
             read_spend("spend-day", spend_day),
         )
-    async with office.transaction() as tx:
-        owner = await store.find_company(tx, company)
+    async with context.transaction() as tx:
+        owner = await company_store.find_company(tx, company)
         if expires is not None and not await tx.fetchval("SELECT $1::timestamptz > now()", expires):
-            raise Refused("the key would have expired already")
+            raise CommandRefused("the key would have expired already")
         issued = await key_store.add_key(tx, owner.id, state.state, draft)
-        office.about(f"key {issued.id}", owner.id)
+        context.about(f"key {issued.id}", owner.id)
     return _once(issued)
 
 
 @command(app, "list")
-async def list_(office: Office, company: CompanyArgument) -> Answer:
+async def list_(context: CommandContext, company: CompanyArgument) -> Output:
     """List a company's keys, newest first, without the keys themselves."""
-    async with office.connection() as connection:
-        owner = await store.find_company(connection, company)
+    async with context.connection() as connection:
+        owner = await company_store.find_company(connection, company)
         keys = await key_store.list_keys(connection, owner.id)
     now = clock.now()
     view = table(
@@ -96,15 +97,15 @@ async def list_(office: Office, company: CompanyArgument) -> Answer:
         ],
         empty=f"{owner.name} has no keys yet.",
     )
-    return Answer([_document(key, now) for key in keys], view)
+    return Output([_document(key, now) for key in keys], view)
 
 
 @command(app, "show")
-async def show(office: Office, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Answer:
+async def show(context: CommandContext, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Output:
     """Show all about a key but the key itself."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         key = await key_store.find_by_id(connection, key_id)
-        [owner] = (await store.companies(connection, [key.company_id])).values()
+        [owner] = (await company_store.companies(connection, [key.company_id])).values()
     now = clock.now()
     view = record(
         [
@@ -124,21 +125,21 @@ async def show(office: Office, key_id: Annotated[int, typer.Argument(metavar="ID
             ("revoked", key.revoked_at),
         ]
     )
-    return Answer({"company": owner.name, **_document(key, now)}, view)
+    return Output({"company": owner.name, **_document(key, now)}, view)
 
 
 @command(app, "rotate")
 async def rotate(
-    office: Office,
+    context: CommandContext,
     key_id: Annotated[int, typer.Argument(metavar="ID")],
     overlap: Annotated[
         timedelta, typer.Option(parser=read_duration, metavar="24h", help="How long the old key stays valid.")
     ],
-) -> Answer:
+) -> Output:
     """Make a key like this one, print it, and let the old one expire."""
     if overlap > key_store.OVERLAP_MAX:
         raise typer.BadParameter(f"an overlap is at most {key_store.OVERLAP_MAX.days} days")
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         issued = await key_store.rotate_key(tx, key_id, overlap)
         await _tell_rotated(tx, key_id, issued.id)
     return _once(issued)
@@ -146,25 +147,25 @@ async def rotate(
 
 @command(app, "limit")
 async def limit(
-    office: Office,
+    context: CommandContext,
     key_id: Annotated[int, typer.Argument(metavar="ID")],
     order: SpendOption = None,
     day: SpendOption = None,
-) -> Answer:
+) -> Output:
     """Limit what a key may spend on one order and in one day (UTC); what is not given has no limit."""
     amounts = read_spend("order", order), read_spend("day", day)
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         await key_store.limit_key(tx, key_id, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
     document = {"id": key_id, "spendOrderEur": _eur(amounts[0]), "spendDayEur": _eur(amounts[1])}
-    return Answer(document, f"Key {key_id} may spend: {spend_words(*amounts)}.")
+    return Output(document, f"Key {key_id} may spend: {spend_words(*amounts)}.")
 
 
 @command(app, "revoke")
-async def revoke(office: Office, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Answer:
+async def revoke(context: CommandContext, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Output:
     """End a key's life now."""
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         await key_store.revoke_key(tx, key_id)
-    return Answer({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
+    return Output({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
 
 
 async def _tell_rotated(tx: Tx, old_id: int, new_id: int) -> None:
@@ -179,9 +180,9 @@ async def _tell_rotated(tx: Tx, old_id: int, new_id: int) -> None:
     )
 
 
-def _once(issued: key_store.IssuedKey) -> Answer:
+def _once(issued: key_store.IssuedKey) -> Output:
     view = record([("id", issued.id), ("key", issued.text), ("", "It is not shown again.")])
-    return Answer({"id": issued.id, "key": issued.text}, view)
+    return Output({"id": issued.id, "key": issued.text}, view)
 
 
 def _standing(key: key_store.Key, now: datetime) -> str:

@@ -12,8 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voucherd.settings import Settings
-from voucherd.vault.keys import VaultKeyError, load_or_create_master, new_master, sync_folder, write_master
-from voucherd.vault.ring import next_file
+from voucherd.vault.key_ring import next_file
+from voucherd.vault.master_key import (
+    VaultKeyError,
+    load_or_create_master,
+    new_master,
+    sync_folder,
+    write_master,
+)
 
 
 @dataclass(frozen=True)

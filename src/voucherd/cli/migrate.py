@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from voucherd import bootstrap
-from voucherd.cli.answers import Answer
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output
 from voucherd.migrate import migrate as run_migrations
 
 app = noun()
 
 
 @command(app, "migrate")
-async def migrate(office: Office) -> Answer:
+async def migrate(context: CommandContext) -> Output:
     """Bring the database to this program's schema."""
-    async with bootstrap.database(office.settings, exclusive=False) as url:
+    async with bootstrap.database(context.settings, exclusive=False) as url:
         labels = await run_migrations(url)
     view = "\n".join(f"ran {label}" for label in labels) or "Nothing to do: the schema is this program's."
-    return Answer({"ran": labels}, view)
+    return Output({"ran": labels}, view)

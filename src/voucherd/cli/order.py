@@ -8,26 +8,26 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from voucherd.access import store as access
-from voucherd.access.trail import ActorKind
 from voucherd.catalogue.cache import VersionCache
-from voucherd.cli.answers import Answer, Refused, record, stacked, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, record, stacked, table
 from voucherd.cli.witness import operator
 from voucherd.cli.words import StateWord, decimal
 from voucherd.clock import iso
+from voucherd.companies import store as company_store
 from voucherd.db import Connection, within
 from voucherd.ids import LINES_MAX, Identifiers, state_of
 from voucherd.money import Money
-from voucherd.orders import byhand, register, store
+from voucherd.orders import cancel_by_operator, register, store
 from voucherd.orders.answers import delivered_ranges
-from voucherd.orders.decide import Cancel
 from voucherd.orders.model import Order
-from voucherd.orders.redeem import NoCode, take_back
-from voucherd.orders.refusals import Refusal
 from voucherd.orders.register import Registered
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.decide import Cancel
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.recipients.vouchers import NoCode, take_back
+from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
 from voucherd.vault.reveals import Reveal, Via, Viewer
@@ -62,15 +62,15 @@ class Line(NamedTuple):
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     company: Annotated[str | None, typer.Option(help="Only this company's.")] = None,
     state: Annotated[StateWord | None, typer.Option(help="Only live ones, or only the sandbox's.")] = None,
     status: Annotated[StatusWord | None, typer.Option(help="Only those that stand so.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=register.PAGE_MAX)] = 20,
-) -> Answer:
+) -> Output:
     """List the newest orders."""
-    async with office.connection() as connection:
-        owner = None if company is None else await access.find_company(connection, company)
+    async with context.connection() as connection:
+        owner = None if company is None else await company_store.find_company(connection, company)
         orders = await register.newest(
             connection,
             company_id=None if owner is None else owner.id,
@@ -78,7 +78,7 @@ async def list_(
             status=None if status is None else Status[status.name],
             limit=limit,
         )
-        names = await office.identifiers(connection)
+        names = await context.identifiers(connection)
     view = table(
         ["trx", "?company", "status", ">total", ">lines", "?state", "?created", "?payment"],
         [
@@ -96,73 +96,73 @@ async def list_(
         ],
         empty="No orders.",
     )
-    return Answer([_summary(order, names.trx(order.id)) for order in orders], view)
+    return Output([_summary(order, names.trx(order.id)) for order in orders], view)
 
 
 @command(app, "show")
 async def show(
-    office: Office,
+    context: CommandContext,
     trx: Trx,
     reveal: Annotated[bool, typer.Option("--reveal", help="Print the codes.")] = False,
     lines: Annotated[int, typer.Option(min=0, help="How many lines to print.")] = LINES_SHOWN,
-) -> Answer:
+) -> Output:
     """Show an order and its lines; the codes only if you ask for them."""
-    async with office.connection() as connection:
-        ring = await office.ring(connection)
-        names = ring.identifiers()
+    async with context.connection() as connection:
+        key_ring = await context.key_ring(connection)
+        names = key_ring.identifiers()
         order = await _read(connection, names, trx)
-        company = (await access.companies(connection, [order.company_id]))[order.company_id]
+        company = (await company_store.companies(connection, [order.company_id]))[order.company_id]
         if reveal and order.lines_finished:
-            await _note_reveal(office, connection, order, trx)
-        codes = await vault.read_codes(connection, ring.sealer, delivered_ranges(order)) if reveal else []
+            await _note_reveal(context, connection, order, trx)
+        codes = await vault.read_codes(connection, key_ring.sealer, delivered_ranges(order)) if reveal else []
     shown = _lines(order, names, [pair for group in codes for pair in group])
     document = _document(order, company.name, trx) | {
         "lines": [_line_document(line, reveal) for line in shown]
     }
-    return Answer(document, stacked(_head(order, company.name, trx), "", _lines_view(shown, lines, reveal)))
+    return Output(document, stacked(_head(order, company.name, trx), "", _lines_view(shown, lines, reveal)))
 
 
 @command(app, "return")
 async def return_(
-    office: Office,
+    context: CommandContext,
     line: Annotated[
         int, typer.Argument(metavar="LINE", min=0, max=LINE_IDS_MAX, help="Its id, as in orders and files.")
     ],
-) -> Answer:
+) -> Output:
     """Say that a code was taken back: its line tells when, and its link shows it no more. No money moves."""
     order_id, number = divmod(line, LINES_MAX)
-    async with office.transaction() as tx:
-        trx = (await office.identifiers(tx)).trx(order_id)
+    async with context.transaction() as tx:
+        trx = (await context.identifiers(tx)).trx(order_id)
         try:
             returned_at = await take_back(tx, order_id, number)
         except NoCode:
-            raise Refused(f"there is no line {line} with a code") from None
-        office.about(f"order {trx}", state=state_of(order_id))
+            raise CommandRefused(f"there is no line {line} with a code") from None
+        context.about(f"order {trx}", state=state_of(order_id))
     document = {"trx": trx, "lineId": line, "dateReturned": iso(returned_at)}
-    return Answer(document, f"The code of line {number + 1} of {trx} was taken back at {iso(returned_at)}.")
+    return Output(document, f"The code of line {number + 1} of {trx} was taken back at {iso(returned_at)}.")
 
 
 @command(app, "cancel")
-async def cancel(office: Office, trx: Trx) -> Answer:
+async def cancel(context: CommandContext, trx: Trx) -> Output:
     """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         async with pool.acquire() as connection:
-            ring = await office.ring(connection)
-            order = await _read(connection, ring.identifiers(), trx)
-            company = (await access.companies(connection, [order.company_id]))[order.company_id]
-        office.about(f"order {trx}", order.company_id, order.state)
+            key_ring = await context.key_ring(connection)
+            order = await _read(connection, key_ring.identifiers(), trx)
+            company = (await company_store.companies(connection, [order.company_id]))[order.company_id]
+        context.about(f"order {trx}", order.company_id, order.state)
         try:
-            after = await byhand.cancel(
-                pool, office.settings, Cancel(order.id, order.company_id, order.state)
+            after = await cancel_by_operator.cancel(
+                pool, context.settings, Cancel(order.id, order.company_id, order.state)
             )
         except Refusal:
-            raise Refused(f"order {trx} is {_word(order.status)} and can't be cancelled") from None
-    return Answer(_document(after, company.name, trx), _head(after, company.name, trx))
+            raise CommandRefused(f"order {trx} is {_word(order.status)} and can't be cancelled") from None
+    return Output(_document(after, company.name, trx), _head(after, company.name, trx))
 
 
-async def _note_reveal(office: Office, connection: Connection, order: Order, trx: str) -> None:
+async def _note_reveal(context: CommandContext, connection: Connection, order: Order, trx: str) -> None:
     """Write down who is about to see the codes, here and in the trail."""
-    office.about(f"order {trx}", order.company_id, order.state)
+    context.about(f"order {trx}", order.company_id, order.state)
     viewer = Viewer(ActorKind.COMMAND, operator().id, None)
     async with within(connection) as tx:
         shown = Reveal(order.id, order.company_id, order.lines_finished, Via.FIND, viewer)
@@ -175,7 +175,7 @@ async def _read(connection: Connection, names: Identifiers, trx: str) -> Order:
         None if order_id is None else (await store.read(connection, [order_id], VersionCache())).get(order_id)
     )
     if order is None:
-        raise Refused(f"there is no order {trx[:40]}")
+        raise CommandRefused(f"there is no order {trx[:40]}")
     return order
 
 

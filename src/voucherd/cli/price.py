@@ -7,16 +7,16 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from voucherd.access import store as access
-from voucherd.catalogue import agreements, price_changes, price_store, store
-from voucherd.catalogue.agreements import Wanted
+from voucherd.catalogue import price_changes, price_list_files, price_store, store
+from voucherd.catalogue.price_list_files import Wanted
 from voucherd.catalogue.price_store import NAME_CHARS_MAX, ListedEntry, PriceList
 from voucherd.catalogue.rules import BadProduct
-from voucherd.cli.answers import Answer, Refused, stacked, table
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.output import CommandRefused, Output, stacked, table
 from voucherd.cli.words import CompanyArgument, read_day
+from voucherd.companies import store as company_store
 
 app = noun()
 lists = noun()
@@ -36,59 +36,59 @@ Until: TypeAlias = Annotated[
 
 
 @command(lists, "add")
-async def add(office: Office, name: ListName) -> Answer:
+async def add(context: CommandContext, name: ListName) -> Output:
     """Add a price list."""
     if not 1 <= len(name) <= NAME_CHARS_MAX or name != name.strip() or not name.isprintable():
         raise typer.BadParameter(f"a name is 1 to {NAME_CHARS_MAX} printable characters")
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         await price_store.add_list(tx, name)
-    return Answer({"list": name}, f"The price list {name} is there, and says nothing yet.")
+    return Output({"list": name}, f"The price list {name} is there, and says nothing yet.")
 
 
 @command(lists, "remove")
-async def remove(office: Office, name: ListName) -> Answer:
+async def remove(context: CommandContext, name: ListName) -> Output:
     """Remove a price list that no company has, with all that it says."""
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         await price_store.remove_list(tx, name)
-    return Answer({"list": name}, f"The price list {name} is gone.")
+    return Output({"list": name}, f"The price list {name} is gone.")
 
 
 @command(lists, "assign")
-async def assign(office: Office, name: ListName, company: CompanyArgument) -> Answer:
+async def assign(context: CommandContext, name: ListName, company: CompanyArgument) -> Output:
     """Give a company this list, instead of the one that it may have had."""
-    async with office.transaction() as tx:
-        found = await access.find_company(tx, company)
+    async with context.transaction() as tx:
+        found = await company_store.find_company(tx, company)
         await price_store.assign(tx, found.id, await price_store.find_list(tx, name))
-    return Answer({"list": name, "company": found.name}, f"{found.name} has the prices of {name}.")
+    return Output({"list": name, "company": found.name}, f"{found.name} has the prices of {name}.")
 
 
 @command(lists, "unassign")
-async def unassign(office: Office, company: CompanyArgument) -> Answer:
+async def unassign(context: CommandContext, company: CompanyArgument) -> Output:
     """Take a company's list away: it pays the catalogue's prices."""
-    async with office.transaction() as tx:
-        found = await access.find_company(tx, company)
+    async with context.transaction() as tx:
+        found = await company_store.find_company(tx, company)
         if not await price_store.unassign(tx, found.id):
-            raise Refused(f"{found.name} has no price list")
-    return Answer({"company": found.name}, f"{found.name} has the catalogue's prices.")
+            raise CommandRefused(f"{found.name} has no price list")
+    return Output({"company": found.name}, f"{found.name} has the catalogue's prices.")
 
 
 @command(lists, "all")
-async def all_(office: Office) -> Answer:
+async def all_(context: CommandContext) -> Output:
     """Show every price list, how much it says, and who has it."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         found = await price_store.lists(connection)
     view = table(
         ["~list", ">entries", "~companies"],
         [(one.name, one.entries, ", ".join(one.companies)) for one in found],
         empty="No price lists: everyone pays the catalogue's prices.",
     )
-    return Answer([_list(one) for one in found], view)
+    return Output([_list(one) for one in found], view)
 
 
 @command(lists, "show")
-async def show(office: Office, name: ListName) -> Answer:
+async def show(context: CommandContext, name: ListName) -> Output:
     """Show what a price list says, and who has it."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         await price_store.find_list(connection, name)
         (found,) = [one for one in await price_store.lists(connection) if one.name == name]
         entries = await price_store.entries(connection, found.id)
@@ -104,12 +104,12 @@ async def show(office: Office, name: ListName) -> Answer:
     )
     owners = f"Companies: {', '.join(found.companies) or 'none'}"
     documents = [_document(one) | {"applies": ok} for one, ok in zip(entries, fits, strict=True)]
-    return Answer(_list(found) | {"entries": documents}, stacked(owners, "", view))
+    return Output(_list(found) | {"entries": documents}, stacked(owners, "", view))
 
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     name: ListName,
     slug: Slug = None,
     brand: Brand = None,
@@ -118,10 +118,10 @@ async def set_(
     fee: Annotated[str | None, typer.Option("--fee", metavar="1.01+0.05")] = None,
     from_: From = None,
     until: Until = None,
-) -> Answer:
+) -> Output:
     """Say what a list's companies pay for a product, a brand, or everything."""
     wanted = Wanted(slug, brand, discount, price, fee, from_, until)
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         list_id = await price_store.find_list(tx, name)
         try:
             entry = await price_changes.set_entry(tx, list_id, wanted)
@@ -130,45 +130,45 @@ async def set_(
     made = ListedEntry(slug, brand, entry, from_, until)
     off, *instead = _said(made)[:3]
     words = f"{off} off" if off else f"{next(filter(None, instead))} for"
-    return Answer({"list": name} | _document(made), f"{name}: {words} {_target(made)}.")
+    return Output({"list": name} | _document(made), f"{name}: {words} {_target(made)}.")
 
 
 @command(app, "remove")
 async def remove_entry(
-    office: Office, name: ListName, slug: Slug = None, brand: Brand = None, from_: From = None
-) -> Answer:
+    context: CommandContext, name: ListName, slug: Slug = None, brand: Brand = None, from_: From = None
+) -> Output:
     """Take back what a list says of a product, a brand, or everything (from that day on)."""
     wanted = Wanted(slug, brand, from_=from_)
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         list_id = await price_store.find_list(tx, name)
         target, _ = await price_changes.found(tx, wanted)
         if not await price_store.remove_entry(tx, list_id, target):
-            raise Refused(f"{name} says nothing of that" + (f" from {from_} on" if from_ else ""))
-    return Answer({"list": name, "product": slug, "brand": brand, "from": from_}, f"{name} says it no more.")
+            raise CommandRefused(f"{name} says nothing of that" + (f" from {from_} on" if from_ else ""))
+    return Output({"list": name, "product": slug, "brand": brand, "from": from_}, f"{name} says it no more.")
 
 
 @command(app, "export")
 async def export(
-    office: Office, name: ListName, file: OutFile, format_: FormatOption = None
-) -> Answer | None:
+    context: CommandContext, name: ListName, file: OutFile, format_: FormatOption = None
+) -> Output | None:
     """Write what a price list says to a file that `price import` reads."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         entries = await price_store.entries(connection, await price_store.find_list(connection, name))
     rows = [
         (one.slug, one.brand_slug, *_said(one)[:3], *(day and day.isoformat() for day in _said(one)[3:]))
         for one in entries
     ]
-    return save(office, file, format_, "prices", agreements.COLUMNS, rows)
+    return save(context, file, format_, "prices", price_list_files.COLUMNS, rows)
 
 
 @command(app, "import")
-async def import_(office: Office, name: ListName, file: InFile) -> Answer:
+async def import_(context: CommandContext, name: ListName, file: InFile) -> Output:
     """Let a price list say what a file says and nothing else: all of it, or nothing if it has an error."""
-    wanted = agreements.read_file(await read_rows(office, file))
-    async with office.transaction() as tx:
+    wanted = price_list_files.read_file(await read_rows(context, file))
+    async with context.transaction() as tx:
         list_id = await price_store.find_list(tx, name)
         count = await price_changes.replace_entries(tx, list_id, wanted)
-    return Answer({"list": name, "entries": count}, f"{name} has {count} entries now.")
+    return Output({"list": name, "entries": count}, f"{name} has {count} entries now.")
 
 
 def _target(one: ListedEntry) -> str:
@@ -180,7 +180,11 @@ def _target(one: ListedEntry) -> str:
 def _said(one: ListedEntry) -> tuple[Any, ...]:
     """Discount, price, fee and period, as they are written."""
     terms = one.entry.terms
-    texts = agreements.discount_text(terms), agreements.price_text(terms), agreements.fee_text(one.entry)
+    texts = (
+        price_list_files.discount_text(terms),
+        price_list_files.price_text(terms),
+        price_list_files.fee_text(one.entry),
+    )
     return *texts, one.valid_from, one.valid_until
 
 

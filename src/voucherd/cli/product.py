@@ -9,18 +9,18 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
+from voucherd.catalogue import changes as goods
 from voucherd.catalogue import store
+from voucherd.catalogue.changes import every_product
 from voucherd.catalogue.products import Leaflet, ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.store import Listing
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.cli import product_files
-from voucherd.cli.answers import Answer, record, table
-from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun, usage
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output, record, table
 from voucherd.cli.words import decimal
 from voucherd.money import RATE_DIGITS, Money, plain
-from voucherd.storefront import goods
-from voucherd.storefront.goods import every_product
 
 TEXT_CHARS_SHOWN: Final = 200
 """Of a long text the beginning is enough to recognise it; `--json` has all of it."""
@@ -50,7 +50,7 @@ ImageUrl = typer.Option("--image-url", metavar="https://…", help="A picture of
 
 @command(app, "add")
 async def add(
-    office: Office,
+    context: CommandContext,
     slug: Slug,
     name: Annotated[str, Name],
     brand: Annotated[str, Brand],
@@ -69,7 +69,7 @@ async def add(
     terms: Annotated[str, Terms] = "",
     image_url: Annotated[str, ImageUrl] = "",
     inactive: Annotated[bool, typer.Option("--inactive", help="Not for sale yet.")] = False,
-) -> Answer:
+) -> Output:
     """Add a product, at a fixed price or at face value plus a fee."""
     with usage():
         draft = ProductDraft(
@@ -89,14 +89,14 @@ async def add(
             terms=terms,
             image_url=image_url,
         )
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         added = await goods.add(tx, draft, active=not inactive)
     return _whole(added, Leaflet(redeem_instructions, terms, image_url))
 
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     slug: Slug,
     name: Annotated[str | None, Name] = None,
     brand: Annotated[str | None, Brand] = None,
@@ -118,7 +118,7 @@ async def set_(
     allow_loss: Annotated[
         bool | None, typer.Option("--allow-loss/--no-allow-loss", help="May sell below its cost.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Change a product; orders made before keep their prices. An empty text removes it."""
     with usage():
         changes = ProductChanges(
@@ -141,7 +141,7 @@ async def set_(
         )
     if all(getattr(changes, field.name) is None for field in fields(changes)):
         raise typer.BadParameter("nothing to change: give at least one option")
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         after = await goods.change(tx, slug, changes)
         leaflets = await store.leaflets(tx, [after.version.version_id])
     return _whole(after, leaflets[after.version.version_id])
@@ -149,19 +149,19 @@ async def set_(
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     brand: Annotated[str | None, typer.Option(help="Only this brand's, by its slug.")] = None,
     active: Annotated[bool | None, typer.Option("--active/--inactive", help="Only these.")] = None,
-) -> Answer:
+) -> Output:
     """List the products."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         listings = await every_product(connection, brand=brand, active=active)
     view = table(
         ["slug", ">face value", ">price", "active", "?region", "?type", "?name"],
         [_row(listing) for listing in listings],
         empty="No products.",
     )
-    return Answer([_document(listing) for listing in listings], view)
+    return Output([_document(listing) for listing in listings], view)
 
 
 command(app, "export")(product_files.export)
@@ -198,14 +198,14 @@ def _selling_text(version: ProductVersion) -> str:
     return f"×{times} + {fixed}" if fixed else f"×{times}"
 
 
-def _whole(listing: Listing, leaflet: Leaflet) -> Answer:
+def _whole(listing: Listing, leaflet: Leaflet) -> Output:
     """One product with its texts, which a list leaves out."""
     texts = {
         "redeemInstructions": leaflet.redeem_instructions or None,
         "terms": leaflet.terms or None,
         "imageUrl": leaflet.image_url or None,
     }
-    return Answer(_document(listing) | texts, _view(listing, leaflet))
+    return Output(_document(listing) | texts, _view(listing, leaflet))
 
 
 def _view(listing: Listing, leaflet: Leaflet) -> Any:

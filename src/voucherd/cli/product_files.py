@@ -11,30 +11,29 @@ import typer
 from rich.console import RenderableType
 from rich.progress import Progress
 
-from voucherd.catalogue import files, store
+from voucherd.catalogue import changes, files, store
+from voucherd.catalogue.changes import every_product
 from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, values
 from voucherd.catalogue.files import Change, Plan
 from voucherd.catalogue.products import draft_of
-from voucherd.cli.answers import Answer, Refused, screen, stacked, table
+from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
-from voucherd.cli.office import Office
-from voucherd.storefront import goods
-from voucherd.storefront.goods import every_product
+from voucherd.cli.output import CommandRefused, Output, screen, stacked, table
 
 TEXT_CHARS_SHOWN: Final = 60
 """Of a long text, on a terminal; `--json` has all of it."""
 
 
 async def export(
-    office: Office,
+    context: CommandContext,
     file: OutFile,
     format_: FormatOption = None,
     prices: Annotated[
         bool, typer.Option("--prices", help="Only slug, price, price-currency and fee.")
     ] = False,
-) -> Answer | None:
+) -> Output | None:
     """Write all products to a file that `product import` reads."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         listings = await every_product(connection)
         leaflets = await store.leaflets(connection, [listing.version.version_id for listing in listings])
     columns = PRICE_COLUMNS if prices else COLUMNS
@@ -43,29 +42,29 @@ async def export(
         for listing in listings
     ]
     return save(
-        office, file, format_, "products", columns, [[row[column] for column in columns] for row in rows]
+        context, file, format_, "products", columns, [[row[column] for column in columns] for row in rows]
     )
 
 
 async def import_(
-    office: Office,
+    context: CommandContext,
     file: InFile,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Add and change products as a file says: all of it, or nothing if it has an error."""
-    rows = files.read(await read_rows(office, file))
-    async with office.transaction() as tx:
+    rows = files.read(await read_rows(context, file))
+    async with context.transaction() as tx:
         listings = await store.lock(tx, [row.slug for row in rows if row.slug])
         leaflets = await store.leaflets(tx, [listing.version.version_id for listing in listings.values()])
         plan = files.plan(rows, listings, leaflets)
         if plan.error_count:
             cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
-            raise Refused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
+            raise CommandRefused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
         if not dry_run:
             with _progress(len(plan.changes)) as step:
-                await goods.carry_out(tx, plan, listings, step)
+                await changes.carry_out(tx, plan, listings, step)
     return _answer(plan, dry_run=dry_run)
 
 
@@ -78,7 +77,7 @@ def _progress(total: int) -> Iterator[Any]:
         yield lambda: bar.advance(task)
 
 
-def _answer(plan: Plan, *, dry_run: bool) -> Answer:
+def _answer(plan: Plan, *, dry_run: bool) -> Output:
     failed = plan.error_count > 0
     document = {
         "dryRun": dry_run,
@@ -90,12 +89,12 @@ def _answer(plan: Plan, *, dry_run: bool) -> Answer:
         "errors": [{"row": bad.row, "column": bad.column, "rule": bad.rule} for bad in plan.errors],
     }
     if failed:
-        return Answer(document, _errors(plan))
+        return Output(document, _errors(plan))
     counts = f"{plan.added} added, {plan.changed} changed, {plan.unchanged} unchanged"
     if not dry_run:
-        return Answer(document, f"{counts}.")
+        return Output(document, f"{counts}.")
     said = f"This would be {counts}. Nothing was changed."
-    return Answer(document, stacked(_changes(plan), "", said) if plan.changes else said)
+    return Output(document, stacked(_changes(plan), "", said) if plan.changes else said)
 
 
 def _errors(plan: Plan) -> RenderableType:

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from rich.console import RenderableType
 
-from voucherd.cli.answers import Answer, show, stacked, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output, show, stacked, table
 from voucherd.cli.words import StateOption, StateWord
 from voucherd.db import Connection
 from voucherd.reports import shelves, sold
@@ -63,61 +63,61 @@ FormOption: TypeAlias = Annotated[Form, typer.Option("--format", help="How to wr
 
 @command(app, "sales")
 async def sales(
-    office: Office,
+    context: CommandContext,
     since: From = None,
     until: To = None,
     by: ByOption = None,
     state: StateOption = StateWord.LIVE,
     form: FormOption = Form.TABLE,
-) -> Answer | None:
+) -> Output | None:
     """What was delivered and paid for: price, VAT and both, by currency."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         span = await _span(connection, since, until, state)
         report = await sold.sales(connection, span, by or [])
-    return _told(office, "sales", report, form, _about(span))
+    return _told(context, "sales", report, form, _about(span))
 
 
 @command(app, "margin")
 async def margin(
-    office: Office,
+    context: CommandContext,
     since: From = None,
     until: To = None,
     by: ByOption = None,
     state: StateOption = StateWord.LIVE,
     form: FormOption = Form.TABLE,
-) -> Answer | None:
+) -> Output | None:
     """What was earned: prices before VAT less what the codes were bought for."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         span = await _span(connection, since, until, state)
         report = await sold.margin(connection, span, by or [])
-    return _told(office, "margin", report, form, _about(span))
+    return _told(context, "margin", report, form, _about(span))
 
 
 @command(app, "vat")
 async def vat(
-    office: Office,
+    context: CommandContext,
     since: From = None,
     until: To = None,
     by: ByOption = None,
     state: StateOption = StateWord.LIVE,
     form: FormOption = Form.TABLE,
-) -> Answer | None:
+) -> Output | None:
     """What VAT was charged, by country, category and rate."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         span = await _span(connection, since, until, state)
         report = await sold.vat(connection, span, by or [])
-    return _told(office, "vat", report, form, _about(span))
+    return _told(context, "vat", report, form, _about(span))
 
 
 @command(app, "stock")
 async def stock(
-    office: Office,
+    context: CommandContext,
     by: ByOption = None,
     expiring_days: Annotated[
         int, typer.Option("--expiring", min=1, max=EXPIRING_DAYS_MAX, help="Days that count as soon.")
     ] = 30,
     form: FormOption = Form.TABLE,
-) -> Answer | None:
+) -> Output | None:
     """What is on the shelf now: codes, what they cost, and what expires soon."""
     chosen = by or [By.PRODUCT]
     wrong = [one.value for one in chosen if one is not By.CURRENCY and one not in shelves.LABELS]
@@ -125,10 +125,10 @@ async def stock(
         raise typer.BadParameter(
             f"--by {wrong[0]}: stock is told apart by product, brand, supplier or currency"
         )
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         report = await shelves.stock(connection, chosen, timedelta(days=expiring_days))
         now = await connection.fetchval("SELECT now()")
-    return _told(office, "stock", report, form, {"at": now, "expiringDays": expiring_days})
+    return _told(context, "stock", report, form, {"at": now, "expiringDays": expiring_days})
 
 
 async def _span(connection: Connection, since: date | None, until: date | None, state: StateWord) -> Span:
@@ -149,9 +149,11 @@ def _about(span: Span) -> dict[str, Any]:
     return {"state": span.state.word, "from": span.since.date(), "to": span.until.date()}
 
 
-def _told(office: Office, name: str, report: Report, form: Form, about: dict[str, Any]) -> Answer | None:
-    answer = Answer(_document(name, report, about), _view(name, report, about))
-    if form is Form.CSV and not office.as_json:
+def _told(
+    context: CommandContext, name: str, report: Report, form: Form, about: dict[str, Any]
+) -> Output | None:
+    answer = Output(_document(name, report, about), _view(name, report, about))
+    if form is Form.CSV and not context.as_json:
         sys.stdout.write(csv_text(report))
         sys.stdout.flush()
         return None

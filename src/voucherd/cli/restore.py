@@ -9,28 +9,30 @@ from typing import Annotated
 
 import typer
 
-from voucherd import backups, bootstrap
-from voucherd.access import trail
-from voucherd.access.trail import Entry
-from voucherd.cli.answers import Answer, Refused
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd import backups, bootstrap, trail
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place, stop_now
 from voucherd.migrate import migrate
+from voucherd.trail import TrailEntry
 
 app = noun()
 
 
 @command(app, "restore")
 async def restore(
-    office: Office, file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]
-) -> Answer:
+    context: CommandContext,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")],
+) -> Output:
     """Put a backup back into a data folder that has nothing in it but, perhaps, the master key."""
-    settings = office.settings
+    settings = context.settings
     if settings.database_url is not None:
-        raise Refused("this is for the embedded database; restore your own PostgreSQL with its own tools")
+        raise CommandRefused(
+            "this is for the embedded database; restore your own PostgreSQL with its own tools"
+        )
     key_file = settings.master_key_file
     _refuse_used(settings.data, key_file)
     taken_at = await backups.taken_at(file)
@@ -56,7 +58,7 @@ async def restore(
     if not has_key:
         lines.append(f"Now put the master key at {key_file}: without it no code can be opened.")
     lines.append("Then run `voucherd audit`. What was sold after the backup is unknown to it: see the guide.")
-    return Answer(document, "\n".join(lines))
+    return Output(document, "\n".join(lines))
 
 
 def _refuse_used(data: Path, key_file: Path) -> None:
@@ -64,10 +66,10 @@ def _refuse_used(data: Path, key_file: Path) -> None:
     if not data.exists():
         return
     if not data.is_dir():
-        raise Refused(f"{data} is not a folder")
+        raise CommandRefused(f"{data} is not a folder")
     others = sorted(path.name for path in data.iterdir() if path.resolve() != key_file.resolve())
     if others:
-        raise Refused(f"{data} is not empty ({others[0]}): restore into a new folder, with --data")
+        raise CommandRefused(f"{data} is not empty ({others[0]}): restore into a new folder, with --data")
 
 
 async def _note(url: str, file: Path) -> int:
@@ -75,7 +77,7 @@ async def _note(url: str, file: Path) -> int:
     pool = await open_pool(url, size_max=1)
     try:
         async with transaction(pool) as tx:
-            await trail.record(tx, Entry(operator(), "backup.restore", f"file {file.name}"))
+            await trail.record(tx, TrailEntry(operator(), "backup.restore", f"file {file.name}"))
             return int(await tx.fetchval("SELECT count(*) FROM orders"))
     finally:
         await pool.close()

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from voucherd.api import processes, server
-from voucherd.cli.answers import Answer
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office, refuse_pending
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext, refuse_pending
+from voucherd.cli.output import Output
 from voucherd.db import open_pool
+from voucherd.server import processes, server
 from voucherd.settings import Settings
 
 app = noun()
@@ -19,7 +19,7 @@ app = noun()
 
 @command(app, "serve")
 async def serve(
-    office: Office,
+    context: CommandContext,
     host: Annotated[str | None, typer.Option(help="Where to listen; else 127.0.0.1.")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
@@ -32,14 +32,14 @@ async def serve(
     ] = False,
 ) -> None:
     """Run the API and the pages, and the background work beside them."""
-    settings = office.with_flags(host=host, port=port, processes=process_count)
+    settings = context.with_flags(host=host, port=port, processes=process_count)
 
     def ready(base_url: str) -> None:
-        office.say(Answer({"baseUrl": base_url}, f"Listening on {base_url}"))
+        context.say(Output({"baseUrl": base_url}, f"Listening on {base_url}"))
 
-    async with office.database(exclusive=True) as url:
+    async with context.database(exclusive=True) as url:
         await refuse_old_schema(url)
-        await serve_until_told(office, settings, url, with_worker=not no_worker, on_ready=ready)
+        await serve_until_told(context, settings, url, with_worker=not no_worker, on_ready=ready)
 
 
 async def refuse_old_schema(url: str) -> None:
@@ -52,12 +52,17 @@ async def refuse_old_schema(url: str) -> None:
 
 
 async def serve_until_told(
-    office: Office, settings: Settings, url: str, *, with_worker: bool, on_ready: Callable[[str], None]
+    context: CommandContext,
+    settings: Settings,
+    url: str,
+    *,
+    with_worker: bool,
+    on_ready: Callable[[str], None],
 ) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP."""
 
     def ready(base_url: str) -> None:
-        office.ending.leave_to_server()
+        context.ending.leave_to_server()
         on_ready(base_url)
 
     if settings.processes > 1:

@@ -14,17 +14,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.cli.answers import Answer, Refused, record, screen, stacked, table
-from voucherd.cli.ending import EndingStream
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, OutFile, save
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.output import CommandRefused, Output, record, screen, stacked, table
 from voucherd.cli.product import face_text
+from voucherd.cli.signals import InterruptibleStream
 from voucherd.cli.words import StateOption, StateWord, decimal, read_money
 from voucherd.db import Connection
-from voucherd.fulfilment import stocking
-from voucherd.fulfilment.stocking import FaceMissing, NoRateFor, NoSuchFace, Terms
 from voucherd.money import Money
+from voucherd.suppliers import stocking
+from voucherd.suppliers.stocking import FaceMissing, NoRateFor, NoSuchFace, Terms
 from voucherd.vault import imports
 from voucherd.vault import store as vault
 from voucherd.vault.imports import ImportRefused, ImportReport
@@ -53,7 +53,7 @@ EXPORT_COLUMNS: Final = {
 
 @command(app, "import")
 async def import_(
-    office: Office,
+    context: CommandContext,
     slug: Annotated[str, typer.Argument(metavar="SLUG")],
     file: Annotated[
         typer.FileBinaryRead, typer.Argument(help="CSV or XLSX of code,serial,expires; - for stdin.")
@@ -66,22 +66,22 @@ async def import_(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Take the good lines of a file with bad ones.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Take codes into the vault: all of a file or nothing, unless bad lines are skipped."""
     purchase = read_money("purchase-price", purchase_price)
     face = None if face_value is None else read_money("face-value", face_value)
     if not 1 <= len(supplier.strip()) <= 100:
         raise typer.BadParameter("supplier: must be 1 to 100 characters")
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         async with pool.acquire() as connection:
-            sealer = await office.sealer(connection)
+            sealer = await context.sealer(connection)
             terms = await _terms(connection, slug, face, purchase)
         with _progress(file) as told:
             try:
                 report = await imports.import_codes(
                     pool,
                     sealer,
-                    io.BufferedReader(EndingStream(file.fileno(), office.ending)),
+                    io.BufferedReader(InterruptibleStream(file.fileno(), context.ending)),
                     target=terms.target,
                     supplier=supplier.strip(),
                     purchase=terms.purchase,
@@ -90,20 +90,20 @@ async def import_(
                     progress=told,
                 )
             except ImportRefused as refused:
-                raise Refused(str(refused), _refusal(refused)) from None
+                raise CommandRefused(str(refused), _refusal(refused)) from None
     return _imported(report)
 
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     slug: Annotated[str | None, typer.Argument(metavar="[SLUG]", help="Only this product's.")] = None,
     state: StateOption = StateWord.LIVE,
     sold_out: Annotated[bool, typer.Option("--sold-out", help="Those with nothing left, too.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=vault.LOTS_PAGE_MAX)] = vault.LOTS_PAGE_MAX,
-) -> Answer:
+) -> Output:
     """List the lots, newest first: what is left of each, what that cost, when it expires."""
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         if slug is not None and slug not in await catalogue.current(connection, [slug]):
             raise UnknownProduct(slug)
         lots = await vault.list_lots(connection, slug=slug, state=state.state, sold_out=sold_out, limit=limit)
@@ -124,20 +124,20 @@ async def list_(
         ],
         empty="Nothing on the shelf.",
     )
-    return Answer([_document(lot) for lot in lots], view)
+    return Output([_document(lot) for lot in lots], view)
 
 
 @command(app, "export")
 async def export(
-    office: Office,
+    context: CommandContext,
     file: OutFile,
     format_: FormatOption = None,
     state: StateOption = StateWord.LIVE,
     sold_out: Annotated[bool, typer.Option("--sold-out", help="Those with nothing left, too.")] = False,
-) -> Answer | None:
+) -> Output | None:
     """Write the lots to a file: counts, values and expiries, never a code."""
     lots: list[LotLine] = []
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         while True:
             before = lots[-1].id if lots else None
             page = await vault.list_lots(connection, state=state.state, sold_out=sold_out, before=before)
@@ -146,7 +146,7 @@ async def export(
                 break
     documents = [_document(lot) for lot in lots]
     return save(
-        office,
+        context,
         file,
         format_,
         "stock",
@@ -160,15 +160,15 @@ async def _terms(connection: Connection, slug: str, face: Money | None, purchase
     try:
         return await stocking.terms(connection, slug, face, purchase)
     except FaceMissing as missing:
-        raise Refused(
+        raise CommandRefused(
             f"{slug} has a variable face value ({face_text(missing.version)}): give --face-value"
         ) from None
     except NoSuchFace as other:
-        raise Refused(
+        raise CommandRefused(
             f"{slug} has no face value of {other.face}: it has {face_text(other.version)}"
         ) from None
     except NoRateFor as missing_rate:
-        raise Refused(
+        raise CommandRefused(
             f"no exchange rate for {missing_rate.currency}: set one with `voucherd fx set`"
         ) from None
 
@@ -200,7 +200,7 @@ def _size(file: BinaryIO) -> int | None:
     return about.st_size if stat.S_ISREG(about.st_mode) else None
 
 
-def _imported(report: ImportReport) -> Answer:
+def _imported(report: ImportReport) -> Output:
     pairs: list[tuple[str, object]] = [
         ("taken", f"{report.taken:,} codes at {report.codes_per_second:,} a second"),
         ("already there", f"{report.already_there:,}"),
@@ -210,13 +210,13 @@ def _imported(report: ImportReport) -> Answer:
     document = _counts(report.taken, report.already_there, report.bad, report.bad_count)
     document |= {"lots": report.lots, "codesPerSecond": report.codes_per_second}
     view = record(pairs)
-    return Answer(document, stacked(view, _bad_lines(report.bad)) if report.bad else view)
+    return Output(document, stacked(view, _bad_lines(report.bad)) if report.bad else view)
 
 
-def _refusal(refused: ImportRefused) -> Answer | None:
+def _refusal(refused: ImportRefused) -> Output | None:
     if not refused.bad:
         return None
-    return Answer(_counts(0, 0, refused.bad, refused.bad_count), _bad_lines(refused.bad))
+    return Output(_counts(0, 0, refused.bad, refused.bad_count), _bad_lines(refused.bad))
 
 
 def _counts(taken: int, already_there: int, bad: list[BadLine], bad_count: int) -> dict[str, Any]:

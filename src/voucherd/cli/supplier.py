@@ -10,9 +10,9 @@ from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.cli import supplier_reconcile, supplier_trial
-from voucherd.cli.answers import Answer, Refused
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.product import face_text
 from voucherd.cli.supplier_options import (
     Concurrency,
@@ -38,11 +38,12 @@ from voucherd.cli.supplier_options import (
 from voucherd.cli.supplier_views import OFFERS_SHOWN, described, listed, offer_line, shown
 from voucherd.cli.words import StateWord, read_money
 from voucherd.db import Connection, Pool, transaction
-from voucherd.fulfilment.suppliers import changes, overview, registry, rows
-from voucherd.fulfilment.suppliers.changes import SupplierChanges
-from voucherd.fulfilment.suppliers.registry import Spec
-from voucherd.fulfilment.suppliers.rows import SupplierDraft
 from voucherd.money import Money
+from voucherd.suppliers import changes, overview, registry
+from voucherd.suppliers import store as supplier_store
+from voucherd.suppliers.changes import SupplierChanges
+from voucherd.suppliers.registry import Spec
+from voucherd.suppliers.store import SupplierDraft
 
 app = noun()
 
@@ -54,7 +55,7 @@ Face = Annotated[
 
 @command(app, "add")
 async def add(
-    office: Office,
+    context: CommandContext,
     name: Name,
     kind: Annotated[KindWord, typer.Option("--kind", help="Who is behind it.")],
     state: Annotated[
@@ -72,7 +73,7 @@ async def add(
     concurrency: Annotated[int, Concurrency] = 8,
     price_slack: Annotated[str, Slack] = "1%",
     on_unknown: Unknown = None,
-) -> Answer:
+) -> Output:
     """Add a supplier. Its key is asked for, or read from a file or stdin, and stored sealed."""
     check_name(name)
     check_key_options(key_file, key)
@@ -85,7 +86,7 @@ async def add(
     needed = registry.needs_secret(kind, found)
     if not needed and (key or key_file):
         raise typer.BadParameter("--key: this supplier takes none")
-    secret = read_key(office, key_file, key, needed=needed)
+    secret = read_key(context, key_file, key, needed=needed)
     draft = SupplierDraft(
         name,
         kind.value,
@@ -99,16 +100,16 @@ async def add(
         price_slack_bp=slack_bp,
         on_unknown=on_unknown or "wait",
     )
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         await _try_out(pool, Spec(name, draft.kind, draft.state, found, secret, draft.timeout_s))
         async with transaction(pool) as tx:
-            row = await rows.add_supplier(tx, draft, await office.sealer(tx))
+            row = await supplier_store.add_supplier(tx, draft, await context.sealer(tx))
     return described(row, hint=f"Say what it sells: voucherd supplier offer {name} SLUG")
 
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     name: Name,
     url: Url = None,
     currency: Currency = None,
@@ -125,14 +126,14 @@ async def set_(
     active: Annotated[
         bool | None, typer.Option("--active/--inactive", help="Whether anything is bought there.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Change a supplier. A new address or key makes its prices be asked for anew."""
     check_key_options(key_file, key)
-    secret = read_key(office, key_file, key, needed=False)
-    async with office.pool() as pool:
+    secret = read_key(context, key_file, key, needed=False)
+    async with context.pool() as pool:
         async with pool.acquire() as connection:
-            before = await rows.supplier(connection, name)
-            sealer = await office.sealer(connection)
+            before = await supplier_store.supplier(connection, name)
+            sealer = await context.sealer(connection)
         found = new_config(before.kind, before.config, file=file, url=url, currency=currency, more=config)
         if found is not None:
             _declare_risk(before.kind, found, on_unknown)
@@ -151,7 +152,7 @@ async def set_(
             raise typer.BadParameter("nothing to change: give at least one option")
         after = before.config if found is None else found
         if secret is not None and not registry.needs_secret(before.kind, after):
-            raise Refused(f"supplier {name} takes no key")
+            raise CommandRefused(f"supplier {name} takes no key")
         if made.speaks_anew:
             spec = before.spec(sealer)
             trial = Spec(
@@ -165,73 +166,75 @@ async def set_(
 
 @command(app, "offer")
 async def offer(
-    office: Office,
+    context: CommandContext,
     name: Name,
     slug: Slug,
     sku: Annotated[str | None, typer.Option("--sku", help="Its own name for it; else our slug.")] = None,
     face: Face = None,
-) -> Answer:
+) -> Output:
     """Say that a supplier sells a product; of a variable one every face value, unless you name one."""
     sku = slug if sku is None else sku.strip()
     if not 1 <= len(sku) <= changes.SKU_CHARS_MAX or not sku.isprintable():
         raise typer.BadParameter(f"sku: must be 1 to {changes.SKU_CHARS_MAX} printable characters")
     wanted = None if face is None else read_money("face", face)
-    async with office.transaction() as tx:
-        row = await rows.supplier(tx, name)
+    async with context.transaction() as tx:
+        row = await supplier_store.supplier(tx, name)
         version = await _version(tx, slug)
         first, last = _faces(version, wanted)
         other = await changes.overlapping_offer(tx, row.id, version.product_id, first, last)
         if other is not None:
             low, high = (str(Money(minor, version.face_currency)) for minor in other)
-            raise Refused(
+            raise CommandRefused(
                 f"{name} is down for {slug} of {low if low == high else f'{low} to {high}'} already: "
                 f"withdraw that first"
             )
-        await rows.add_offer(tx, row, version.product_id, sku=sku, face_minor=first, face_to_minor=last)
+        await supplier_store.add_offer(
+            tx, row, version.product_id, sku=sku, face_minor=first, face_to_minor=last
+        )
         made = next(
             one
-            for one in await rows.offers(tx, row.id)
+            for one in await supplier_store.offers(tx, row.id)
             if (one.product_id, one.face_minor) == (version.product_id, first)
         )
     return offer_line(row, made)
 
 
 @command(app, "withdraw")
-async def withdraw(office: Office, name: Name, slug: Slug, face: Face = None) -> Answer:
+async def withdraw(context: CommandContext, name: Name, slug: Slug, face: Face = None) -> Output:
     """Buy a product at a supplier no more; what is under way there goes on."""
     wanted = None if face is None else read_money("face", face)
-    async with office.transaction() as tx:
-        row = await rows.supplier(tx, name)
+    async with context.transaction() as tx:
+        row = await supplier_store.supplier(tx, name)
         version = await _version(tx, slug)
         minor = None if wanted is None else _faces(version, wanted)[0]
         ended = await changes.withdraw_offers(tx, row.id, version.product_id, minor)
     if not ended:
-        raise Refused(f"{name} is not down for {slug}" + ("" if wanted is None else f" of {wanted}"))
-    return Answer(
+        raise CommandRefused(f"{name} is not down for {slug}" + ("" if wanted is None else f" of {wanted}"))
+    return Output(
         {"supplier": name, "product": slug, "withdrawn": ended}, f"{slug} is bought at {name} no more."
     )
 
 
 @command(app, "list")
-async def list_(office: Office) -> Answer:
+async def list_(context: CommandContext) -> Output:
     """List the suppliers: what is under way at each, and whether its prices are fresh."""
-    async with office.connection() as connection:
-        found = await rows.suppliers(connection)
+    async with context.connection() as connection:
+        found = await supplier_store.suppliers(connection)
         counted = await overview.figures(connection)
     return listed([(row, counted.get(row.id, overview.Figures())) for row in found])
 
 
 @command(app, "show")
 async def show(
-    office: Office,
+    context: CommandContext,
     name: Name,
     offers: Annotated[int, typer.Option("--offers", min=0, help="How many offers to print.")] = OFFERS_SHOWN,
-) -> Answer:
+) -> Output:
     """Show a supplier and what it sells, with price, stock and age. Its key is shown nowhere."""
-    async with office.connection() as connection:
-        row = await rows.supplier(connection, name)
+    async with context.connection() as connection:
+        row = await supplier_store.supplier(connection, name)
         counted = (await overview.figures(connection))[row.id]
-        sold = await rows.offers(connection, row.id)
+        sold = await supplier_store.offers(connection, row.id)
     return shown(row, counted, sold, offers)
 
 
@@ -242,7 +245,7 @@ command(app, "reconcile")(supplier_reconcile.reconcile)
 def _declare_risk(kind: str, config: dict[str, Any], on_unknown: object) -> None:
     """Refuse a supplier that can't be asked what became of a purchase, unless that risk is accepted."""
     if on_unknown is None and not registry.can_look_up(kind, config):
-        raise Refused(
+        raise CommandRefused(
             "the description has no look_up, so nobody can tell what became of a purchase whose answer is lost: "
             "say --on-unknown wait (its lines wait for you) or rebuy (they are bought again, perhaps twice)"
         )
@@ -253,7 +256,7 @@ async def _try_out(pool: Pool, spec: Spec) -> None:
     try:
         adapter = registry.open_supplier(spec, pool)
     except ValueError as wrong:
-        raise Refused(str(wrong)) from None
+        raise CommandRefused(str(wrong)) from None
     await adapter.close()
 
 
@@ -268,7 +271,7 @@ def _faces(version: ProductVersion, face: Money | None) -> tuple[int, int | None
     """The face value that is meant, or both ends of the whole range."""
     if face is not None:
         if face.currency != version.face_currency or not version.accepts_face(face.minor):
-            raise Refused(f"{version.slug} has no face value of {face}: it has {face_text(version)}")
+            raise CommandRefused(f"{version.slug} has no face value of {face}: it has {face_text(version)}")
         return face.minor, None
     if version.face_minor is not None:
         return version.face_minor, None

@@ -14,10 +14,10 @@ from typing import Annotated, Any, BinaryIO, Final, TypeAlias
 
 import typer
 
-from voucherd.cli.answers import Refused
-from voucherd.cli.ending import EndingStream
-from voucherd.cli.office import Office
-from voucherd.fulfilment.suppliers import registry
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused
+from voucherd.cli.signals import InterruptibleStream
+from voucherd.suppliers import registry
 
 KEY_BYTES_MAX: Final = 4_096
 NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -126,18 +126,18 @@ def new_config(
     try:
         registry.check_config(kind, config)
     except ValueError as wrong:
-        raise Refused(str(wrong)) from None
+        raise CommandRefused(str(wrong)) from None
     return config
 
 
 def _description(file: BinaryIO) -> dict[str, Any]:
     content = file.read(registry.CONFIG_BYTES_MAX + 1)
     if len(content) > registry.CONFIG_BYTES_MAX:
-        raise Refused(f"the description is larger than {registry.CONFIG_BYTES_MAX} bytes")
+        raise CommandRefused(f"the description is larger than {registry.CONFIG_BYTES_MAX} bytes")
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
-        raise Refused(f"the description is not TOML: {wrong}") from None
+        raise CommandRefused(f"the description is not TOML: {wrong}") from None
 
 
 def _pair(text: str) -> tuple[str, Any]:
@@ -162,16 +162,18 @@ def check_key_options(key_file: BinaryIO | None, key: str | None) -> None:
         raise typer.BadParameter("--key and --key-file: give one of them")
 
 
-def read_key(office: Office, key_file: BinaryIO | None, key: str | None, *, needed: bool) -> str | None:
+def read_key(
+    context: CommandContext, key_file: BinaryIO | None, key: str | None, *, needed: bool
+) -> str | None:
     """The key from a file, from stdin or from a person; None where none was offered, unless it is needed."""
     if key_file is not None:
         return _clean(key_file.read(KEY_BYTES_MAX + 1))
     if key is None and (not needed or not sys.stdin.isatty()):
         if needed:
-            raise Refused("it needs a key: give --key-file FILE, or --key - with the key on stdin")
+            raise CommandRefused("it needs a key: give --key-file FILE, or --key - with the key on stdin")
         return None
     descriptor = sys.stdin.fileno()
-    stream = io.BufferedReader(EndingStream(descriptor, office.ending))
+    stream = io.BufferedReader(InterruptibleStream(descriptor, context.ending))
     if not sys.stdin.isatty():
         return _clean(stream.read(KEY_BYTES_MAX + 1))
     sys.stderr.write("Its key (not shown): ")
@@ -197,11 +199,11 @@ def _without_echo(descriptor: int) -> Iterator[None]:
 
 def _clean(content: bytes) -> str:
     if len(content) > KEY_BYTES_MAX:
-        raise Refused(f"the key is longer than {KEY_BYTES_MAX} bytes")
+        raise CommandRefused(f"the key is longer than {KEY_BYTES_MAX} bytes")
     try:
         text = content.decode().strip("\r\n")
     except UnicodeDecodeError:
-        raise Refused("the key is not text") from None
+        raise CommandRefused("the key is not text") from None
     if not text:
-        raise Refused("the key is empty")
+        raise CommandRefused("the key is empty")
     return text

@@ -11,19 +11,19 @@ from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
-from voucherd.cli.answers import Answer, Refused, record, stacked, table
-from voucherd.cli.ending import EndingStream
+from voucherd.cli.context import CommandContext
 from voucherd.cli.files import InFile
-from voucherd.cli.office import Office
+from voucherd.cli.output import CommandRefused, Output, record, stacked, table
 from voucherd.cli.report import read_day
+from voucherd.cli.signals import InterruptibleStream
 from voucherd.cli.supplier_options import Name
 from voucherd.cli.words import decimal, read_currency
-from voucherd.fulfilment.suppliers import rows
 from voucherd.money import Money
 from voucherd.reports import reconcile as books
 from voucherd.reports.charges import BadStatement, Charge, Reading, Statement
 from voucherd.reports.reconcile import Difference, Finding, NothingToCompare, Result
 from voucherd.sheets import reading
+from voucherd.suppliers import store as supplier_store
 
 BATCH_ROWS: Final = 10_000
 FINDINGS_SHOWN: Final = 100
@@ -46,7 +46,7 @@ def _column(field: str) -> Any:
 
 
 async def reconcile(
-    office: Office,
+    context: CommandContext,
     name: Name,
     file: InFile,
     since: Annotated[
@@ -73,7 +73,7 @@ async def reconcile(
         typer.Option("--charged", metavar="STATUS", help="Only rows of this status are charges; repeatable."),
     ] = None,
     findings: Annotated[int, typer.Option("--findings", min=0, help="How many to print.")] = FINDINGS_SHOWN,
-) -> Answer:
+) -> Output:
     """Compare a supplier's statement with our purchases and list what differs. Exits 1 if anything does."""
     if since is not None and until is not None and since >= until:
         raise typer.BadParameter(f"--from {since} must be before --to {until}")
@@ -92,21 +92,23 @@ async def reconcile(
         frozenset(word.strip().lower() for word in charged or ()),
     )
     statement = Statement(how)
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         async with pool.acquire() as connection:
-            row = await rows.supplier(connection, name)
+            row = await supplier_store.supplier(connection, name)
         try:
             result = await books.reconcile(
                 pool,
                 row.id,
-                _batches(office, statement, file),
+                _batches(context, statement, file),
                 since=_midnight(since),
                 until=_midnight(until),
             )
         except BadStatement as bad:
-            raise Refused(_one_line(bad), _bad(bad)) from None
+            raise CommandRefused(_one_line(bad), _bad(bad)) from None
         except NothingToCompare:
-            raise Refused("the file charges nothing: give --from and --to to see what we bought") from None
+            raise CommandRefused(
+                "the file charges nothing: give --from and --to to see what we bought"
+            ) from None
     return _told(name, statement, result, findings)
 
 
@@ -114,9 +116,11 @@ def _midnight(day: date | None) -> datetime | None:
     return None if day is None else datetime.combine(day, time(), UTC)
 
 
-async def _batches(office: Office, statement: Statement, file: BinaryIO) -> AsyncIterator[Sequence[Charge]]:
+async def _batches(
+    context: CommandContext, statement: Statement, file: BinaryIO
+) -> AsyncIterator[Sequence[Charge]]:
     """The charges of the file, some at a time: a file may be longer than memory."""
-    stream = io.BufferedReader(EndingStream(file.fileno(), office.ending))
+    stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
     charges: Iterator[Charge] = statement.charges(reading.streamed(stream))
     while batch := await asyncio.to_thread(lambda: list(islice(charges, BATCH_ROWS))):
         yield batch
@@ -126,15 +130,15 @@ def _one_line(bad: BadStatement) -> str:
     return bad.lines[0] if len(bad.lines) == 1 else f"{len(bad.lines)} cells are wrong; nothing was compared"
 
 
-def _bad(bad: BadStatement) -> Answer | None:
-    return Answer({"errors": bad.lines}, "\n".join(bad.lines)) if len(bad.lines) > 1 else None
+def _bad(bad: BadStatement) -> Output | None:
+    return Output({"errors": bad.lines}, "\n".join(bad.lines)) if len(bad.lines) > 1 else None
 
 
-def _told(name: str, statement: Statement, result: Result, most: int) -> Answer:
-    answer = Answer(_document(name, statement, result), _view(name, statement, result, most))
+def _told(name: str, statement: Statement, result: Result, most: int) -> Output:
+    answer = Output(_document(name, statement, result), _view(name, statement, result, most))
     count = sum(result.counts.values())
     if count:
-        raise Refused(f"{count:,} {'difference' if count == 1 else 'differences'} with {name}", answer)
+        raise CommandRefused(f"{count:,} {'difference' if count == 1 else 'differences'} with {name}", answer)
     return answer
 
 

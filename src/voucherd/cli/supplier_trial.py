@@ -7,35 +7,36 @@ from typing import Annotated
 
 import typer
 
-from voucherd.cli.answers import Answer, Refused, table
-from voucherd.cli.office import Office
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.supplier_options import Name
-from voucherd.fulfilment.suppliers import rows, trial
-from voucherd.fulfilment.suppliers.rows import SupplierRow
-from voucherd.fulfilment.suppliers.trial import OFFERS_TRIED, OFFERS_TRIED_MAX, Finding
+from voucherd.suppliers import store as supplier_store
+from voucherd.suppliers import trial
+from voucherd.suppliers.store import SupplierRow
+from voucherd.suppliers.trial import OFFERS_TRIED, OFFERS_TRIED_MAX, Finding
 
 
 async def try_out(
-    office: Office,
+    context: CommandContext,
     name: Name,
     offers: Annotated[
         int, typer.Option("--offers", min=1, max=OFFERS_TRIED_MAX, help="How many to ask prices of.")
     ] = OFFERS_TRIED,
-) -> Answer:
+) -> Output:
     """Speak with a supplier: open it, ask for prices, look up a purchase that never was. Buys nothing."""
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         async with pool.acquire() as connection:
-            row = await rows.supplier(connection, name)
-            sealer = await office.sealer(connection)
+            row = await supplier_store.supplier(connection, name)
+            sealer = await context.sealer(connection)
         found, untried = await trial.try_out(pool, sealer, row, offers)
     if untried:
         found.append(Finding("prices", None, f"{untried:,} more offers were not tried (--offers)"))
     return _told(row, found)
 
 
-def _told(row: SupplierRow, found: Sequence[Finding]) -> Answer:
+def _told(row: SupplierRow, found: Sequence[Finding]) -> Output:
     marks = {True: "ok", False: "failed", None: "note"}
-    answer = Answer(
+    answer = Output(
         {
             "supplier": row.name,
             "ok": all(one.good is not False for one in found),
@@ -50,5 +51,5 @@ def _told(row: SupplierRow, found: Sequence[Finding]) -> Answer:
     failed = sum(one.good is False for one in found)
     if failed:
         things = "1 thing" if failed == 1 else f"{failed} things"
-        raise Refused(f"{things} failed at {row.name}; nothing was bought", answer)
+        raise CommandRefused(f"{things} failed at {row.name}; nothing was bought", answer)
     return answer

@@ -9,23 +9,23 @@ from typing import Any, Final
 
 from rich.console import RenderableType
 
-from voucherd.cli.answers import Answer, record, stacked, table
+from voucherd.cli.output import Output, record, stacked, table
 from voucherd.cli.words import decimal
-from voucherd.fulfilment.suppliers import registry
-from voucherd.fulfilment.suppliers.overview import Figures
-from voucherd.fulfilment.suppliers.rows import OfferRow, SupplierRow
 from voucherd.money import Money
+from voucherd.suppliers import registry
+from voucherd.suppliers.overview import Figures
+from voucherd.suppliers.store import OfferRow, SupplierRow
 
 OFFERS_SHOWN: Final = 50
 
 
-def described(row: SupplierRow, hint: str | None = None) -> Answer:
+def described(row: SupplierRow, hint: str | None = None) -> Output:
     """A supplier as the operator wrote it down."""
     view = record(_pairs(row))
-    return Answer(document(row), view if hint is None else stacked(view, "", hint))
+    return Output(document(row), view if hint is None else stacked(view, "", hint))
 
 
-def listed(found: Sequence[tuple[SupplierRow, Figures]]) -> Answer:
+def listed(found: Sequence[tuple[SupplierRow, Figures]]) -> Output:
     """Every supplier on a line."""
     view = table(
         [
@@ -57,10 +57,10 @@ def listed(found: Sequence[tuple[SupplierRow, Figures]]) -> Answer:
         ],
         empty="No suppliers.",
     )
-    return Answer([document(row) | _figures(counted) for row, counted in found], view)
+    return Output([document(row) | _figures(counted) for row, counted in found], view)
 
 
-def shown(row: SupplierRow, counted: Figures, offers: Sequence[OfferRow], most: int) -> Answer:
+def shown(row: SupplierRow, counted: Figures, offers: Sequence[OfferRow], most: int) -> Output:
     """A supplier with what it sells."""
     pairs = [
         *_pairs(row),
@@ -73,15 +73,15 @@ def shown(row: SupplierRow, counted: Figures, offers: Sequence[OfferRow], most: 
     if len(offers) > most:
         view.append(f"… and {len(offers) - most:,} more (--offers {len(offers)})")
     told = document(row) | _figures(counted) | {"offers": [_offer(row, one) for one in offers]}
-    return Answer(told, stacked(*view))
+    return Output(told, stacked(*view))
 
 
-def offer_line(row: SupplierRow, offer: OfferRow) -> Answer:
+def offer_line(row: SupplierRow, offer: OfferRow) -> Output:
     """One offer that was just made."""
     text = (
         f"{row.name} sells {offer.slug} ({faces(offer)}) as {offer.sku}. Its price is asked for in a moment."
     )
-    return Answer({"supplier": row.name} | _offer(row, offer), text)
+    return Output({"supplier": row.name} | _offer(row, offer), text)
 
 
 def document(row: SupplierRow) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from voucherd.access import chain, store, trail
-from voucherd.access.chain import Head
-from voucherd.access.trail import Row
-from voucherd.cli.answers import Answer, Refused, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd import trail
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.words import read_moment
+from voucherd.companies import store as company_store
+from voucherd.trail import Row, chain
+from voucherd.trail.chain import Head
 from voucherd.vault import reveals
 
 ROWS_SHOWN: Final = 50
@@ -25,7 +26,7 @@ app = noun()
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     company: Annotated[str | None, typer.Option(metavar="COMPANY", help="Only what concerns it.")] = None,
     actor: Annotated[str | None, typer.Option(help="Only what somebody of this name did.")] = None,
     action: Annotated[
@@ -38,15 +39,15 @@ async def list_(
         int | None, typer.Option(metavar="ID", min=1, help="Go on from the last row of a page.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
-) -> Answer:
+) -> Output:
     """List what was done, newest first."""
-    async with office.connection() as connection:
-        owner = None if company is None else (await store.find_company(connection, company)).id
+    async with context.connection() as connection:
+        owner = None if company is None else (await company_store.find_company(connection, company)).id
         rows = await trail.page(
             connection, company_id=owner, actor=actor, action=action, since=since, before=before, limit=limit
         )
         names = {row.company_id for row in rows if row.company_id is not None}
-        companies = {key: one.name for key, one in (await store.companies(connection, names)).items()}
+        companies = {key: one.name for key, one in (await company_store.companies(connection, names)).items()}
     view = table(
         [">id", "at", "who", "did", "~to", "?company", "?from", "?detail"],
         [
@@ -64,20 +65,20 @@ async def list_(
         ],
         empty="Nothing of this sort was done.",
     )
-    return Answer([_document(row, companies) for row in rows], view)
+    return Output([_document(row, companies) for row in rows], view)
 
 
 @command(app, "reveals")
 async def reveals_(
-    office: Office,
+    context: CommandContext,
     trx: Annotated[str, typer.Argument(metavar="TRX")],
     limit: Annotated[int, typer.Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
-) -> Answer:
+) -> Output:
     """List who has seen codes of an order, newest first."""
-    async with office.connection() as connection:
-        order_id = (await office.identifiers(connection)).order_id(trx)
+    async with context.connection() as connection:
+        order_id = (await context.identifiers(connection)).order_id(trx)
         if order_id is None:
-            raise Refused(f"there is no order {trx[:40]}")
+            raise CommandRefused(f"there is no order {trx[:40]}")
         rows = await reveals.of_order(connection, order_id, limit)
     view = table(
         [">id", "at", "who", "via", ">from line", ">codes", "?from"],
@@ -95,7 +96,7 @@ async def reveals_(
         ],
         empty="Nobody has seen a code of this order.",
     )
-    return Answer(
+    return Output(
         [
             {
                 "id": row.id,
@@ -115,19 +116,21 @@ async def reveals_(
 
 @command(app, "head")
 async def head(
-    office: Office,
+    context: CommandContext,
     noted: Annotated[
         list[str] | None, typer.Option(metavar="BOOK:BLOCK:HASH", help="Refuse unless it is in the chain.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Print the newest hash of each chain: noted elsewhere, it proves later that nothing before it was changed."""
     wanted = [_noted(text) for text in noted or ()]
-    async with office.connection() as connection:
+    async with context.connection() as connection:
         for one in wanted:
             if not await chain.holds(connection, one):
-                raise Refused(f"{one.book} has no block {one.block} with that hash: its chain was rewritten")
+                raise CommandRefused(
+                    f"{one.book} has no block {one.block} with that hash: its chain was rewritten"
+                )
         found = await chain.heads(connection)
-    return Answer(
+    return Output(
         [{"book": one.book, "block": one.block, "hash": one.hash.hex()} for one in found],
         "\n".join(map(str, found)) or "Nothing is sealed yet: a worker does it within seconds.",
     )

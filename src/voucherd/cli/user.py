@@ -7,13 +7,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from voucherd.access import links, people, second_factors, sessions, store
-from voucherd.access.people import LastOwner, Member, PersonNotFound
-from voucherd.access.users import UserDraft, hash_password
-from voucherd.cli.answers import Answer, Refused, record, table
-from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun, usage
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, record, table
+from voucherd.companies import store as company_store
 from voucherd.db import Tx
+from voucherd.people import links, members, second_factors, sessions, user_store
+from voucherd.people.members import LastOwner, Member, PersonNotFound
+from voucherd.people.users import UserDraft, hash_password
 
 app = noun()
 
@@ -29,7 +30,7 @@ def new_password() -> str:
 
 @command(app, "add")
 async def add(
-    office: Office,
+    context: CommandContext,
     email: Annotated[str, typer.Argument(metavar="EMAIL")],
     role: Annotated[
         str,
@@ -40,15 +41,15 @@ async def add(
     company: Annotated[
         str | None, typer.Option(help="Whose buyer it is; none for the operator's own.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Add a person and print the first password, this once."""
     password = new_password()
     password_hash = await hash_password(password)
-    async with office.transaction() as tx:
-        owner = None if company is None else await store.find_company(tx, company)
+    async with context.transaction() as tx:
+        owner = None if company is None else await company_store.find_company(tx, company)
         with usage():
             draft = UserDraft(email, None if owner is None else owner.id, role)
-        user = await store.add_user(tx, draft, password_hash)
+        user = await user_store.add_user(tx, draft, password_hash)
     document = {
         "id": user.id,
         "email": user.email,
@@ -65,26 +66,28 @@ async def add(
             ("", "It is not shown again."),
         ]
     )
-    return Answer(document, view)
+    return Output(document, view)
 
 
 @command(app, "list")
 async def list_(
-    office: Office,
+    context: CommandContext,
     company: Annotated[str | None, typer.Option(help="Only the people of this company.")] = None,
     operator: Annotated[bool, typer.Option("--operator", help="Only the operator's own.")] = False,
-) -> Answer:
+) -> Output:
     """List people, their roles and whether they have a second factor."""
     if company is not None and operator:
         raise typer.BadParameter("give either --company or --operator")
-    async with office.connection() as connection:
-        names = {one.id: one.name for one in await store.list_companies(connection)}
+    async with context.connection() as connection:
+        names = {one.id: one.name for one in await company_store.list_companies(connection)}
         if operator:
-            found = await people.members(connection, None)
+            found = await members.members(connection, None)
         elif company is not None:
-            found = await people.members(connection, (await store.find_company(connection, company)).id)
+            found = await members.members(
+                connection, (await company_store.find_company(connection, company)).id
+            )
         else:
-            found = await people.everybody(connection)
+            found = await members.everybody(connection)
     documents = [_document(one, None if one.company_id is None else names[one.company_id]) for one in found]
     view = table(
         ["~address", "~company", "role", "active", "joined", "second factor"],
@@ -94,75 +97,77 @@ async def list_(
         ],
         empty="Nobody yet: add people with `voucherd user add`.",
     )
-    return Answer(documents, view)
+    return Output(documents, view)
 
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     email: Annotated[str, typer.Argument(metavar="EMAIL")],
     role: Annotated[str | None, typer.Option(help="Another role, of the same side.")] = None,
     active: Annotated[bool | None, typer.Option("--active/--inactive", help="May sign in.")] = None,
-) -> Answer:
+) -> Output:
     """Change a person's role, or whether it may sign in; the last owner stays."""
     if role is None and active is None:
         raise typer.BadParameter("nothing to change: give at least one option")
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         person = await _find(tx, email)
         try:
             if role is not None:
                 with usage():
-                    await people.set_role(tx, person, role)
+                    await members.set_role(tx, person, role)
             if active is not None:
-                await people.set_active(tx, await _find(tx, email), active=active)
+                await members.set_active(tx, await _find(tx, email), active=active)
                 if not active:
                     await sessions.end_others(tx, person.id, None)
         except LastOwner:
-            raise Refused(f"{person.email} is the last {person.role} and stays") from None
+            raise CommandRefused(f"{person.email} is the last {person.role} and stays") from None
         person = await _find(tx, email)
         company = await _company(tx, person)
     document = _document(person, company)
-    return Answer(document, _view(document))
+    return Output(document, _view(document))
 
 
 @command(app, "reset-password")
-async def reset_password(office: Office, email: Annotated[str, typer.Argument(metavar="EMAIL")]) -> Answer:
+async def reset_password(
+    context: CommandContext, email: Annotated[str, typer.Argument(metavar="EMAIL")]
+) -> Output:
     """Give a person a new password and print it, this once; whoever is signed in as this person is signed out."""
     password = new_password()
     password_hash = await hash_password(password)
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         person = await _find(tx, email)
-        await store.set_password(tx, person.id, password_hash)
+        await user_store.set_password(tx, person.id, password_hash)
         await links.void(tx, person.id)
         await sessions.end_others(tx, person.id, None)
     view = record([("user", person.email), ("password", password), ("", "It is not shown again.")])
-    return Answer({"email": person.email, "password": password}, view)
+    return Output({"email": person.email, "password": password}, view)
 
 
 @command(app, "reset-second-factor")
 async def reset_second_factor(
-    office: Office, email: Annotated[str, typer.Argument(metavar="EMAIL")]
-) -> Answer:
+    context: CommandContext, email: Annotated[str, typer.Argument(metavar="EMAIL")]
+) -> Output:
     """Take a person's second factors away, for who has lost them all; the password stays."""
-    async with office.transaction() as tx:
+    async with context.transaction() as tx:
         person = await _find(tx, email)
         await second_factors.remove_all(tx, person.id)
         await sessions.end_others(tx, person.id, None)
         document = _document(await _find(tx, email), await _company(tx, person))
-    return Answer(document, _view(document))
+    return Output(document, _view(document))
 
 
 async def _find(tx: Tx, email: str) -> Member:
     try:
-        return await people.by_email(tx, email)
+        return await members.by_email(tx, email)
     except PersonNotFound:
-        raise Refused(f"there is no user {email.strip()}") from None
+        raise CommandRefused(f"there is no user {email.strip()}") from None
 
 
 async def _company(tx: Tx, person: Member) -> str | None:
     if person.company_id is None:
         return None
-    return (await store.companies(tx, [person.company_id]))[person.company_id].name
+    return (await company_store.companies(tx, [person.company_id]))[person.company_id].name
 
 
 def _document(person: Member, company: str | None) -> dict[str, Any]:

@@ -11,21 +11,21 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from voucherd.access.idempotency import Ticket
-from voucherd.access.second_factors import totp_place
-from voucherd.api import kept
+from voucherd.api import stored_answers
 from voucherd.cli import master_files
-from voucherd.cli.answers import Answer, Refused, record, screen, stacked, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
-from voucherd.events.webhooks.endpoints import headers_place, secret_place
-from voucherd.fulfilment.suppliers.rows import secret_place as supplier_place
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, record, screen, stacked, table
+from voucherd.idempotency import Ticket
+from voucherd.people.second_factors import totp_place
+from voucherd.suppliers.store import secret_place as supplier_place
 from voucherd.vault import rotation
-from voucherd.vault.bought import quarantine_place
-from voucherd.vault.keys import KEY_VERSION
+from voucherd.vault.master_key import KEY_VERSION
+from voucherd.vault.purchased import quarantine_place
 from voucherd.vault.resealing import Texts, sealed_with
 from voucherd.vault.rotation import Count
 from voucherd.vault.uploads import place_of
+from voucherd.webhooks.endpoints import headers_place, secret_place
 
 app = noun()
 
@@ -41,17 +41,17 @@ TEXTS: Final = (
         "idempotency",
         ("company_id", "state", "key"),
         "answer",
-        lambda company_id, state, key: kept.place(Ticket(company_id, state, key)),
+        lambda company_id, state, key: stored_answers.place(Ticket(company_id, state, key)),
     ),
 )
 """Everything that is sealed and no code on a shelf."""
 
 
 @command(app, "status")
-async def status(office: Office) -> Answer:
+async def status(context: CommandContext) -> Output:
     """Say which keys there are, and what each of them seals."""
-    async with office.connection() as connection:
-        await office.ring(connection)
+    async with context.connection() as connection:
+        await context.key_ring(connection)
         rows = await rotation.keys(connection)
         sealed = await sealed_with(connection, TEXTS)
         master = await connection.fetchrow("SELECT generation, changed_at FROM vault_master")
@@ -80,12 +80,12 @@ async def status(office: Office) -> Answer:
         empty="",
     )
     said = f"The master key is number {master['generation']}, since {master['changed_at']:%Y-%m-%d %H:%M}."
-    return Answer(document, stacked(said, "", view))
+    return Output(document, stacked(said, "", view))
 
 
 @command(app, "rotate")
 async def rotate(
-    office: Office,
+    context: CommandContext,
     master: Annotated[
         bool, typer.Option("--master", help="Replace the master key instead; nothing is sealed again.")
     ] = False,
@@ -93,23 +93,23 @@ async def rotate(
         Path | None,
         typer.Option(metavar="FILE", help="Holds the new master key, where it does not come from a file."),
     ] = None,
-) -> Answer:
+) -> Output:
     """Make a new key and seal everything with it, while the service runs. If stopped, it goes on when run again."""
     if new_key_file is not None and not master:
         raise typer.BadParameter("--new-key-file goes with --master")
     if master:
-        return await _rotate_master(office, new_key_file)
+        return await _rotate_master(context, new_key_file)
     began = time.monotonic()
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         async with pool.acquire() as connection:
-            ring = await office.ring(connection)
-        version = await rotation.begin(pool, ring, TEXTS)
-        since = await rotation.activate(pool, ring, version)
+            key_ring = await context.key_ring(connection)
+        version = await rotation.begin(pool, key_ring, TEXTS)
+        since = await rotation.activate(pool, key_ring, version)
         try:
             with _progress() as told:
-                count = await rotation.reseal_all(pool, ring, version, TEXTS, since, told)
+                count = await rotation.reseal_all(pool, key_ring, version, TEXTS, since, told)
         except rotation.SomebodyWrites:
-            raise Refused(
+            raise CommandRefused(
                 "a transaction that began with the old key does not end: run it again later"
             ) from None
     document = {
@@ -118,40 +118,42 @@ async def rotate(
         "texts": count.texts,
         "seconds": round(time.monotonic() - began, 1),
     }
-    return Answer(
+    return Output(
         document,
         f"Key {version} seals everything: {count.codes:,} codes and {count.texts:,} texts were sealed again.",
     )
 
 
 @command(app, "retire")
-async def retire(office: Office, version: Annotated[int, typer.Argument(metavar="KEY", min=1)]) -> Answer:
+async def retire(
+    context: CommandContext, version: Annotated[int, typer.Argument(metavar="KEY", min=1)]
+) -> Output:
     """Destroy a key that seals nothing any more."""
-    office.about(f"key {version} of the vault")
-    async with office.pool() as pool:
+    context.about(f"key {version} of the vault")
+    async with context.pool() as pool:
         try:
             await rotation.retire(pool, version, TEXTS)
         except rotation.NoSuchKey:
-            raise Refused(f"there is no key {version}, or it is retired already") from None
+            raise CommandRefused(f"there is no key {version}, or it is retired already") from None
         except rotation.StillUsed:
-            raise Refused(
+            raise CommandRefused(
                 f"key {version} seals something, or what began with it is still open: run `voucherd vault rotate`"
             ) from None
     said = f"Key {version} is destroyed: what it sealed in old backups can't be read with this database any more."
     if version == KEY_VERSION:
         said = "Key 1 is not used any more. It is derived from the root, so whoever has that can compute it."
-    return Answer({"version": version, "retired": True}, said)
+    return Output({"version": version, "retired": True}, said)
 
 
-async def _rotate_master(office: Office, new_key_file: Path | None) -> Answer:
-    change = master_files.plan(office.settings, new_key_file)
-    async with office.transaction() as tx:
-        office.about("master key")
-        ring = await office.ring(tx)
+async def _rotate_master(context: CommandContext, new_key_file: Path | None) -> Output:
+    change = master_files.plan(context.settings, new_key_file)
+    async with context.transaction() as tx:
+        context.about("master key")
+        key_ring = await context.key_ring(tx)
         # Whoever begins in this moment reads either the old state of the database or the new one.
         await tx.execute("LOCK TABLE vault_master IN SHARE ROW EXCLUSIVE MODE")
-        if not change.done(ring.master):
-            await rotation.replace_master(tx, ring, change.fresh)
+        if not change.done(key_ring.master):
+            await rotation.replace_master(tx, key_ring, change.fresh)
         generation = await tx.fetchval("SELECT generation FROM vault_master")
     kept_at = change.finish(generation - 1)
     rows: list[tuple[str, object]] = [("master key", f"number {generation}")]
@@ -165,7 +167,7 @@ async def _rotate_master(office: Office, new_key_file: Path | None) -> Answer:
         "file": change.file and str(change.file),
         "oldKey": kept_at and str(kept_at),
     }
-    return Answer(document, record(rows))
+    return Output(document, record(rows))
 
 
 def _standing(row: rotation.KeyRow, active: int) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from importlib.metadata import version as installed_version
 
-from voucherd.cli.answers import Answer
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output
 
 app = noun()
 
 
 @command(app, "version")
-async def version(_office: Office) -> Answer:
+async def version(_office: CommandContext) -> Output:
     """Say which version this is."""
     number = installed_version("voucherd")
-    return Answer({"version": number}, f"voucherd {number}")
+    return Output({"version": number}, f"voucherd {number}")

@@ -6,16 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from voucherd.access import store as access
-from voucherd.cli.answers import Answer, Refused, record, table
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output, record, table
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, decimal, read_currency, read_money
-from voucherd.events import low_balance, top_ups
+from voucherd.companies import store as company_store
 from voucherd.ids import Identifiers
+from voucherd.wallet import low_balance, store, top_ups
 from voucherd.wallet import statement as statements
-from voucherd.wallet import store
-from voucherd.wallet.statement import Filters, StatementLine
+from voucherd.wallet.statement import StatementFilters, StatementLine
 from voucherd.wallet.store import Balance
 
 app = noun()
@@ -25,59 +24,61 @@ Currency = Annotated[str, typer.Argument(metavar="CURRENCY", parser=read_currenc
 
 @command(app, "top-up")
 async def top_up(
-    office: Office,
+    context: CommandContext,
     company: CompanyArgument,
     amount: Annotated[str, typer.Argument(metavar="AMOUNT")],
     currency: Currency,
     state: StateOption,
     reference: Annotated[str, typer.Option(help="Names the payment: booked once, however often it is sent.")],
-) -> Answer:
+) -> Output:
     """Add money to a company's balance."""
     money = read_money("amount", f"{amount} {currency}")
     if money.minor == 0:
         raise typer.BadParameter("amount: must be more than 0")
     if not 1 <= len(reference) <= 200:
         raise typer.BadParameter("reference: must be 1 to 200 characters")
-    async with office.transaction() as tx:
-        owner = await access.find_company(tx, company)
+    async with context.transaction() as tx:
+        owner = await company_store.find_company(tx, company)
         booked, balance = await top_ups.book(tx, owner.id, state.state, money, reference)
     document = _document(balance) | {"toppedUp": booked, "company": company, "reference": reference}
     said = f"{money} added" if booked else f"nothing: {reference!r} was booked before"
-    return Answer(document, record([("top-up", said), *_pairs(balance)]))
+    return Output(document, record([("top-up", said), *_pairs(balance)]))
 
 
 @command(app, "show")
-async def show(office: Office, company: CompanyArgument) -> Answer:
+async def show(context: CommandContext, company: CompanyArgument) -> Output:
     """Show a company's balances."""
-    async with office.connection() as connection:
-        owner = await access.find_company(connection, company)
+    async with context.connection() as connection:
+        owner = await company_store.find_company(connection, company)
         balances = await store.balances(connection, owner.id)
     view = table(
         ["state", "currency", ">balance", ">held", ">available"],
         [(balance.state.word, balance.currency, *_amounts(balance)) for balance in balances],
         empty=f"{owner.name} has no money yet.",
     )
-    return Answer([_document(balance) for balance in balances], view)
+    return Output([_document(balance) for balance in balances], view)
 
 
 @command(app, "statement")
 async def statement(
-    office: Office,
+    context: CommandContext,
     company: CompanyArgument,
     currency: Currency,
     state: StateOption = StateWord.LIVE,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many movements.")] = 50,
     before: Annotated[int | None, typer.Option(help="Go on below this number.")] = None,
-) -> Answer:
+) -> Output:
     """List a wallet's movements, newest first."""
-    async with office.connection() as connection:
-        owner = await access.find_company(connection, company)
+    async with context.connection() as connection:
+        owner = await company_store.find_company(connection, company)
         account = await statements.find(connection, owner.id, currency, state.state)
         if account is None:
-            raise Refused(f"{owner.name} has no {state} wallet in {currency}")
-        lines = (await statements.page(connection, account, Filters(), after=before, size=limit)).lines
+            raise CommandRefused(f"{owner.name} has no {state} wallet in {currency}")
+        lines = (
+            await statements.page(connection, account, StatementFilters(), after=before, size=limit)
+        ).lines
         with_orders = any(line.order_id is not None for line in lines)
-        names = await office.identifiers(connection) if with_orders else None
+        names = await context.identifiers(connection) if with_orders else None
     rows = [_movement(line, currency, names) for line in lines]
     view = table(
         ["?>no", "when", "what", ">amount", ">balance", "~for"],
@@ -94,12 +95,12 @@ async def statement(
         ],
         empty="No movements.",
     )
-    return Answer(rows, view)
+    return Output(rows, view)
 
 
 @command(app, "alert")
 async def alert(
-    office: Office,
+    context: CommandContext,
     company: CompanyArgument,
     currency: Currency,
     state: StateOption = StateWord.LIVE,
@@ -107,19 +108,19 @@ async def alert(
         str | None, typer.Option(metavar="AMOUNT", help="Say so when less than this can be spent.")
     ] = None,
     off: Annotated[bool, typer.Option("--off", help="Say nothing any more.")] = False,
-) -> Answer:
+) -> Output:
     """Choose below which balance the event `wallet.low_balance` is sent."""
     if (below is None) != off:
         raise typer.BadParameter("give either --below or --off")
     money = None if below is None else read_money("below", f"{below} {currency}")
     if money is not None and money.minor <= 0:
         raise typer.BadParameter("below: must be more than 0")
-    async with office.transaction() as tx:
-        owner = await access.find_company(tx, company)
+    async with context.transaction() as tx:
+        owner = await company_store.find_company(tx, company)
         if money is not None:
             await low_balance.set_alert(tx, owner.id, state.state, money)
         elif not await low_balance.remove_alert(tx, owner.id, state.state, currency):
-            raise Refused(f"{owner.name} has no alert for its {state} wallet in {currency}")
+            raise CommandRefused(f"{owner.name} has no alert for its {state} wallet in {currency}")
     said = "no alert any more" if money is None else f"an alert below {money}"
     document = {
         "company": owner.name,
@@ -127,7 +128,7 @@ async def alert(
         "state": state.value,
         "below": None if money is None else decimal(money.minor, currency),
     }
-    return Answer(document, f"{owner.name}, {state} {currency}: {said}.")
+    return Output(document, f"{owner.name}, {state} {currency}: {said}.")
 
 
 def _amounts(balance: Balance) -> tuple[Any, Any, Any]:

@@ -8,20 +8,20 @@ from typing import Annotated, Final
 import typer
 from msgspec import UNSET
 
-from voucherd.access import store as access
-from voucherd.cli import listening
+from voucherd.cli import webhook_listener
 from voucherd.cli import webhook_views as views
-from voucherd.cli.answers import Answer, Refused
-from voucherd.cli.frame import command, noun, usage
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun, usage
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, read_duration, read_moment
+from voucherd.companies import store as company_store
 from voucherd.db import Connection
 from voucherd.events import feed
-from voucherd.events.webhooks import endpoints, fanout, history, signing
-from voucherd.events.webhooks.endpoints import Changes, Draft, Endpoint
-from voucherd.events.webhooks.headers import read_headers
-from voucherd.events.webhooks.targets import read_target
 from voucherd.ids import Identifiers
+from voucherd.webhooks import endpoints, fanout, history, signing
+from voucherd.webhooks.endpoints import Changes, Draft, Endpoint
+from voucherd.webhooks.headers import read_headers
+from voucherd.webhooks.targets import read_target
 
 DELIVERIES_SHOWN: Final = 20
 DELIVERIES_SHOWN_MAX: Final = 1_000
@@ -40,7 +40,7 @@ Headers = Annotated[
 
 @command(app, "add")
 async def add(
-    office: Office,
+    context: CommandContext,
     company: CompanyArgument,
     url: Annotated[str | None, typer.Argument(help="Where to send; left out with --per-order.")] = None,
     state: StateOption = StateWord.LIVE,
@@ -53,7 +53,7 @@ async def add(
     secret: Annotated[
         str | None, typer.Option(metavar="whsec_…", help="A secret that exists; else one is made.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Make an endpoint and print its secret, this once."""
     with usage():
         if per_order == (url is not None):
@@ -61,38 +61,38 @@ async def add(
         if len(description) > endpoints.DESCRIPTION_CHARS_MAX:
             raise ValueError(f"a description has at most {endpoints.DESCRIPTION_CHARS_MAX} characters")
         draft = Draft(
-            _url(office, url),
+            _url(context, url),
             _types(event),
             description,
             headers=_headers(header),
             secret=None if secret is None else signing.check_secret(secret),
         )
-    async with office.transaction() as tx:
-        owner = await access.find_company(tx, company)
-        made, shown = await endpoints.add(tx, await office.sealer(tx), owner.id, state.state, draft)
-        ids = await office.identifiers(tx)
-        office.about(f"webhook {ids.webhook(made.id)}")
+    async with context.transaction() as tx:
+        owner = await company_store.find_company(tx, company)
+        made, shown = await endpoints.add(tx, await context.sealer(tx), owner.id, state.state, draft)
+        ids = await context.identifiers(tx)
+        context.about(f"webhook {ids.webhook(made.id)}")
     return views.once(ids, made, shown)
 
 
 @command(app, "list")
 async def list_(
-    office: Office, company: Annotated[str | None, typer.Argument(metavar="COMPANY")] = None
-) -> Answer:
+    context: CommandContext, company: Annotated[str | None, typer.Argument(metavar="COMPANY")] = None
+) -> Output:
     """List the endpoints of a company, or of all."""
-    async with office.connection() as conn:
-        owner = None if company is None else await access.find_company(conn, company)
+    async with context.connection() as conn:
+        owner = None if company is None else await company_store.find_company(conn, company)
         found = await endpoints.list_all(conn, None if owner is None else owner.id)
         names = await _company_names(conn)
-        ids = await office.identifiers(conn)
+        ids = await context.identifiers(conn)
     return views.listed(ids, found, names)
 
 
 @command(app, "show")
-async def show(office: Office, number: Id) -> Answer:
+async def show(context: CommandContext, number: Id) -> Output:
     """Show one endpoint, without its secret."""
-    async with office.connection() as conn:
-        ids = await office.identifiers(conn)
+    async with context.connection() as conn:
+        ids = await context.identifiers(conn)
         found = await _endpoint(conn, ids, number)
         names = await _company_names(conn)
     return views.shown(ids, found, names)
@@ -100,7 +100,7 @@ async def show(office: Office, number: Id) -> Answer:
 
 @command(app, "set")
 async def set_(
-    office: Office,
+    context: CommandContext,
     number: Id,
     url: Annotated[str | None, typer.Option(help="Where to send from now on.")] = None,
     event: Events = None,
@@ -108,67 +108,67 @@ async def set_(
     header: Headers = None,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     enabled: Annotated[bool | None, typer.Option("--enabled/--disabled")] = None,
-) -> Answer:
+) -> Output:
     """Change an endpoint; what is not given stays. One that is enabled goes on with what waits."""
     with usage():
         changes = Changes(
-            UNSET if url is None else (_url(office, url) or UNSET),
+            UNSET if url is None else (_url(context, url) or UNSET),
             _types(event) if event or all_events else UNSET,
             UNSET if description is None else description[: endpoints.DESCRIPTION_CHARS_MAX],
             UNSET if enabled is None else enabled,
             UNSET if header is None else _headers(header),
         )
-    async with office.transaction() as tx:
-        ids = await office.identifiers(tx)
+    async with context.transaction() as tx:
+        ids = await context.identifiers(tx)
         found = await _endpoint(tx, ids, number)
         if found.url is None and changes.url is not UNSET:
-            raise Refused("each order names its own address here")
-        changed = await endpoints.change(tx, await office.sealer(tx), found, changes)
+            raise CommandRefused("each order names its own address here")
+        changed = await endpoints.change(tx, await context.sealer(tx), found, changes)
         names = await _company_names(tx)
     return views.shown(ids, changed, names)
 
 
 @command(app, "remove")
-async def remove(office: Office, number: Id) -> Answer:
+async def remove(context: CommandContext, number: Id) -> Output:
     """Remove an endpoint, what waits for it, and its log."""
-    async with office.transaction() as tx:
-        ids = await office.identifiers(tx)
+    async with context.transaction() as tx:
+        ids = await context.identifiers(tx)
         found = await _endpoint(tx, ids, number)
         await endpoints.remove(tx, found.id)
-    return Answer({"id": number, "removed": True}, f"Endpoint {number} is removed.")
+    return Output({"id": number, "removed": True}, f"Endpoint {number} is removed.")
 
 
 @command(app, "rotate")
 async def rotate(
-    office: Office,
+    context: CommandContext,
     number: Id,
     overlap: Annotated[
         timedelta, typer.Option(parser=read_duration, metavar="24h", help="How long both secrets sign.")
     ],
-) -> Answer:
+) -> Output:
     """Give an endpoint a new secret and print it, this once."""
     if overlap > endpoints.OVERLAP_MAX:
         raise typer.BadParameter(f"an overlap is at most {endpoints.OVERLAP_MAX.days} days")
-    async with office.transaction() as tx:
-        ids = await office.identifiers(tx)
+    async with context.transaction() as tx:
+        ids = await context.identifiers(tx)
         found = await _endpoint(tx, ids, number)
-        secret = await endpoints.rotate(tx, await office.sealer(tx), found, overlap, None)
+        secret = await endpoints.rotate(tx, await context.sealer(tx), found, overlap, None)
         found = await endpoints.find_any(tx, found.id)
     return views.once(ids, found, secret)
 
 
 @command(app, "deliveries")
 async def deliveries(
-    office: Office,
+    context: CommandContext,
     number: Annotated[str | None, typer.Argument(metavar="ID")] = None,
     status: Annotated[str | None, typer.Option(help="waiting, delivered or failed.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=DELIVERIES_SHOWN_MAX)] = DELIVERIES_SHOWN,
-) -> Answer:
+) -> Output:
     """Show what was sent, newest events first: to one endpoint, or to all."""
     if status is not None and status not in history.STATUSES:
         raise typer.BadParameter("--status is waiting, delivered or failed")
-    async with office.connection() as conn:
-        ids = await office.identifiers(conn)
+    async with context.connection() as conn:
+        ids = await context.identifiers(conn)
         chosen = None if number is None else (await _endpoint(conn, ids, number)).id
         found, _ = await history.deliveries(conn, chosen, size=limit, status=status)
         about = await feed.these(conn, [one.event_id for one in found])
@@ -176,32 +176,32 @@ async def deliveries(
 
 
 @command(app, "test")
-async def test(office: Office, number: Id) -> Answer:
+async def test(context: CommandContext, number: Id) -> Output:
     """Send a ping to an endpoint; `deliveries` tells what came of it."""
-    async with office.transaction() as tx:
-        ids = await office.identifiers(tx)
+    async with context.transaction() as tx:
+        ids = await context.identifiers(tx)
         found = await _endpoint(tx, ids, number)
         if found.url is None or not found.enabled:
-            raise Refused("only an endpoint with an address that is enabled can be tested")
+            raise CommandRefused("only an endpoint with an address that is enabled can be tested")
         event_id = await history.ping(tx, found)
     return views.queued(ids.event(event_id))
 
 
 @command(app, "replay")
 async def replay(
-    office: Office,
+    context: CommandContext,
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's id: evt_…")],
     webhook: Annotated[
         str | None, typer.Option(metavar="ID", help="The one endpoint to send to; else all that want it.")
     ] = None,
-) -> Answer:
+) -> Output:
     """Send an event once more, with the same id."""
-    async with office.transaction() as tx:
-        ids = await office.identifiers(tx)
+    async with context.transaction() as tx:
+        ids = await context.identifiers(tx)
         number = ids.event_number(event)
         found = {} if number is None else await feed.these(tx, [number])
         if number not in found:
-            raise Refused(f"there is no event {event}")
+            raise CommandRefused(f"there is no event {event}")
         told = found[number]
         chosen = [
             one
@@ -211,7 +211,7 @@ async def replay(
         if webhook is not None:
             only = await _endpoint(tx, ids, webhook)
             if not told.concerns(only.company_id, only.state) or not only.enabled:
-                raise Refused("the event is not for this endpoint, or the endpoint is disabled")
+                raise CommandRefused("the event is not for this endpoint, or the endpoint is disabled")
             chosen = [only]
         count = await history.replay(tx, told, chosen)
     return views.counted(count)
@@ -219,25 +219,25 @@ async def replay(
 
 @command(app, "recover")
 async def recover(
-    office: Office,
+    context: CommandContext,
     number: Id,
     since: Annotated[
         datetime, typer.Option(parser=read_moment, metavar="DATE", help="From when on; 30 days at most.")
     ],
-) -> Answer:
+) -> Output:
     """Send what an endpoint did not get since then: what failed, and what happened while it was disabled."""
-    async with office.pool() as pool:
+    async with context.pool() as pool:
         async with pool.acquire() as conn:
-            ids = await office.identifiers(conn)
+            ids = await context.identifiers(conn)
             found = await _endpoint(conn, ids, number)
         if not found.enabled:
-            raise Refused("the endpoint is disabled")
+            raise CommandRefused("the endpoint is disabled")
         return views.recovered(await history.recover(pool, found, since))
 
 
 @command(app, "listen")
 async def listen(
-    office: Office,
+    context: CommandContext,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 picks a free one.")] = 4242,
     secret: Annotated[
         list[str] | None, typer.Option(metavar="whsec_…", help="Verifies with this; repeatable.")
@@ -250,14 +250,14 @@ async def listen(
     """Receive webhooks on this machine, for development: prints each one and whether its signature is right."""
     with usage():
         secrets = [signing.check_secret(one) for one in secret or ()]
-    async with listening.endpoint(office, company, state.state, port) as (listener, made):
-        await listening.listen(office, listener, [*secrets, *made])
+    async with webhook_listener.endpoint(context, company, state.state, port) as (listener, made):
+        await webhook_listener.listen(context, listener, [*secrets, *made])
 
 
-def _url(office: Office, url: str | None) -> str | None:
+def _url(context: CommandContext, url: str | None) -> str | None:
     if url is not None:
         try:
-            read_target(url, office.settings.webhook_networks)
+            read_target(url, context.settings.webhook_networks)
         except ValueError as rule:
             raise ValueError(f"the address {rule}") from None
     return url
@@ -281,7 +281,7 @@ def _headers(lines: list[str] | None) -> dict[str, str]:
 async def _endpoint(conn: Connection, ids: Identifiers, name: str) -> Endpoint:
     number = ids.webhook_number(name)
     if number is None:
-        raise Refused(f"there is no endpoint {name}")
+        raise CommandRefused(f"there is no endpoint {name}")
     return await endpoints.find_any(conn, number)
 
 

@@ -8,23 +8,23 @@ from typing import Any, Final
 import msgspec
 
 from voucherd.api.wire import webhooks as wire
-from voucherd.cli.answers import Answer, record, stacked, table
+from voucherd.cli.output import Output, record, stacked, table
 from voucherd.events.feed import Event
-from voucherd.events.webhooks.endpoints import Endpoint
-from voucherd.events.webhooks.history import Logged, Recovered
 from voucherd.ids import Identifiers
+from voucherd.webhooks.endpoints import Endpoint
+from voucherd.webhooks.history import Logged, Recovered
 
 _WHY: Final = {"gone": "disabled: 410", "failing": "disabled: failing"}
 
 
-def once(ids: Identifiers, endpoint: Endpoint, secret: str) -> Answer:
+def once(ids: Identifiers, endpoint: Endpoint, secret: str) -> Output:
     """An endpoint with its secret."""
     shown_id = ids.webhook(endpoint.id)
     view = record([("id", shown_id), ("secret", secret), ("", "It is not shown again.")])
-    return Answer({"id": shown_id, "secret": secret}, view)
+    return Output({"id": shown_id, "secret": secret}, view)
 
 
-def listed(ids: Identifiers, found: Sequence[Endpoint], names: Mapping[int, str]) -> Answer:
+def listed(ids: Identifiers, found: Sequence[Endpoint], names: Mapping[int, str]) -> Output:
     """Endpoints, one a line."""
     view = table(
         ["id", "state", "standing", "~address", "?events", "?company"],
@@ -41,10 +41,10 @@ def listed(ids: Identifiers, found: Sequence[Endpoint], names: Mapping[int, str]
         ],
         empty="No endpoints.",
     )
-    return Answer([_document(ids, one, names) for one in found], view)
+    return Output([_document(ids, one, names) for one in found], view)
 
 
-def shown(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> Answer:
+def shown(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> Output:
     """One endpoint."""
     view = record(
         [
@@ -61,10 +61,10 @@ def shown(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> Answer:
             ("made", one.created_at),
         ]
     )
-    return Answer(_document(ids, one, names), view)
+    return Output(_document(ids, one, names), view)
 
 
-def deliveries(ids: Identifiers, found: Sequence[Logged], about: Mapping[int, Event]) -> Answer:
+def deliveries(ids: Identifiers, found: Sequence[Logged], about: Mapping[int, Event]) -> Output:
     """Deliveries, one a line, with the last attempt of each."""
     view = table(
         ["event", "type", "status", ">tries", "~last answer", ">ms", "?next", "?endpoint"],
@@ -83,7 +83,7 @@ def deliveries(ids: Identifiers, found: Sequence[Logged], about: Mapping[int, Ev
         ],
         empty="Nothing was sent yet.",
     )
-    return Answer(
+    return Output(
         [
             {"webhookId": ids.webhook(one.webhook_id)}
             | _plain(wire.delivery(ids, one, about.get(one.event_id)))
@@ -93,23 +93,23 @@ def deliveries(ids: Identifiers, found: Sequence[Logged], about: Mapping[int, Ev
     )
 
 
-def queued(event: str) -> Answer:
+def queued(event: str) -> Output:
     """A test message that is on its way."""
-    return Answer({"eventId": event}, stacked(f"A ping is on its way: {event}"))
+    return Output({"eventId": event}, stacked(f"A ping is on its way: {event}"))
 
 
-def counted(count: int) -> Answer:
+def counted(count: int) -> Output:
     """How often an event is sent once more."""
     places = "1 endpoint" if count == 1 else f"{count} endpoints"
-    return Answer({"queued": count}, f"On its way to {places}.")
+    return Output({"queued": count}, f"On its way to {places}.")
 
 
-def recovered(found: Recovered) -> Answer:
+def recovered(found: Recovered) -> Output:
     """What a recovery queued."""
     text = "1 event is on its way." if found.queued == 1 else f"{found.queued} events are on their way."
     if found.next_since is not None:
         text += f" There are more: recover again since {found.next_since:%Y-%m-%dT%H:%M:%SZ}."
-    return Answer({"queued": found.queued, "dateNext": found.next_since}, text)
+    return Output({"queued": found.queued, "dateNext": found.next_since}, text)
 
 
 def _document(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> dict[str, Any]:

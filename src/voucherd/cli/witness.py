@@ -14,13 +14,15 @@ from datetime import date, timedelta
 from enum import Enum
 from typing import Any, Final
 
-from voucherd.access import key_store, store, trail
-from voucherd.access.companies import CompanyNotFound
-from voucherd.access.trail import Actor, ActorKind, Entry
+from voucherd import trail
 from voucherd.cli.words import StateWord
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyNotFound
 from voucherd.db import Tx
 from voucherd.ids import State
+from voucherd.keys import store as key_store
 from voucherd.logs import HIDDEN, scrub
+from voucherd.trail import Actor, ActorKind, TrailEntry
 
 VALUE_CHARS_MAX: Final = 500
 
@@ -69,7 +71,7 @@ class Witness:
         company_id = await self._whose(tx)
         await trail.record(
             tx,
-            Entry(
+            TrailEntry(
                 operator(),
                 self.action,
                 self._subject,
@@ -95,7 +97,7 @@ class Witness:
         if self._company_id is not None or not isinstance(name, str):
             return self._company_id
         try:
-            return (await store.find_company(tx, name.strip())).id
+            return (await company_store.find_company(tx, name.strip())).id
         except CompanyNotFound:
             return None
 

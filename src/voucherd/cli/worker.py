@@ -6,21 +6,21 @@ import asyncio
 import contextlib
 
 from voucherd import logs, worker
-from voucherd.cli.answers import Answer
-from voucherd.cli.frame import command, noun
-from voucherd.cli.office import Office
+from voucherd.cli.command import command, noun
+from voucherd.cli.context import CommandContext
+from voucherd.cli.output import Output
 from voucherd.cli.serve import refuse_old_schema
 
 app = noun()
 
 
 @command(app, "worker")
-async def work(office: Office) -> None:
+async def work(context: CommandContext) -> None:
     """Run the background work: deliveries to orders that wait, and what time does to orders."""
-    logs.configure(office.settings.log_level, office.settings.log_format)
-    async with office.database() as url:
+    logs.configure(context.settings.log_level, context.settings.log_format)
+    async with context.database() as url:
         await refuse_old_schema(url)
-        office.say(Answer({"working": True}, "Working; Ctrl-C stops it."))
+        context.say(Output({"working": True}, "Working; Ctrl-C stops it."))
         # To be told to stop is how a worker ends, not a failure.
         with contextlib.suppress(asyncio.CancelledError):
-            await worker.run(office.settings, url)
+            await worker.run(context.settings, url)

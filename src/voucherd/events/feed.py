@@ -62,7 +62,7 @@ class Event(Struct, frozen=True):
         return self.company_id == company_id and self.state == state and self.type in log.FOR_COMPANIES
 
 
-class Page(Struct, frozen=True):
+class FeedPage(Struct, frozen=True):
     """Events, and where to go on; `more` if there is something to read there already."""
 
     events: list[Event]
@@ -70,7 +70,7 @@ class Page(Struct, frozen=True):
     more: bool
 
 
-class Filters(Struct, frozen=True):
+class EventFilters(Struct, frozen=True):
     """Which events are wanted."""
 
     types: Collection[str] | None = None
@@ -85,7 +85,7 @@ class Filters(Struct, frozen=True):
         return self.types is not None or self.date_from is not None or self.date_to is not None
 
 
-EVERYTHING: Final = Filters()
+EVERYTHING: Final = EventFilters()
 
 
 class Removed(Exception):
@@ -133,8 +133,8 @@ async def after(
     limit: int,
     company_id: int | None = None,
     state: State | None = None,
-    filters: Filters = EVERYTHING,
-) -> Page:
+    filters: EventFilters = EVERYTHING,
+) -> FeedPage:
     """What happened after the cursor (None: what is kept), oldest first; of everybody unless a company is named.
 
     A page may hold fewer events than asked for although more follow: go on from its cursor.
@@ -156,8 +156,8 @@ async def _page(
     limit: int,
     company_id: int | None,
     state: State | None,
-    filters: Filters,
-) -> Page:
+    filters: EventFilters,
+) -> FeedPage:
     start, stop = bounds
     scan = max(limit, SCAN_MAX) if filters.sparse else limit + 1
     types = filters.types
@@ -174,10 +174,10 @@ async def _page(
     if company_id is not None and state is not None:
         found = [event for event in found if event.concerns(company_id, state)]
     if len(found) > limit:
-        return Page(found[:limit], found[limit - 1].cursor, more=True)
+        return FeedPage(found[:limit], found[limit - 1].cursor, more=True)
     if rows and rows[0]["scanned"] == scan:
-        return Page(found, Cursor(rows[0]["last"]), more=True)
-    return Page(found, Cursor(max(start, stop)), more=False)
+        return FeedPage(found, Cursor(rows[0]["last"]), more=True)
+    return FeedPage(found, Cursor(max(start, stop)), more=False)
 
 
 async def head(conn: Connection) -> Cursor:
@@ -247,7 +247,7 @@ async def _settle(conn: Connection) -> tuple[int, int]:
     return row[0], row[1]
 
 
-async def _bounds(conn: Connection, start: int, stop: int, filters: Filters) -> tuple[int, int]:
+async def _bounds(conn: Connection, start: int, stop: int, filters: EventFilters) -> tuple[int, int]:
     """The part of the feed in which events of these dates can be."""
     if filters.date_from is not None:
         start = max(start, await _before(conn, start, stop, filters.date_from - LATE_COMMIT_MAX))

@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.access.callers import Caller
 from voucherd.events import feed
 from voucherd.events.feed import Cursor, Event
 from voucherd.ids import State
+from voucherd.keys.callers import Caller
 
 HEARTBEAT_S: Final = 15.0
 BUFFER_BYTES_MAX: Final = 131_072

@@ -14,14 +14,14 @@ from typing import Final
 
 import structlog
 
-from voucherd.access.callers import Caller, Forbidden, Unauthorized
-from voucherd.access.keys import Scope
-from voucherd.access.strangers import TooManyStrangers
 from voucherd.db import Pool, tenant
 from voucherd.events import feed, log, wire
-from voucherd.events.feed import Cursor, Event, Filters, Page
+from voucherd.events.feed import Cursor, Event, EventFilters, FeedPage
 from voucherd.events.listeners import Listener, Pass
 from voucherd.ids import Identifiers, State
+from voucherd.keys.callers import Caller, Forbidden, Unauthorized
+from voucherd.keys.key_text import Scope
+from voucherd.limits.strangers import TooManyStrangers
 
 POLL_S: Final = 0.1
 FAILED_POLL_S: Final = 1.0
@@ -74,8 +74,8 @@ class Streams:
         return self._of_key.total()
 
     async def page(
-        self, caller: Caller, cursor: Cursor | None, *, limit: int, filters: Filters = feed.EVERYTHING
-    ) -> Page:
+        self, caller: Caller, cursor: Cursor | None, *, limit: int, filters: EventFilters = feed.EVERYTHING
+    ) -> FeedPage:
         """A page of what the caller may see."""
         async with self._pool.acquire() as conn:
             return await feed.after(
@@ -103,7 +103,7 @@ class Streams:
             raise StreamsFull
         listener = Listener(caller, pass_, types)
         if from_now:
-            return self._told(listener, Page([], await self._now(), more=False))
+            return self._told(listener, FeedPage([], await self._now(), more=False))
         return self._told(listener, await self._past(listener, cursor))
 
     def let_go(self) -> None:
@@ -120,7 +120,7 @@ class Streams:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _told(self, listener: Listener, page: Page) -> AsyncGenerator[bytes, None]:
+    async def _told(self, listener: Listener, page: FeedPage) -> AsyncGenerator[bytes, None]:
         """What the first page holds and all that follows it, until somebody ends it."""
         # A place at the very beginning: whoever is cut off before the first event goes on from there, too.
         yield b"retry: %d\n" % RETRY_MS + (b"\n" if page.events else self._place(page.cursor))
@@ -141,9 +141,9 @@ class Streams:
         async with self._catch_ups, self._pool.acquire() as conn:
             return await feed.head(conn)
 
-    async def _past(self, listener: Listener, cursor: Cursor | None) -> Page:
+    async def _past(self, listener: Listener, cursor: Cursor | None) -> FeedPage:
         async with self._catch_ups:
-            filters = Filters(types=listener.types)
+            filters = EventFilters(types=listener.types)
             return await self.page(listener.caller, cursor, limit=CATCH_UP_EVENTS_MAX, filters=filters)
 
     def _join(self, listener: Listener, cursor: Cursor) -> bool:

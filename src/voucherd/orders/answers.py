@@ -10,11 +10,11 @@ import structlog
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool
-from voucherd.fulfilment.book import QuoteInfo
 from voucherd.orders import store
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
-from voucherd.orders.refusals import Refusal
+from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.store import Memory
+from voucherd.suppliers.offer_book import QuoteInfo
 from voucherd.vault import store as vault
 from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.vault.store import LotInfo, VaultHole
@@ -43,7 +43,7 @@ class Answer(Struct, frozen=True):
     """Whether it is written down already that the codes are shown (OP-94)."""
 
 
-class Page(Struct, frozen=True):
+class OrderPage(Struct, frozen=True):
     """A page of orders, whether more follow and, where pages are counted, how many there are in all."""
 
     answers: list[Answer]
@@ -51,7 +51,7 @@ class Page(Struct, frozen=True):
     total: int | None
 
 
-class Browsed(Struct, frozen=True):
+class OrderListing(Struct, frozen=True):
     """A page of orders without their codes."""
 
     orders: list[Order]
@@ -71,7 +71,7 @@ Reply: TypeAlias = Answer | Refusal | CodesUnreadable
 """What a batch says to each of its calls."""
 
 
-class Shower:
+class OrderReader:
     """Makes answers out of orders."""
 
     def __init__(self, pool: Pool, sealer: Sealer, memory: Memory) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from voucherd.access import approvals, idempotency
-from voucherd.access.spending import Purse
+from voucherd import idempotency
+from voucherd.approvals import store as approvals
 from voucherd.db import Connection, within
+from voucherd.limits.spending import SpendKey
 from voucherd.orders import store
 from voucherd.orders.create import effects_of
-from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
 from voucherd.orders.owned import owned
-from voucherd.orders.refusals import Refusal
-from voucherd.orders.ruling import Facts, Ruling
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.ruling import Facts, Ruling
 from voucherd.orders.store import Memory
 from voucherd.vault.reveals import Reveal, Via
 
@@ -25,7 +26,7 @@ async def carry_out(
     decision: Callable[[Facts], Ruling],
     *,
     with_lines: bool,
-    purses: Collection[Purse] = (),
+    purses: Collection[SpendKey] = (),
 ) -> Ruling:
     """What was decided about these calls, stored with all that belongs to it."""
     order_ids, owners = owned(commands)

@@ -10,7 +10,7 @@ from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX
-from voucherd.orders.place import CartLine
+from voucherd.orders.rules.cart import CartLine
 
 
 class CartFull(ValueError):

@@ -6,21 +6,28 @@ import math
 
 from msgspec import Struct
 
-from voucherd.access import approvals, people
-from voucherd.access.approvals import Approval, Consent, NotOpen
-from voucherd.access.people import Policy
-from voucherd.access.roles import Right
-from voucherd.access.spending import SpendLimit
-from voucherd.access.trail import Entry
+from voucherd.approvals import store as approvals
+from voucherd.approvals.store import Approval, Consent, NotOpen
 from voucherd.db import Pool, transaction
-from voucherd.events import letters
 from voucherd.ids import State
+from voucherd.limits.spending import SpendLimit
+from voucherd.mail import letters
 from voucherd.money import Money
 from voucherd.orders.answers import Answer
-from voucherd.orders.decide import Chance, Finalise
-from voucherd.orders.desk import Desk
 from voucherd.orders.model import Order
-from voucherd.orders.refusals import ApprovalNeeded, ApprovalRefused, OrderExpired, OrderNotFound, WrongStatus
+from voucherd.orders.rules.decide import Finalise, SandboxOutcome
+from voucherd.orders.rules.refusals import (
+    ApprovalNeeded,
+    ApprovalRefused,
+    OrderExpired,
+    OrderNotFound,
+    WrongStatus,
+)
+from voucherd.orders.service import OrderService
+from voucherd.people import members
+from voucherd.people.members import Policy
+from voucherd.people.roles import Right
+from voucherd.trail import TrailEntry
 
 
 class Buyer(Struct, frozen=True):
@@ -34,11 +41,11 @@ class Buyer(Struct, frozen=True):
 
 
 async def confirm(
-    desk: Desk,
+    order_service: OrderService,
     pool: Pool,
     buyer: Buyer,
     order_id: int | None,
-    chance: Chance = Chance.FINISHED,
+    sandbox_outcome: SandboxOutcome = SandboxOutcome.FINISHED,
     *,
     slow_s: int = 0,
     wait_s_max: float = math.inf,
@@ -49,15 +56,15 @@ async def confirm(
         buyer.company_id,
         buyer.state,
         resolve=False,
-        chance=chance,
+        sandbox_outcome=sandbox_outcome,
         slow_s=slow_s,
         limits=buyer.limits,
         approve_from_eur_minor=buyer.policy.approve_from_eur_minor,
     )
     try:
-        return await desk.confirm(command, wait_s_max=wait_s_max)
+        return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalNeeded:
-        order = (await desk.find(order_id, buyer.company_id, buyer.state)).order
+        order = (await order_service.find(order_id, buyer.company_id, buyer.state)).order
         return await ask(pool, order, buyer.user_id)
 
 
@@ -75,17 +82,17 @@ async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
         )
         approval = await approvals.find(tx, number, order.company_id)
         if new:
-            others = await people.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
+            others = await members.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
             await letters.ask(tx, [one.email for one in others if one.id != requested_by], approval)
     return approval
 
 
 async def agree(
-    desk: Desk,
+    order_service: OrderService,
     pool: Pool,
     buyer: Buyer,
     number: int,
-    entry: Entry | None = None,
+    entry: TrailEntry | None = None,
     *,
     wait_s_max: float = math.inf,
 ) -> Answer:
@@ -106,7 +113,7 @@ async def agree(
         consent=Consent(number, buyer.user_id, entry),
     )
     try:
-        return await desk.confirm(command, wait_s_max=wait_s_max)
+        return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalRefused:
         raise NotOpen from None
     except (OrderNotFound, OrderExpired, WrongStatus):

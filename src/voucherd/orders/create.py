@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from voucherd.access import idempotency
-from voucherd.access import store as access
-from voucherd.access.idempotency import Ticket
+from voucherd import idempotency
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
+from voucherd.companies import store as company_store
 from voucherd.db import Connection
-from voucherd.events.webhooks import per_order
-from voucherd.fulfilment.book import OfferBook
+from voucherd.idempotency import Ticket
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money
-from voucherd.orders import place, store
-from voucherd.orders.decide import Cancel, Finalise
+from voucherd.orders import store
 from voucherd.orders.model import Order
-from voucherd.orders.place import Buyer, Create, House, Shop
-from voucherd.orders.refusals import BadInput, Refusal
+from voucherd.orders.rules import cart
+from voucherd.orders.rules.cart import Buyer, Create, SalesPolicy, Shop
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.refusals import BadInput, Refusal
 from voucherd.orders.store import Memory
+from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import shelf
 from voucherd.vault import store as vault
 from voucherd.vault.shelf import Shelf
+from voucherd.webhooks import per_order
 
 
 class OrderNumbers:
@@ -54,12 +55,12 @@ async def create(
     commands: Sequence[Create],
     numbers: OrderNumbers,
     memory: Memory,
-    house: House,
+    house: SalesPolicy,
 ) -> list[Order | Refusal]:
     """Price every cart and keep the orders that can be sold."""
     shop = await load(conn, commands, memory, house)
     await numbers.reserve(conn, len(commands))
-    answers = place.place(shop, commands, numbers.take)
+    answers = cart.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
     effects = effects_of(commands, answers)
     urls = _urls_of(commands, answers)
@@ -93,10 +94,10 @@ def effects_of(
 
 
 async def load(
-    conn: Connection, commands: Sequence[Create], memory: Memory, house: House, *, stocking: bool = True
+    conn: Connection, commands: Sequence[Create], memory: Memory, house: SalesPolicy, *, stocking: bool = True
 ) -> Shop:
     """What these carts' prices depend on; without `stocking` nothing is written."""
-    companies = await access.companies(conn, {command.company_id for command in commands})
+    companies = await company_store.companies(conn, {command.company_id for command in commands})
     listings = await catalogue.current(
         conn, list({line.slug for command in commands for line in command.cart}), memory.versions
     )
@@ -169,7 +170,7 @@ def _wanted(shop: Shop, commands: Sequence[Create]) -> set[Shelf]:
             listing = shop.listings.get(line.slug)
             if listing is not None:
                 try:
-                    face_minor = place.face_of(listing.version, line, at)
+                    face_minor = cart.face_of(listing.version, line, at)
                 except BadInput:
                     continue  # The decision will say so.
                 wanted.add((listing.version.product_id, face_minor, int(command.state)))

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.ids import State
-from voucherd.orders.states import Status
+from voucherd.orders.rules.states import Status
 
 
-class Filters(Struct, frozen=True):
+class OrderFilters(Struct, frozen=True):
     """Which orders are asked for."""
 
     order_id: int | None = None
@@ -38,7 +38,7 @@ async def page_of_orders(
     conn: Connection,
     company_id: int,
     state: State,
-    filters: Filters,
+    filters: OrderFilters,
     *,
     size: int,
     skip: int = 0,
@@ -58,7 +58,7 @@ async def page_of_orders(
     return [Found(*row) for row in rows]
 
 
-async def count_orders(conn: Connection, company_id: int, state: State, filters: Filters) -> int:
+async def count_orders(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> int:
     """How many orders the filters let through."""
     where, values = _where(company_id, state, filters)
     return int(
@@ -66,7 +66,7 @@ async def count_orders(conn: Connection, company_id: int, state: State, filters:
     )
 
 
-def _where(company_id: int, state: State, filters: Filters) -> tuple[str, list[Any]]:
+def _where(company_id: int, state: State, filters: OrderFilters) -> tuple[str, list[Any]]:
     """The conditions and their values. Deleted orders never appear."""
     conditions = ["o.company_id = $1", "(o.id & 1) = $2", f"o.status <> {Status.DELETED:d}"]
     values: list[Any] = [company_id, int(state)]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import structlog
 
 from voucherd.money import in_eur
-from voucherd.orders.place import Create
-from voucherd.orders.refusals import OffersNotAvailable
+from voucherd.orders.rules.cart import Create
+from voucherd.orders.rules.refusals import OffersNotAvailable
 
 logger = structlog.get_logger(__name__)
 

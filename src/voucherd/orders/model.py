@@ -15,7 +15,7 @@ from msgspec import Struct
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.ids import State, state_of
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 
 ITEMS_MAX: Final = 100
 AMOUNT_MAX: Final = 10_000

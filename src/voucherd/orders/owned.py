@@ -11,7 +11,7 @@ NOWHERE: Final = -1
 """The number of no order: whoever asks for something that is no trx has to wait as long as for one that is not his."""
 
 
-class Asked(Protocol):
+class OrderCommand(Protocol):
     """A call about an order, if it is one."""
 
     @property
@@ -27,7 +27,7 @@ class Asked(Protocol):
         """Where it has to be."""
 
 
-def owned(asked: Iterable[Asked]) -> tuple[list[int], list[int]]:
+def owned(asked: Iterable[OrderCommand]) -> tuple[list[int], list[int]]:
     """The orders that are asked for, each once, and the companies that must own them."""
     pairs = {
         (

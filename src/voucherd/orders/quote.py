@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from voucherd.db import Connection
-from voucherd.orders import create, place
+from voucherd.orders import create
 from voucherd.orders.model import Order
-from voucherd.orders.place import Create, House, Shop
-from voucherd.orders.refusals import Refusal
+from voucherd.orders.rules import cart
+from voucherd.orders.rules.cart import Create, SalesPolicy, Shop
+from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.store import Memory
 from voucherd.vault.shelf import Shelf
 
@@ -25,12 +26,12 @@ class Quote(Struct, frozen=True):
 
 
 async def quote(
-    conn: Connection, commands: Sequence[Create], memory: Memory, house: House
+    conn: Connection, commands: Sequence[Create], memory: Memory, house: SalesPolicy
 ) -> list[Quote | Refusal]:
     """The price of every cart that can be sold; the same refusals as Create's for the rest."""
     shop = await create.load(conn, commands, memory, house, stocking=False)
     # No number is taken for what is not kept: the state alone stands in its place.
-    answers = place.place(shop, commands, int)
+    answers = cart.place(shop, commands, int)
     return [
         Quote(answer, _at_hand(shop, answer)) if isinstance(answer, Order) else answer for answer in answers
     ]

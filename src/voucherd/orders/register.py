@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.ids import State, state_of
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 
 PAGE_MAX: Final = 1_000
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from voucherd.db import Connection
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.orders.register import Registered, registered
-from voucherd.orders.states import Status
+from voucherd.orders.rules.states import Status
 
 SCAN_MAX: Final = 10_000
 """Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
@@ -25,7 +25,7 @@ _COLUMNS: Final = """
 """
 
 
-class Filters(Struct, frozen=True):
+class OrderSearch(Struct, frozen=True):
     """Which orders are asked for."""
 
     state: State
@@ -36,23 +36,25 @@ class Filters(Struct, frozen=True):
     date_to: datetime | None = None
 
 
-class Page(Struct, frozen=True):
+class OrderSearchPage(Struct, frozen=True):
     """Orders, and the id behind which more may be found."""
 
     rows: list[Registered]
     before: int | None
 
 
-async def page_of_orders(conn: Connection, filters: Filters, *, size: int, before: int | None = None) -> Page:
+async def page_of_orders(
+    conn: Connection, filters: OrderSearch, *, size: int, before: int | None = None
+) -> OrderSearchPage:
     """One page, deleted orders included (OP-53)."""
     if filters.reference is not None:
-        return Page(await _by_reference(conn, filters, size), None)
+        return OrderSearchPage(await _by_reference(conn, filters, size), None)
     if filters.company_id is not None:
         return await _of_company(conn, filters, size, before)
     return await _of_all(conn, filters, size, before)
 
 
-async def _by_reference(conn: Connection, filters: Filters, size: int) -> list[Registered]:
+async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> list[Registered]:
     """A look-up for each company: the index of references begins with it."""
     where, values = _where(filters, [filters.reference, filters.company_id, size])
     rows = await conn.fetch(
@@ -68,7 +70,9 @@ async def _by_reference(conn: Connection, filters: Filters, size: int) -> list[R
     return [registered(row) for row in rows]
 
 
-async def _of_company(conn: Connection, filters: Filters, size: int, before: int | None) -> Page:
+async def _of_company(
+    conn: Connection, filters: OrderSearch, size: int, before: int | None
+) -> OrderSearchPage:
     behind = (
         None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
     )
@@ -86,7 +90,7 @@ async def _of_company(conn: Connection, filters: Filters, size: int, before: int
     return _page([registered(row) for row in rows], size)
 
 
-async def _of_all(conn: Connection, filters: Filters, size: int, before: int | None) -> Page:
+async def _of_all(conn: Connection, filters: OrderSearch, size: int, before: int | None) -> OrderSearchPage:
     if before is None and filters.date_to is not None:
         before = await _first_after(conn, filters.date_to)
     upto = ID_MAX if before is None else before
@@ -108,7 +112,7 @@ async def _of_all(conn: Connection, filters: Filters, size: int, before: int | N
         SCAN_MAX - 1,
     )
     over = last is None or (filters.date_from is not None and last[1] < filters.date_from)
-    return Page(page.rows, None if over or last is None else last[0])
+    return OrderSearchPage(page.rows, None if over or last is None else last[0])
 
 
 async def _first_after(conn: Connection, moment: datetime) -> int | None:
@@ -131,11 +135,11 @@ async def _first_after(conn: Connection, moment: datetime) -> int | None:
     return None if found is None else int(found) + SLACK
 
 
-def _page(rows: list[Registered], size: int) -> Page:
-    return Page(rows[:size], rows[size - 1].id if len(rows) > size else None)
+def _page(rows: list[Registered], size: int) -> OrderSearchPage:
+    return OrderSearchPage(rows[:size], rows[size - 1].id if len(rows) > size else None)
 
 
-def _where(filters: Filters, values: list[Any]) -> tuple[str, list[Any]]:
+def _where(filters: OrderSearch, values: list[Any]) -> tuple[str, list[Any]]:
     """The conditions on an order, and their values behind those that are there."""
     conditions = [f"(o.id & 1) = {int(filters.state)}"]
     for condition, value in (

@@ -10,19 +10,19 @@ import asyncpg
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.access import spending
-from voucherd.access.spending import Purse
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
-from voucherd.catalogue.pricebook import PriceBook
+from voucherd.catalogue.price_book import PriceBook
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.db import Connection, Tx, numbers, sparse_numbers, words
-from voucherd.fulfilment import queue
-from voucherd.fulfilment.book import OfferBook
+from voucherd.limits import spending
+from voucherd.limits.spending import SpendKey
+from voucherd.orders import wait_store
 from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Outcome, Viewed
-from voucherd.orders.ruling import Facts, Ruling, Standing, Windows
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.ruling import CompanyStanding, Facts, Ruling, Windows
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import reveals, shelf
 from voucherd.vault.reveals import Reveal
 from voucherd.vault.shelf import Shelf
@@ -95,7 +95,7 @@ async def load(
     owners: Sequence[int] | None = None,
     with_lines: bool = False,
     with_shelves: bool = True,
-    purses: Collection[Purse] = (),
+    purses: Collection[SpendKey] = (),
     bought_by: UUID | None = None,
 ) -> Facts:
     """Lock the orders, then their wallets, the shelves they sell from, and their waits, each in id order.
@@ -117,7 +117,7 @@ async def load(
     tail = _ORDER_WIDTH + _ITEM_WIDTH
     facts = Facts(rows[0][tail], memory.windows, orders)
     for row in rows:
-        facts.standing[row[1]] = Standing(row[tail + 1], row[tail + 2])
+        facts.standing[row[1]] = CompanyStanding(row[tail + 1], row[tail + 2])
         if not row[tail + 4]:
             facts.withdrawn.add(row[tail + 3])
         if row[tail + 5] is not None:
@@ -130,9 +130,9 @@ async def load(
         await _load_shelves(tx, facts, memory.offers)
     if with_lines:
         partly = [o.id for o in orders.values() if bought_by and o.payment_status is not Payment.UNPAID]
-        facts.waits = await queue.lock(tx, list(orders.keys() - partly))
+        facts.waits = await wait_store.lock(tx, list(orders.keys() - partly))
         if bought_by is not None and partly:
-            facts.waits |= await queue.lock_bought(tx, partly, bought_by)
+            facts.waits |= await wait_store.lock_bought(tx, partly, bought_by)
     return facts
 
 
@@ -150,7 +150,7 @@ async def _load_shelves(tx: Tx, facts: Facts, offers: OfferBook) -> None:
         (*item.shelf, 0) for o in orders if not o.id & 1 for item in o.items if item.version.async_delivery
     }
     if patient:
-        facts.queued = await queue.queued(tx, patient)
+        facts.queued = await wait_store.queued(tx, patient)
     elsewhere = await offers.sold_elsewhere(tx, wanted)
     for key in elsewhere:
         facts.shelves[key] = [lot for lot in facts.shelves[key] if not lot.generated]
@@ -322,7 +322,7 @@ async def save(tx: Tx, ruling: Ruling, shown: Sequence[Reveal] = ()) -> None:
     if ruling.spent:
         await spending.save(tx, ruling.spent)
     if ruling.waits or ruling.waits_over or ruling.waits_moved:
-        await queue.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
+        await wait_store.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
 
 
 async def _save_orders(tx: Tx, ruling: Ruling, shown: Sequence[Reveal]) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from voucherd.db import Pool
-from voucherd.orders.states import Status
+from voucherd.orders.rules.states import Status
 
 POLL_S: Final = 0.1
 _ANY_VERSION: Final = 2**31 - 1

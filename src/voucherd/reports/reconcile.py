@@ -14,7 +14,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from voucherd.db import Pool, Tx
-from voucherd.fulfilment.attempts import Phase
+from voucherd.purchasing.attempts import Phase
 from voucherd.reports.charges import Charge
 
 FINDINGS_MAX: Final = 10_000

@@ -25,7 +25,7 @@ _WITHOUT_DIGITS: Final = [currency for currency, places in DIGITS.items() if pla
 _WITH_THREE: Final = [currency for currency, places in DIGITS.items() if places == 3]
 
 
-class Filters(Struct, frozen=True):
+class ProductFilters(Struct, frozen=True):
     """Which products are asked for."""
 
     slug: str | None = None
@@ -65,7 +65,7 @@ async def plan_for_values(conn: Connection) -> None:
 async def page_of_products(
     conn: Connection,
     state: State,
-    filters: Filters,
+    filters: ProductFilters,
     order: Order,
     *,
     size: int,
@@ -79,12 +79,12 @@ async def page_of_products(
     return await _by_worth(conn, source, _where(state, filters), order, size=size, skip=skip, after=after)
 
 
-async def count_products(conn: Connection, state: State, filters: Filters) -> int:
+async def count_products(conn: Connection, state: State, filters: ProductFilters) -> int:
     """How many products the filters let through. What is counted all the time need not be counted again."""
     for kind, slug, kept in (
-        ("all", "", Filters()),
-        ("brand", filters.brand_slug, Filters(brand_slug=filters.brand_slug)),
-        ("category", filters.category, Filters(category=filters.category)),
+        ("all", "", ProductFilters()),
+        ("brand", filters.brand_slug, ProductFilters(brand_slug=filters.brand_slug)),
+        ("category", filters.category, ProductFilters(category=filters.category)),
     ):
         if filters == kept:
             query = "SELECT count FROM product_count WHERE kind = $1 AND slug = $2"
@@ -105,7 +105,7 @@ async def listed(conn: Connection, slug: str) -> Row | None:
     return None if row is None else Row(row[0], row[1], row[2], Place((), 0, row[0]))
 
 
-async def _source(conn: Connection, filters: Filters) -> tuple[str, str]:
+async def _source(conn: Connection, filters: ProductFilters) -> tuple[str, str]:
     """A part to begin the statement with, and where its rows come from: the table, or the few that a search found.
 
     The server has no idea how rare the beginning of a word is. Left to itself it walks a whole index for a word that
@@ -207,7 +207,7 @@ def _direction(order: Order) -> tuple[str, str]:
     return ("DESC", "<") if order.descending else ("ASC", ">")
 
 
-def _where(state: State, filters: Filters) -> tuple[str, list[Any]]:
+def _where(state: State, filters: ProductFilters) -> tuple[str, list[Any]]:
     """The conditions and their values."""
     conditions: list[str] = []
     values: list[Any] = []

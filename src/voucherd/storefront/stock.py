@@ -19,8 +19,8 @@ SLICE: Final = 2_000
 """Products that one round of the sweep looks at."""
 
 # Whether the row `l` of product_listing could be sold now, from a lot of ours or by a supplier's offer: what Create
-# would find (`vault.shelf`, `fulfilment.book`). Of a variable product any face value will do. Whatever else can serve
-# one day is to be added here, and nowhere else.
+# would find (`vault.shelf`, `suppliers.offer_book`). Of a variable product any face value will do. Another source of
+# codes is to be added here, and nowhere else.
 _AVAILABLE: Final = """
     coalesce((SELECT true FROM lot
               WHERE lot.product_id = l.product_id AND lot.face_minor BETWEEN l.face_low AND l.face_high

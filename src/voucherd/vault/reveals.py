@@ -15,8 +15,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.access.trail import ActorKind, plain_address
 from voucherd.db import Connection, Pool, Tx, numbers, sparse_numbers, words
+from voucherd.trail import ActorKind, plain_address
 
 BATCH_MAX: Final = 1_000
 

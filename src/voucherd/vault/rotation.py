@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.ids import derive
-from voucherd.vault.keys import KEY_VERSION, new_master
+from voucherd.vault.key_ring import POLL_S, ROOT, KeyRing, key_purpose, master_fingerprint, unwrap, wrap
+from voucherd.vault.master_key import KEY_VERSION, new_master
 from voucherd.vault.resealing import Texts, left, reseal_codes, reseal_texts, sealed_with, total
-from voucherd.vault.ring import POLL_S, ROOT, Ring, key_purpose, master_fingerprint, unwrap, wrap
 from voucherd.vault.seal import VERSION_MAX
 
 NOTICE_S: Final = 4 * POLL_S
@@ -68,7 +68,7 @@ async def keys(conn: Connection) -> list[KeyRow]:
     return [KeyRow(*row) for row in rows]
 
 
-async def begin(pool: Pool, ring: Ring, texts: Sequence[Texts]) -> int:
+async def begin(pool: Pool, key_ring: KeyRing, texts: Sequence[Texts]) -> int:
     """The version to rotate to: a new one, unless the last rotation is not over."""
     async with transaction(pool) as tx:
         # Two that begin at once make one key.
@@ -85,12 +85,12 @@ async def begin(pool: Pool, ring: Ring, texts: Sequence[Texts]) -> int:
             "INSERT INTO vault_key (version, fingerprint, wrapped, active_at) VALUES ($1, $2, $3, NULL)",
             version,
             derive(key, f"vault/fingerprint/{version}"),
-            wrap(ring.master, key_purpose(version), key),
+            wrap(key_ring.master, key_purpose(version), key),
         )
     return version
 
 
-async def activate(pool: Pool, ring: Ring, version: int, *, notice_s: float = NOTICE_S) -> datetime:
+async def activate(pool: Pool, key_ring: KeyRing, version: int, *, notice_s: float = NOTICE_S) -> datetime:
     """Let every process seal with this version, once all have heard of it; since when."""
     if await pool.fetchval("SELECT active_at IS NULL FROM vault_key WHERE version = $1", version):
         await asyncio.sleep(notice_s)
@@ -99,14 +99,14 @@ async def activate(pool: Pool, ring: Ring, version: int, *, notice_s: float = NO
             version,
         )
     async with pool.acquire() as conn:
-        await ring.refresh(conn)
+        await key_ring.refresh(conn)
     since: datetime = await pool.fetchval("SELECT active_at FROM vault_key WHERE version = $1", version)
     return since
 
 
 async def reseal_all(
     pool: Pool,
-    ring: Ring,
+    key_ring: KeyRing,
     version: int,
     texts: Sequence[Texts],
     since: datetime,
@@ -117,11 +117,11 @@ async def reseal_all(
     for _ in range(ROUNDS_MAX):
         # What an older transaction seals is seen when it has ended: the last round begins after that.
         alone = not await _old_writers(pool, since)
-        async for codes in reseal_codes(pool, ring.sealer, version):
+        async for codes in reseal_codes(pool, key_ring.sealer, version):
             count.codes += codes
             told(count)
         for one in texts:
-            async for done in reseal_texts(pool, ring.sealer, version, one):
+            async for done in reseal_texts(pool, key_ring.sealer, version, one):
                 count.texts += done
                 told(count)
         if alone:
@@ -147,7 +147,7 @@ async def retire(pool: Pool, version: int, texts: Sequence[Texts]) -> None:
         )
 
 
-async def replace_master(tx: Tx, ring: Ring, fresh: bytes) -> None:
+async def replace_master(tx: Tx, key_ring: KeyRing, fresh: bytes) -> None:
     """Wrap the root and all data keys with another master key; it counts when the transaction commits."""
     rows = await tx.fetch("SELECT version, wrapped FROM vault_key WHERE wrapped IS NOT NULL FOR UPDATE")
     for row in rows:
@@ -155,12 +155,12 @@ async def replace_master(tx: Tx, ring: Ring, fresh: bytes) -> None:
         await tx.execute(
             "UPDATE vault_key SET wrapped = $2 WHERE version = $1",
             row["version"],
-            wrap(fresh, purpose, unwrap(ring.master, purpose, row["wrapped"])),
+            wrap(fresh, purpose, unwrap(key_ring.master, purpose, row["wrapped"])),
         )
     await tx.execute(
         "UPDATE vault_master SET generation = generation + 1, fingerprint = $1, root = $2, changed_at = now()",
         master_fingerprint(fresh),
-        wrap(fresh, ROOT, ring.root),
+        wrap(fresh, ROOT, key_ring.root),
     )
 
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
 from voucherd.db import Connection
 from voucherd.ids import derive
-from voucherd.vault.keys import KEY_VERSION
+from voucherd.vault.master_key import KEY_VERSION
 
 BLIND_BYTES: Final = 16
 _PLACE: Final = struct.Struct(">QI")

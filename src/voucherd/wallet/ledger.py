@@ -37,7 +37,7 @@ class Wallet(Struct, frozen=True):
         return self.balance_minor - self.held_minor
 
 
-class Entry(Struct, frozen=True):
+class LedgerEntry(Struct, frozen=True):
     """One whole transfer between a wallet and the house."""
 
     wallet_id: int
@@ -65,14 +65,14 @@ def post(
     hold_minor: int = 0,
     order_id: int | None = None,
     reference: str | None = None,
-) -> tuple[Wallet, Entry]:
+) -> tuple[Wallet, LedgerEntry]:
     """The wallet after the movement and the entry that records it; refused if it would be overdrawn."""
     balance = wallet.balance_minor + amount_minor
     held = wallet.held_minor + hold_minor
     if held < 0 or balance < held:
         raise Overdrawn(wallet.id)
     after = Wallet(wallet.id, balance, held, wallet.seq + 1)
-    entry = Entry(
+    entry = LedgerEntry(
         wallet.id, after.seq, kind, amount_minor, vat_minor, hold_minor, balance, held, order_id, reference
     )
     return after, entry

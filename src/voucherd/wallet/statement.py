@@ -61,7 +61,7 @@ class StatementLine(Struct, frozen=True):
     reference: str | None
 
 
-class Filters(Struct, frozen=True):
+class StatementFilters(Struct, frozen=True):
     """Which movements are asked for, and from which end."""
 
     date_from: datetime | None = None
@@ -110,7 +110,9 @@ class Statements:
         async with tenant(self._pool, company_id, state) as conn:
             return await find(conn, company_id, currency, state)
 
-    async def page(self, account: Account, filters: Filters, *, after: int | None, size: int) -> Part:
+    async def page(
+        self, account: Account, filters: StatementFilters, *, after: int | None, size: int
+    ) -> Part:
         """One page."""
         async with self._pool.acquire() as conn:
             return await page(conn, account, filters, after=after, size=size)
@@ -121,7 +123,7 @@ class Statements:
             rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
         return [row[0] for row in rows]
 
-    async def whole(self, account: Account, filters: Filters) -> AsyncIterator[list[StatementLine]]:
+    async def whole(self, account: Account, filters: StatementFilters) -> AsyncIterator[list[StatementLine]]:
         """All movements up to the account's last, a handful at a time, as fast as the reader takes them."""
         after: int | None = None
         while True:
@@ -143,7 +145,9 @@ async def find(conn: Connection, company_id: int, currency: str, state: State) -
     return None if row is None else Account(*row)
 
 
-async def page(conn: Connection, account: Account, filters: Filters, *, after: int | None, size: int) -> Part:
+async def page(
+    conn: Connection, account: Account, filters: StatementFilters, *, after: int | None, size: int
+) -> Part:
     """The next movements behind `after`, newest first unless the filters say otherwise."""
     span = await _span(conn, account, filters, after)
     scanned = span
@@ -164,7 +168,7 @@ async def page(conn: Connection, account: Account, filters: Filters, *, after: i
     return Part(lines, scanned.high - 1 if filters.oldest_first else scanned.low)
 
 
-async def _span(conn: Connection, account: Account, filters: Filters, after: int | None) -> _Span:
+async def _span(conn: Connection, account: Account, filters: StatementFilters, after: int | None) -> _Span:
     """The numbers that are still to be looked at."""
     low, high = 1, account.last_seq + 1
     if filters.date_from is not None:
@@ -207,7 +211,7 @@ async def _first(conn: Connection, account: Account, beyond: str, moment: dateti
 
 
 async def _in_order(
-    conn: Connection, account: Account, filters: Filters, span: _Span, limit: int
+    conn: Connection, account: Account, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """Along the key; a kind without an index is picked out on the way."""
     kinds = _numbers(filters.kinds)
@@ -220,7 +224,7 @@ async def _in_order(
 
 
 async def _of_indexed_kinds(
-    conn: Connection, account: Account, filters: Filters, span: _Span, limit: int
+    conn: Connection, account: Account, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """The few first of each kind, then the few first of those."""
     order = f"ORDER BY seq {_direction(filters)} LIMIT $4"
@@ -236,7 +240,7 @@ async def _of_indexed_kinds(
 
 
 async def _of_order(
-    conn: Connection, account: Account, filters: Filters, span: _Span, limit: int
+    conn: Connection, account: Account, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """The movements of one order are a handful: all of them are found first, so that no plan walks the wallet."""
     return await conn.fetch(
@@ -250,7 +254,7 @@ async def _of_order(
     )
 
 
-def _direction(filters: Filters) -> str:
+def _direction(filters: StatementFilters) -> str:
     return "ASC" if filters.oldest_first else "DESC"
 
 

@@ -9,13 +9,13 @@ from voucherd.clock import written
 from voucherd.ids import Identifiers
 from voucherd.money import digits, plain
 from voucherd.sheets.rfc4180 import safe
-from voucherd.wallet.statement import Account, Filters, StatementLine, Statements
+from voucherd.wallet.statement import Account, StatementFilters, StatementLine, Statements
 
 HEAD: Final = "seq,dateCreated,kind,amount,holdAmount,balanceAfter,heldAfter,currency,trx,reference\r\n"
 
 
 async def statement_file(
-    statements: Statements, account: Account, filters: Filters, ids: Identifiers
+    statements: Statements, account: Account, filters: StatementFilters, ids: Identifiers
 ) -> AsyncIterator[bytes]:
     """The whole statement, piece by piece."""
     yield HEAD.encode()

@@ -9,7 +9,7 @@ from msgspec import Struct
 from voucherd.db import Connection, Tx, numbers, sparse_numbers
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.wallet.ledger import Entry, Kind, Wallet, post
+from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet, post
 
 
 class Balance(Struct, frozen=True):
@@ -52,7 +52,7 @@ def entries_sql(first: int) -> str:
     """  # noqa: S608 - Numbers of ours.
 
 
-def entries_values(entries: Sequence[Entry]) -> tuple[object, ...]:
+def entries_values(entries: Sequence[LedgerEntry]) -> tuple[object, ...]:
     """The parameters of `entries_sql`."""
     return (
         numbers([e.wallet_id for e in entries]),
@@ -69,7 +69,7 @@ def entries_values(entries: Sequence[Entry]) -> tuple[object, ...]:
     )
 
 
-async def append(tx: Tx, entries: Sequence[Entry]) -> None:
+async def append(tx: Tx, entries: Sequence[LedgerEntry]) -> None:
     """Write entries by themselves."""
     await tx.execute(entries_sql(1), *entries_values(entries))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version as installed_version
 from typing import Any, Final
 
-from voucherd.access.keys import RATE_LIMIT_DEFAULT
 from voucherd.api.openapi.operations import TAGS, operation, shared_failures
 from voucherd.api.openapi.parameters import HEADERS
 from voucherd.api.openapi.schemas import schemas
 from voucherd.api.routes import ROUTES
+from voucherd.keys.key_text import RATE_LIMIT_DEFAULT
 
 EXAMPLE_URL: Final = "https://vouchers.example.com"
 """Stands in the examples where the service was not told its own address."""

@@ -14,7 +14,7 @@ from voucherd.api.openapi import examples
 from voucherd.api.openapi.parameters import TRX, query_parameter
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.words import Part, Success, Words
-from voucherd.api.parts import LINES_PAGE, LINES_PAGE_MAX
+from voucherd.api.order_parts import LINES_PAGE, LINES_PAGE_MAX
 from voucherd.api.wire import accounts as wire
 from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.parts import CODES_HEAD, code_rows

@@ -22,12 +22,12 @@ from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, Leaflet
 from voucherd.catalogue.rules import SLUG_LENGTH_MAX
 from voucherd.catalogue.store import Rate
 from voucherd.money import RATE_ONE
-from voucherd.storefront import tags
+from voucherd.storefront import prices
 from voucherd.storefront.groups import Group, category_name
 from voucherd.storefront.listing import Order
 from voucherd.storefront.search import QUERY_CHARS_MAX, folded
+from voucherd.storefront.service import ProductChange, ShownProduct
 from voucherd.storefront.sorting import Place
-from voucherd.storefront.window import Shown, Told
 
 CATALOGUE: Final = "Catalogue"
 
@@ -41,15 +41,15 @@ _LEAFLET: Final = Leaflet(
 )
 
 
-def _shown(payment_currency: str | None = None) -> Shown:
+def _shown(payment_currency: str | None = None) -> ShownProduct:
     """The sample product, as a Dutch company sees it."""
     product, rates = examples.PRODUCT, {BASE: RATE_ONE, _USD.currency: _USD.eur_e8}
     own, paid = (
-        tags.tag(product, product.face_minor, payment_currency=currency, rates=rates, vat_bp=2100)
+        prices.tag(product, product.face_minor, payment_currency=currency, rates=rates, vat_bp=2100)
         for currency in (None, payment_currency)
     )
     updated_at = examples.CREATED_AT - timedelta(days=3)
-    return Shown(product, _LEAFLET, True, True, updated_at, own, paid)
+    return ShownProduct(product, _LEAFLET, True, True, updated_at, own, paid)
 
 
 def _product(_version: str, _public_url: str) -> Raw:
@@ -63,7 +63,7 @@ def _products(_version: str, _public_url: str) -> Raw:
 
 def _changes(_version: str, _public_url: str) -> Raw:
     shown = _shown()
-    told = wire.change(Told("price", shown.updated_at, shown), None)
+    told = wire.change(ProductChange("price", shown.updated_at, shown), None)
     return Raw(encode(wire.ProductChangePage([told], wire.FeedMetadata(number_cursor(_CHANGE)))))
 
 

@@ -11,7 +11,7 @@ from voucherd.catalogue.products import (
     TERMS_LENGTH_MAX,
     VAT_CATEGORIES,
 )
-from voucherd.storefront.changes import KINDS
+from voucherd.storefront.feed import KINDS
 
 _LOWER: Final[dict[str, Any]] = {"pattern": "^[a-z]{3}$"}
 _TIME: Final[dict[str, Any]] = {"format": "date-time"}

@@ -22,17 +22,17 @@ from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import Listing
-from voucherd.fulfilment.waits import Wait
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
-from voucherd.orders import decide
 from voucherd.orders.answers import Answer
-from voucherd.orders.decide import Cancel, Finalise
 from voucherd.orders.model import Order
-from voucherd.orders.place import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.quote import Quote
-from voucherd.orders.refusals import Refusal
-from voucherd.orders.ruling import Facts, Standing, Windows
+from voucherd.orders.rules import decide
+from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.ruling import CompanyStanding, Facts, Windows
+from voucherd.orders.waits import Wait
 from voucherd.vault.shelf import Lot
 from voucherd.vault.store import LotInfo
 from voucherd.wallet.ledger import Wallet
@@ -199,7 +199,7 @@ def _facts(order: Order, in_stock: int) -> Facts:
         now=CONFIRMED_AT,
         windows=Windows(timedelta(hours=72), timedelta(seconds=30)),
         orders={_ORDER_ID: order},
-        standing={_COMPANY_ID: Standing(active=True, verified=True)},
+        standing={_COMPANY_ID: CompanyStanding(active=True, verified=True)},
         purses={_ORDER_ID: 1},
         wallets={1: Wallet(1, 100_000, 0, 1)},
         shelves={_SHELF: [_lot(left=in_stock)]},

@@ -13,7 +13,7 @@ from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, VAT_CATEGORIES
 from voucherd.ids import LINES_MAX, State
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
-from voucherd.orders.states import Status
+from voucherd.orders.rules.states import Status
 from voucherd.wallet.ledger import Kind
 
 ORDER_STATUSES: Final = tuple(word for word in STATUS_WORDS if word != STATUS_WORDS[Status.DELETED])

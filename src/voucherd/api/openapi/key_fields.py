@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.access.key_store import STANDINGS
-from voucherd.access.keys import ALLOW_IPS_MAX, DESCRIPTION_CHARACTERS_MAX, RATE_LIMIT_MAX, Scope
 from voucherd.api.key_requests import OVERLAP_S_MAX
+from voucherd.keys.key_text import ALLOW_IPS_MAX, DESCRIPTION_CHARACTERS_MAX, RATE_LIMIT_MAX, Scope
+from voucherd.keys.store import STANDINGS
 
 _TIME: Final[dict[str, Any]] = {"format": "date-time"}
 _ID: Final[dict[str, Any]] = {"pattern": "^key_[0-9A-Z]{26}$"}

@@ -8,9 +8,6 @@ from typing import Final
 
 from msgspec import Raw
 
-from voucherd.access.grants import KEYS_MAX
-from voucherd.access.key_store import Key
-from voucherd.access.keys import RATE_LIMIT_DEFAULT, Scope
 from voucherd.api import query
 from voucherd.api.errors import Op
 from voucherd.api.openapi import examples
@@ -21,6 +18,9 @@ from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.ids import State
+from voucherd.keys.grants import KEYS_MAX
+from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, Scope
+from voucherd.keys.store import Key
 
 KEYS: Final = "Keys"
 

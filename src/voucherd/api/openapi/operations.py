@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
-from voucherd.access.keys import Scope
 from voucherd.api.errors import Op
 from voucherd.api.openapi import accounts, catalogue, events, examples, keys, problems, redemption, webhooks
 from voucherd.api.openapi.accounts import FINDING, MONEY
@@ -19,6 +18,7 @@ from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.webhooks import WEBHOOKS
 from voucherd.api.openapi.words import Body, Part, Success, Words
 from voucherd.api.routes import Route
+from voucherd.keys.key_text import Scope
 
 MAIN_VERSION: Final = "1.03"
 _HEADERS: Final = "#/components/headers/"

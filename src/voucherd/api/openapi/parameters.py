@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.access.idempotency import KEPT_DAYS, KEY_CHARS_MAX
-from voucherd.access.keys import RATE_LIMIT_DEFAULT
-from voucherd.access.limits import Taken, policy, standing
 from voucherd.api.openapi import examples
 from voucherd.api.openapi.fields import ORDER_STATUSES
 from voucherd.api.openapi.problems import REQUEST_ID
 from voucherd.api.query import PAGE_MAX, PAGE_SIZE, PAGE_SIZE_MAX
 from voucherd.api.requests import SLOW_S_MAX, WAIT_S_MAX
-from voucherd.orders.decide import SANDBOX_PENDING_S, Chance
+from voucherd.idempotency import KEPT_DAYS, KEY_CHARS_MAX
+from voucherd.keys.key_text import RATE_LIMIT_DEFAULT
+from voucherd.limits.rate_limits import Taken, policy, standing
 from voucherd.orders.model import TYPES
+from voucherd.orders.rules.decide import SANDBOX_PENDING_S, SandboxOutcome
 
 Part = dict[str, Any]
 
@@ -40,27 +40,31 @@ WAIT: Final = query_parameter(
     example=25,
 )
 
-OUTCOMES: Final[dict[Chance, tuple[str, str]]] = {
-    Chance.FINISHED: ("finished", "Every code is delivered at once."),
-    Chance.CANCELLED: ("cancelled", "The order is cancelled at once and not charged."),
-    Chance.PENDING: (
+OUTCOMES: Final[dict[SandboxOutcome, tuple[str, str]]] = {
+    SandboxOutcome.FINISHED: ("finished", "Every code is delivered at once."),
+    SandboxOutcome.CANCELLED: ("cancelled", "The order is cancelled at once and not charged."),
+    SandboxOutcome.PENDING: (
         "pending",
         f"Confirm answers `pending` at once and delivers {SANDBOX_PENDING_S} seconds later. Resolve waits for its "
         "limit and cancels.",
     ),
-    Chance.SLOW: (
+    SandboxOutcome.SLOW: (
         "slow:<seconds>",
         f"Delivery takes that many seconds, at most {SLOW_S_MAX:,}.",
     ),
-    Chance.OUT_OF_STOCK: ("out-of-stock", "Refused: `Product … is out of stock`."),
-    Chance.INSUFFICIENT_BALANCE: ("insufficient-balance", "Refused: `insufficient balance`."),
+    SandboxOutcome.OUT_OF_STOCK: ("out-of-stock", "Refused: `Product … is out of stock`."),
+    SandboxOutcome.INSUFFICIENT_BALANCE: ("insufficient-balance", "Refused: `insufficient balance`."),
 }
 """What a sandbox call can ask for (OP-49): how it is written, and what happens then."""
 
 
 def _outcome_pattern() -> str:
     """The header's form; slow is the one that takes a number."""
-    plain = [chance.value for chance in Chance if chance is not Chance.SLOW]
+    plain = [
+        sandbox_outcome.value
+        for sandbox_outcome in SandboxOutcome
+        if sandbox_outcome is not SandboxOutcome.SLOW
+    ]
     return f"^({'|'.join(plain)}|slow:[0-9]{{1,4}})$"
 
 
@@ -70,7 +74,7 @@ SANDBOX_OUTCOME: Final[Part] = {
     "description": "Sandbox keys only: what is to become of the call. Without it, half of all sandbox calls are "
     "cancelled at once.\n\n" + "\n".join(f"- `{form}`: {words}" for form, words in OUTCOMES.values()),
     "schema": {"type": "string", "pattern": _outcome_pattern()},
-    "example": Chance.FINISHED.value,
+    "example": SandboxOutcome.FINISHED.value,
 }
 
 IDEMPOTENCY_KEY: Final[Part] = {

@@ -12,14 +12,13 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from voucherd.access.idempotency import KEY_CHARS_MAX
 from voucherd.api import (
     accounts,
     catalogue_requests,
     errors,
     events,
     key_requests,
-    parts,
+    order_parts,
     redemption,
     requests,
     webhook_requests,
@@ -40,8 +39,9 @@ from voucherd.api.errors import (
 )
 from voucherd.api.openapi import examples
 from voucherd.http import PROBLEM, HttpError, Request
+from voucherd.idempotency import KEY_CHARS_MAX
 from voucherd.ids import Identifiers, State
-from voucherd.orders.refusals import (
+from voucherd.orders.rules.refusals import (
     BadInput,
     CompanyNotActive,
     CompanyNotVerified,
@@ -164,7 +164,7 @@ _IDS: Final = Identifiers(bytes(32))
 _BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
     Op.FIND: (b"wait=90", requests.wait_s),
     Op.FIND_ALL: (b"limit=1000", lambda request: requests.find_all(request, _IDS)),
-    Op.LINES: (b"limit=5000", parts.read_lines),
+    Op.LINES: (b"limit=5000", order_parts.read_lines),
     Op.ACCOUNTS: (b"currency=euro", accounts.read_currency),
     Op.STATEMENT: (b"kind=purchase", lambda request: accounts.read_statement(request, _IDS)),
     Op.PRODUCTS: (b"sortBy=colour", catalogue_requests.find_all),
@@ -192,7 +192,7 @@ def _bad_input(op: Op) -> list[Problem]:
         asked = _request(headers={requests.SANDBOX_HEADER: b"finished"})
         return [
             _caught(
-                lambda: requests.chance(asked, State.LIVE),
+                lambda: requests.sandbox_outcome(asked, State.LIVE),
                 "The header `X-Sandbox-Outcome` is wrong, or the key is a live one.",
             )
         ]

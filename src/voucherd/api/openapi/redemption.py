@@ -13,7 +13,7 @@ from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.words import Body, Success, Words
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
-from voucherd.orders.pins import TRIES_MAX
+from voucherd.recipients.pins import TRIES_MAX
 
 REDEEMING: Final = "Redemption links"
 

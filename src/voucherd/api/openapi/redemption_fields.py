@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.orders.pins import PIN_DIGITS_MAX, PIN_DIGITS_MIN
+from voucherd.recipients.pins import PIN_DIGITS_MAX, PIN_DIGITS_MIN
 
 _PIN: Final[dict[str, Any]] = {"pattern": f"^[0-9]{{{PIN_DIGITS_MIN},{PIN_DIGITS_MAX}}}$"}
 

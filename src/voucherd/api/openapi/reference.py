@@ -52,7 +52,7 @@ class Sample(Struct, frozen=True):
     body: Markup
 
 
-class Answer(Struct, frozen=True):
+class DocumentedAnswer(Struct, frozen=True):
     """One good answer of an operation, in all versions."""
 
     status: str
@@ -79,7 +79,7 @@ class Operation(Struct, frozen=True):
     words: Markup
     parameters: tuple[Row, ...]
     request: tuple[Object, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[DocumentedAnswer, ...]
     failures: tuple[Failure, ...]
     samples: tuple[Sample, ...]
     curl: str
@@ -148,7 +148,7 @@ def _distinct(parts: dict[str, Part]) -> dict[str, Part]:
     return {" and ".join(versions): parts[versions[0]] for versions in by_shape.values()}
 
 
-def _answers(parts: dict[str, Part]) -> list[Answer]:
+def _answers(parts: dict[str, Part]) -> list[DocumentedAnswer]:
     answers = []
     for status, answer in next(iter(parts.values()))["responses"].items():
         if int(status) >= 300:
@@ -158,7 +158,7 @@ def _answers(parts: dict[str, Part]) -> list[Answer]:
             for media, content in answer.get("content", {}).items()
         ]
         kind = Markup(" or ").join(kinds) if kinds else Markup("no body")
-        answers.append(Answer(status, prose(answer["description"], inline=True), kind))
+        answers.append(DocumentedAnswer(status, prose(answer["description"], inline=True), kind))
     return answers
 
 

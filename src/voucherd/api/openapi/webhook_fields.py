@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from voucherd.api.webhook_requests import OVERLAP_S_MAX, TYPES
-from voucherd.events.webhooks.endpoints import DESCRIPTION_CHARS_MAX
-from voucherd.events.webhooks.headers import HEADERS_MAX, VALUE_CHARS_MAX
-from voucherd.events.webhooks.history import STATUSES
-from voucherd.events.webhooks.post import KEPT_BODY_CHARS, KEPT_HEAD_CHARS
-from voucherd.events.webhooks.targets import PORTS, URL_CHARS_MAX
+from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX
+from voucherd.webhooks.headers import HEADERS_MAX, VALUE_CHARS_MAX
+from voucherd.webhooks.history import STATUSES
+from voucherd.webhooks.post import KEPT_BODY_CHARS, KEPT_HEAD_CHARS
+from voucherd.webhooks.targets import PORTS, URL_CHARS_MAX
 
 _TIME: Final[dict[str, Any]] = {"format": "date-time"}
 _COUNT: Final[dict[str, Any]] = {"minimum": 0}

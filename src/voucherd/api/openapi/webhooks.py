@@ -21,9 +21,9 @@ from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.events import log
 from voucherd.events.feed import Event
-from voucherd.events.webhooks.endpoints import Endpoint
-from voucherd.events.webhooks.history import STATUSES, Attempt, Logged
 from voucherd.ids import State
+from voucherd.webhooks.endpoints import Endpoint
+from voucherd.webhooks.history import STATUSES, Attempt, Logged
 
 WEBHOOKS: Final = "Webhooks"
 

@@ -14,7 +14,8 @@ from voucherd.catalogue.terms import tariff
 from voucherd.clock import iso
 from voucherd.money import RATE_ONE
 from voucherd.storefront.groups import Group
-from voucherd.storefront.window import Shown, Told
+from voucherd.storefront.service import ProductChange as Told
+from voucherd.storefront.service import ShownProduct
 
 
 class CatalogueProduct(Struct, kw_only=True):
@@ -140,7 +141,7 @@ DOCUMENTED: Final = (ProductPage, ProductChangePage, BrandPage, CategoryList, Fx
 """The bodies of answers; all other shapes are parts of them."""
 
 
-def product(shown: Shown, payment_currency: str | None) -> CatalogueProduct:
+def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProduct:
     """The product; the fields in the payment currency are there if it was asked for."""
     version, leaflet, face = shown.version, shown.leaflet, shown.version.face_currency
     low, high = version.face_min_minor or version.face_minor, version.face_max_minor or version.face_minor

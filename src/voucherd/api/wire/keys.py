@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from voucherd.access.key_store import Key
 from voucherd.api.wire.numbers import Number
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.clock import written
 from voucherd.ids import Identifiers
+from voucherd.keys.store import Key
 from voucherd.money import digits, plain
 
 

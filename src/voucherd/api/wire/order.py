@@ -19,7 +19,7 @@ from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS, Piece, View, lin
 from voucherd.clock import iso
 from voucherd.orders.answers import Codes
 from voucherd.orders.model import INLINE_LINES_MAX, TYPES, Item
-from voucherd.orders.states import Status
+from voucherd.orders.rules.states import Status
 
 ReadCodes: TypeAlias = Callable[[Sequence[tuple[int, int, int]]], Awaitable[Codes]]
 

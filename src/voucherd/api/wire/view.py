@@ -11,7 +11,7 @@ from voucherd.api.wire.templates import TemplateBook
 from voucherd.ids import Identifiers
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome, Viewed
-from voucherd.orders.states import Payment, Status
+from voucherd.orders.rules.states import Payment, Status
 
 STATUS_WORDS: Final = tuple(status.name.lower() for status in Status)
 PAYMENT_WORDS: Final = tuple(payment.name.lower() for payment in Payment)

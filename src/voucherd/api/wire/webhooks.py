@@ -10,9 +10,9 @@ from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.clock import written
 from voucherd.events import wire
 from voucherd.events.feed import Event
-from voucherd.events.webhooks.endpoints import Endpoint
-from voucherd.events.webhooks.history import Attempt, Logged, Recovered
 from voucherd.ids import Identifiers
+from voucherd.webhooks.endpoints import Endpoint
+from voucherd.webhooks.history import Attempt, Logged, Recovered
 
 
 class Webhook(Struct, kw_only=True):

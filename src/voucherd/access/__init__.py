@@ -1,1 +1,0 @@
-"""Access: who may do what. Companies, API keys, people, and how often each may call."""

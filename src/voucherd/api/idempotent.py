@@ -1,0 +1,152 @@
+"""Requests with an Idempotency-Key: done once, answered as often as they are sent (OP-28).
+
+An order's effect names its order in its own transaction, and its answer is kept right after; any other effect keeps its
+answer in its own transaction (`voucherd.api.effects`), because only that answer holds the secret that was made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import structlog
+
+from voucherd import idempotency
+from voucherd.api import handlers, stored_answers
+from voucherd.api.errors import Op
+from voucherd.api.handlers import Call, Service
+from voucherd.db import Pool
+from voucherd.http import HttpError, Response
+from voucherd.idempotency import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
+from voucherd.orders.batcher import Batcher
+from voucherd.vault.seal import KeyNotKnown, Sealer
+
+HEADER: Final = b"idempotency-key"
+REPLAYED: Final = (b"idempotent-replayed", b"true")
+_ANSWERS_WITH_KEY: Final = frozenset({Op.ADD_KEY, Op.ROTATE_KEY})
+"""What only the key that asked first is told again: the answer may hold a key that another may not have (OP-29)."""
+IN_USE: Final = (
+    "idempotency_key_in_use",
+    "the first request with this Idempotency-Key is still running",
+)
+LEASE_MARGIN_S: Final = 15.0
+_REQUEST_HEADERS: Final = (b"x-sandbox-outcome",)
+"""Headers that change what a request asks for."""
+
+logger = structlog.get_logger(__name__)
+
+
+class IdempotentCalls:
+    """Lets each key do its work once."""
+
+    def __init__(self, pool: Pool, sealer: Sealer, service: Service) -> None:
+        settings = service.settings
+        self._pool = pool
+        self._sealer = sealer
+        self._service = service
+        self._lease_s = max(settings.confirm_wait_s, settings.resolve_limit_s) + LEASE_MARGIN_S
+        limit = settings.waiting_calls_max
+        self._claims: Batcher[Claim, KnownRequest] = Batcher(
+            lambda claims: idempotency.claim(pool, claims, self._lease_s), waiting_max=limit
+        )
+        self._answers: Batcher[tuple[Ticket, bytes | None], None] = Batcher(self._keep, waiting_max=limit)
+
+    async def stop(self) -> None:
+        """Finish what is in flight."""
+        await self._claims.drain()
+        await self._answers.drain()
+
+    async def answer(
+        self, op: Op, call: Call, key: bytes, work: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        """The first answer to this request: from the work, or as it was kept."""
+        ticket = Ticket(call.caller.company_id, int(call.caller.state), _hash(_checked(key)))
+        told = await self._claims.submit(ticket.company_id, Claim(ticket, _request_hash(op, call)))
+        match told.turn:
+            case Turn.OTHER:
+                raise HttpError(
+                    422, "idempotency_key_reused", "this Idempotency-Key was used for another request"
+                )
+            case Turn.WAIT:
+                raise HttpError(
+                    409,
+                    *IN_USE,
+                    headers=[(b"retry-after", b"1")],
+                    retryable=True,
+                )
+            case Turn.ANSWERED:
+                assert told.answer is not None
+                return await self._again(call, told.answer, ticket)
+            case Turn.DONE:
+                assert told.order_id is not None
+                order_id = told.order_id
+                return await self._first(
+                    ticket, lambda: handlers.done_before(self._service, call, op, order_id)
+                )
+        call.ticket = ticket
+        return await self._first(ticket, work)
+
+    async def _first(self, ticket: Ticket, work: Callable[[], Awaitable[Response]]) -> Response:
+        """The answer of the work, kept before it is given; a failure of ours is not kept."""
+        answer: bytes | None = None
+        try:
+            response = await work()
+            if response.status < 500:
+                answer = stored_answers.seal(self._sealer, ticket, response)
+            return response
+        finally:
+            # What was kept together with its effect is kept already, and stays.
+            await self._settle(ticket, answer)
+
+    async def _settle(self, ticket: Ticket, answer: bytes | None) -> None:
+        """Keep an answer, or let the next one try. If that fails the claim runs out, and the row tells the rest."""
+        try:
+            # Also when the client has left: whoever asks again must not wait for nobody.
+            await asyncio.shield(self._answers.submit(ticket.company_id, (ticket, answer)))
+        except Exception as error:  # noqa: BLE001 - The answer itself is good, and must not be lost for this.
+            logger.warning("answer_not_kept", error=repr(error))
+
+    async def _keep(self, answers: Sequence[tuple[Ticket, bytes | None]]) -> list[None]:
+        await idempotency.keep(self._pool, answers)
+        return [None] * len(answers)
+
+    async def _again(self, call: Call, sealed: bytes, ticket: Ticket) -> Response:
+        try:
+            first = stored_answers.open_(self._sealer, ticket, sealed)
+        except KeyNotKnown:
+            # A key that is newer than what this process has last seen: it looks at once.
+            assert self._sealer.refresh is not None, "a service's keys come from its ring"
+            async with self._pool.acquire() as conn:
+                await self._sealer.refresh(conn)
+            first = stored_answers.open_(self._sealer, ticket, sealed)
+        response = Response(first.status, first.body, first.content_type, list(first.headers))
+        if first.order is not None:
+            answer = await self._service.orders.show(first.order)
+            response = await handlers.shown(
+                self._service, call, answer, first.status, list(first.headers), bare=first.bare
+            )
+        response.headers.append(REPLAYED)
+        return response
+
+
+def _checked(key: bytes) -> bytes:
+    if not 1 <= len(key) <= KEY_CHARS_MAX or any(byte < 0x20 or byte > 0x7E for byte in key):
+        raise HttpError(
+            400, "bad_input", f"Idempotency-Key: must be 1 to {KEY_CHARS_MAX} printable ASCII characters"
+        )
+    return key
+
+
+def _request_hash(op: Op, call: Call) -> bytes:
+    request = call.request
+    parts = [request.method.encode(), request.path.encode(), request.query, request.body]
+    if op in _ANSWERS_WITH_KEY:
+        parts.append(b"%d" % call.caller.key_id)
+    parts += [request.headers.get(name, b"") for name in _REQUEST_HEADERS]
+    return _hash(b"".join(len(part).to_bytes(8, "big") + part for part in parts))
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()

@@ -1,0 +1,73 @@
+"""What an integrator asks of a large order: its lines in pages, and its codes as a file."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.api import query
+from voucherd.api.handlers import Call, Service, view_of
+from voucherd.api.wire.parts import codes_file, lines_page
+from voucherd.api.wire.shapes import WalkMetadata
+from voucherd.http import JSON, Request, Response
+from voucherd.orders.model import Order
+from voucherd.sheets import rfc4180 as csv
+from voucherd.vault.reveals import Reveal, Via, Viewer
+
+LINES_PAGE: Final = 100
+LINES_PAGE_MAX: Final = 1_000
+
+
+async def lines(service: Service, call: Call) -> Response:
+    """A page of the order's lines, in the shape of Find in version 1.03."""
+    start, size = read_lines(call.request)
+    order_id = service.ids.order_id(call.parameter)
+    answer = await service.orders.find_apart(order_id, call.caller.company_id, call.caller.state)
+    stop = min(start + size, answer.order.lines)
+    metadata = WalkMetadata(size, query.write_place(stop) if stop < answer.order.lines else None)
+    view = view_of(service, call, answer, bare=False)
+    viewer, delivered = call.viewer, delivered_lines(answer.order, start, stop)
+    if viewer is not None and delivered:
+        await service.orders.reveals.record([_reveal(answer.order, delivered, Via.LINES, viewer)])
+    return Response(200, lines_page(view, start, stop, metadata, service.orders.reader.codes_of), JSON)
+
+
+async def codes(service: Service, call: Call) -> Response:
+    """The codes of the order's finished lines as a file."""
+    order_id = service.ids.order_id(call.parameter)
+    answer = await service.orders.find_apart(order_id, call.caller.company_id, call.caller.state)
+    order = answer.order
+    view = view_of(service, call, answer, bare=False)
+
+    viewer, delivered = call.viewer, delivered_lines(order, 0, order.lines)
+
+    async def note() -> None:
+        if viewer is not None:
+            await service.orders.reveals.record([_reveal(order, delivered, Via.FILE, viewer)])
+        if not order.downloaded:
+            await service.orders.note_download(order)
+
+    # Noted when the first code leaves, so HEAD, and a file without codes, note nothing.
+    body = codes_file(view, service.orders.reader.codes_of, note)
+    return Response(200, body, csv.CSV, csv.headers(f"codes-{call.parameter}.csv"))
+
+
+def delivered_lines(order: Order, start: int, stop: int) -> list[range]:
+    """The delivered lines of this part of the order, as ranges in order."""
+    cut = [
+        range(max(start, outcome.line_from), min(stop, outcome.line_to))
+        for outcome in sorted(order.outcomes, key=lambda outcome: outcome.line_from)
+        if outcome.lot_id is not None
+    ]
+    return [lines for lines in cut if lines]
+
+
+def _reveal(order: Order, delivered: list[range], via: Via, viewer: Viewer) -> Reveal:
+    return Reveal(order.id, order.company_id, sum(map(len, delivered)), via, viewer, delivered[0].start)
+
+
+def read_lines(request: Request) -> tuple[int, int]:
+    """The first line and the size of the page that is asked for."""
+    given = query.read(request)
+    cursor = query.one(given, "cursor")
+    size = query.whole(given, "limit", LINES_PAGE, LINES_PAGE_MAX)
+    return query.read_place(cursor) if cursor else 0, size

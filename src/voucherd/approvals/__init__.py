@@ -1,0 +1,1 @@
+"""Approvals: what one person asks for and another one allows (OP-93)."""

@@ -1,0 +1,128 @@
+"""The register of products, for the operator: those that are not for sale too, and what each was before. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.store import Listing
+from voucherd.catalogue.store import versions as read_versions
+from voucherd.db import Connection
+
+PAGE_MAX: Final = 100
+CATEGORIES_MAX: Final = 500
+
+
+class ProductSearch(Struct, frozen=True):
+    """Which products are asked for."""
+
+    words: Sequence[str] = ()
+    """Folded; each begins a word of the name, the slug or the brand."""
+    query: str = ""
+    """The same as a query; empty for none."""
+    brand_slug: str | None = None
+    category: str | None = None
+    product_type: str | None = None
+    active: bool | None = None
+
+
+class Edition(Struct, frozen=True):
+    """A version of a product, and since when it was in force."""
+
+    version: ProductVersion
+    since: datetime
+
+
+# What is for sale has its words, brand and kind in one table. What is not is little, and looked at row by row.
+_FOR_SALE: Final = {
+    "letters": "?::text[] IS NOT NULL",
+    "words": "l.words @@ ?::text::tsquery",
+    "brand": "l.brand_slug = ?",
+    "category": "l.category = ?",
+    "type": "l.product_type = ?",
+    "after": "l.slug > ?",
+    "before": "l.slug < ?",
+}
+_NOT_FOR_SALE: Final = {
+    # A look at the letters is cheap, to make out the words is not.
+    "letters": "(SELECT bool_and(strpos(said.text, word) > 0) FROM unnest(?::text[]) AS word)",
+    "words": "words_of(said.text) @@ ?::text::tsquery",
+    "brand": "b.slug = ?",
+    "category": "v.category = ?",
+    "type": "v.product_type = ?",
+    "after": "p.slug > ?",
+    "before": "p.slug < ?",
+}
+
+
+async def page_of_products(
+    conn: Connection, filters: ProductSearch, *, after: str = "", before: str = "", size: int = PAGE_MAX
+) -> list[Listing]:
+    """Products in the order of their slugs: those behind `after`, or else those right before `before`."""
+    backwards = bool(before) and not after
+    order = f"ORDER BY slug {'DESC' if backwards else 'ASC'} LIMIT $1"
+    given = {
+        "letters": list(filters.words),
+        "words": filters.query,
+        "brand": filters.brand_slug,
+        "category": filters.category,
+        "type": filters.product_type,
+        "after": after,
+        "before": before,
+    }
+    wanted = {name: value for name, value in given.items() if value}
+    values: list[Any] = [size, *wanted.values()]
+
+    def all_of(conditions: dict[str, str]) -> str:
+        chosen = [conditions[name].replace("?", f"${at}") for at, name in enumerate(wanted, start=2)]
+        return " AND ".join(["true", *chosen])
+
+    sources = []
+    if filters.active is not False:
+        sources.append(
+            f"(SELECT l.product_id AS id, l.slug FROM product_listing l WHERE {all_of(_FOR_SALE)} {order})"  # noqa: S608 - Constants of ours.
+        )
+    if filters.active is not True:
+        sources.append(
+            f"""(SELECT p.id, p.slug FROM product p JOIN product_version v ON v.id = p.version_id
+                 JOIN brand b ON b.id = v.brand_id
+                 CROSS JOIN LATERAL (SELECT folded(v.name || ' ' || b.name || ' ' || p.slug) AS text OFFSET 0) said
+                 WHERE NOT p.active AND {all_of(_NOT_FOR_SALE)} {order})"""  # noqa: S608 - As above.
+        )
+    rows = await conn.fetch(
+        f"""SELECT p.version_id, p.active, p.allow_loss
+            FROM ({" UNION ALL ".join(sources)}) found JOIN product p ON p.id = found.id
+            {order.replace("slug", "p.slug")}""",  # noqa: S608 - As above.
+        *values,
+    )
+    known = await read_versions(conn, [row[0] for row in rows])
+    found = [Listing(known[row[0]], row[1], row[2]) for row in rows]
+    return found[::-1] if backwards else found
+
+
+async def categories(conn: Connection) -> list[str]:
+    """The categories of everything that is for sale."""
+    rows = await conn.fetch(
+        "SELECT slug FROM product_count WHERE kind = 'category' AND count > 0 ORDER BY slug LIMIT $1",
+        CATEGORIES_MAX,
+    )
+    return [row[0] for row in rows]
+
+
+async def editions(
+    conn: Connection, product_id: int, *, before: int | None = None, size: int = PAGE_MAX
+) -> list[Edition]:
+    """What a product was, newest first."""
+    rows = await conn.fetch(
+        """SELECT id, created_at FROM product_version WHERE product_id = $1 AND ($2::int IS NULL OR id < $2)
+           ORDER BY id DESC LIMIT $3""",
+        product_id,
+        before,
+        size,
+    )
+    known = await read_versions(conn, [row[0] for row in rows])
+    return [Edition(known[row[0]], row[1]) for row in rows]

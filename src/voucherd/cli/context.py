@@ -1,0 +1,96 @@
+"""The office: the settings, the database and the master key that a command works with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from voucherd import bootstrap
+from voucherd.cli.output import CommandRefused, Output, show
+from voucherd.cli.signals import Signals
+from voucherd.cli.witness import Witness
+from voucherd.db import Connection, Pool, Tx, open_pool, transaction
+from voucherd.ids import Identifiers, State
+from voucherd.migrate import migrate, pending
+from voucherd.settings import Settings
+from voucherd.vault.key_ring import KeyRing, open_key_ring
+from voucherd.vault.seal import Sealer
+
+CONNECTIONS_MAX: Final = 2
+
+
+class CommandContext:
+    """Where a command does its work; opens what is asked for, and closes it again."""
+
+    def __init__(self, flags: Mapping[str, object], *, as_json: bool, witness: Witness | None = None) -> None:
+        self.witness = witness
+        self._flags = dict(flags)
+        self.as_json = as_json
+        self.settings = Settings.load(flags)
+        self.ending = Signals()
+
+    def with_flags(self, **flags: object) -> Settings:
+        """The settings with more flags of the command's own."""
+        return Settings.load(self._flags | flags)
+
+    def about(self, subject: str, company_id: int | None = None, state: State | None = None) -> None:
+        """Tell the audit trail what the command is about, where its words don't."""
+        if self.witness is not None:
+            self.witness.about(subject, company_id, state)
+
+    def say(self, answer: Output) -> None:
+        """Show an answer now, for a command that goes on."""
+        show(answer, as_json=self.as_json)
+
+    @asynccontextmanager
+    async def database(self, *, exclusive: bool = False) -> AsyncIterator[str]:
+        """The address of a database that has this program's schema."""
+        async with bootstrap.database(self.settings, exclusive=exclusive) as url:
+            if self.settings.database_url is None:
+                await migrate(url)
+            yield url
+
+    @asynccontextmanager
+    async def pool(self) -> AsyncIterator[Pool]:
+        """A few connections; refused while an operator's own database waits for its migrations."""
+        async with self.database() as url:
+            pool = await open_pool(url, size_max=CONNECTIONS_MAX)
+            try:
+                await refuse_pending(pool)
+                yield pool
+            finally:
+                await pool.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """One connection, to read."""
+        async with self.pool() as pool, pool.acquire() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Tx]:
+        """One transaction: one command, one use case."""
+        async with self.pool() as pool, transaction(pool) as tx:
+            yield tx
+
+    async def identifiers(self, connection: Connection) -> Identifiers:
+        """What turns order ids into what clients know."""
+        return (await self.key_ring(connection)).identifiers()
+
+    async def sealer(self, connection: Connection) -> Sealer:
+        """What opens and seals codes."""
+        return (await self.key_ring(connection)).sealer
+
+    async def key_ring(self, connection: Connection) -> KeyRing:
+        """All keys of this database."""
+        return await open_key_ring(connection, self.settings)
+
+
+async def refuse_pending(pool: Pool) -> None:
+    """Refuse to work on a schema that is not this program's."""
+    async with pool.acquire() as connection:
+        missing = await pending(connection)
+    if missing:
+        count = "1 migration" if len(missing) == 1 else f"{len(missing)} migrations"
+        raise CommandRefused(f"the database waits for {count}: run `voucherd migrate` first")

@@ -1,0 +1,1 @@
+"""Companies: who buys."""

@@ -1,0 +1,109 @@
+"""The only place that touches company."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound
+from voucherd.db import Connection, Tx
+
+_COMPANY: Final = (
+    "id, name, country, vat_number, active, verified, expose_costs, "
+    "spend_order_eur_minor, spend_day_eur_minor"
+)
+
+
+async def add_company(tx: Tx, draft: CompanyDraft) -> Company:
+    """The company, stored; refused if the name is taken."""
+    row = await tx.fetchrow(
+        "INSERT INTO company (name, country, vat_number, active, verified, expose_costs)"  # noqa: S608 - Constants of ours.
+        f" VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING RETURNING {_COMPANY}",
+        draft.name,
+        draft.country,
+        draft.vat_number,
+        draft.active,
+        draft.verified,
+        draft.expose_costs,
+    )
+    if row is None:
+        raise CompanyExists(draft.name)
+    return Company(*row)
+
+
+async def find_company(connection: Connection, name: str) -> Company:
+    """The company of that name."""
+    row = await connection.fetchrow(
+        f"SELECT {_COMPANY} FROM company WHERE name = $1",  # noqa: S608 - A constant of ours.
+        name,
+    )
+    if row is None:
+        raise CompanyNotFound(name)
+    return Company(*row)
+
+
+async def set_company(
+    tx: Tx,
+    name: str,
+    *,
+    active: bool | None = None,
+    verified: bool | None = None,
+    expose_costs: bool | None = None,
+) -> Company:
+    """The company after the change; what is None stays as it was."""
+    row = await tx.fetchrow(
+        "UPDATE company SET active = coalesce($2, active), verified = coalesce($3, verified),"  # noqa: S608 - Ours.
+        f" expose_costs = coalesce($4, expose_costs) WHERE name = $1 RETURNING {_COMPANY}",
+        name,
+        active,
+        verified,
+        expose_costs,
+    )
+    if row is None:
+        raise CompanyNotFound(name)
+    return Company(*row)
+
+
+async def limit_company(
+    tx: Tx, name: str, *, order_eur_minor: int | None, day_eur_minor: int | None
+) -> Company:
+    """The company with these limits of what it may spend, and no others."""
+    row = await tx.fetchrow(
+        "UPDATE company SET spend_order_eur_minor = $2, spend_day_eur_minor = $3"  # noqa: S608 - Ours.
+        f" WHERE name = $1 RETURNING {_COMPANY}",
+        name,
+        order_eur_minor,
+        day_eur_minor,
+    )
+    if row is None:
+        raise CompanyNotFound(name)
+    return Company(*row)
+
+
+async def companies(connection: Connection, company_ids: Collection[int]) -> dict[int, Company]:
+    """The companies with these ids."""
+    rows = await connection.fetch(
+        f"SELECT {_COMPANY} FROM company WHERE id = ANY($1::int[])",  # noqa: S608 - A constant of ours.
+        company_ids,
+    )
+    return {row[0]: Company(*row) for row in rows}
+
+
+async def list_companies(connection: Connection) -> list[Company]:
+    """Every company, by name."""
+    rows = await connection.fetch(
+        f"SELECT {_COMPANY} FROM company ORDER BY name"  # noqa: S608 - A constant of ours.
+    )
+    return [Company(*row) for row in rows]
+
+
+async def search_companies(connection: Connection, text: str, limit: int) -> list[Company]:
+    """The companies whose name or VAT number holds the text, by name."""
+    rows = await connection.fetch(
+        f"SELECT {_COMPANY} FROM company"  # noqa: S608 - A constant of ours.
+        " WHERE $1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(vat_number), lower($1)) > 0"
+        " ORDER BY name LIMIT $2",
+        text,
+        limit,
+    )
+    return [Company(*row) for row in rows]

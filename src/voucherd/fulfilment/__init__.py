@@ -1,1 +1,0 @@
-"""Fulfilment: suppliers and their quotes, purchase attempts, and who is asked next."""

@@ -1,1 +1,0 @@
-"""Suppliers: one protocol, and an adapter for each kind of supplier that speaks it."""

@@ -1,0 +1,1 @@
+"""Limits: on requests, on failed tries, and on spending."""

@@ -1,0 +1,1 @@
+"""Mail: letters to people, written in the transaction they belong to and sent afterwards."""

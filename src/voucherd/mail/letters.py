@@ -1,0 +1,69 @@
+"""What people are told by mail about their own account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from voucherd.approvals.store import Approval
+from voucherd.db import Pool, Tx, transaction
+from voucherd.mail import outbox
+from voucherd.people import links
+from voucherd.people.links import LIVES, LinkKind
+
+
+async def answer_resets(pool: Pool, public_url: str) -> int:
+    """Mail a link to everybody who wants a new password and has an account; how many requests there were."""
+    async with transaction(pool) as tx:
+        count, holders = await links.take_requests(tx)
+        for holder in holders:
+            token = await links.make(tx, holder.user_id, LinkKind.RESET)
+            if token is not None:
+                await outbox.write(
+                    tx,
+                    [holder.email],
+                    "A new password",
+                    "Someone, probably you, wants a new password for your account. Choose it here,"
+                    " within 30 minutes:\n\n"
+                    f"    {public_url}/reset/{token}\n\n"
+                    "The link works once. If it was not you, do nothing: your password stays as it is.\n",
+                    good_for=LIVES[LinkKind.RESET],
+                )
+    return count
+
+
+async def invite(tx: Tx, public_url: str, email: str, token: str, *, where: str, by: str) -> None:
+    """Mail an invitation to somebody who has just been added."""
+    await outbox.write(
+        tx,
+        [email],
+        f"An invitation to {where}",
+        f"{by} has invited you to {where}. Choose a password here within 7 days:\n\n"
+        f"    {public_url}/invitation/{token}\n\n"
+        "The link works once. If you don't know what this is about, do nothing.\n",
+        good_for=LIVES[LinkKind.INVITATION],
+    )
+
+
+async def ask(tx: Tx, recipients: Sequence[str], approval: Approval) -> None:
+    """Tell those who may approve that an order waits for one of them."""
+    await outbox.write(
+        tx,
+        recipients,
+        f"An order of {approval.money} waits for approval",
+        f"{approval.requester} wants to confirm an order of {approval.money} ({approval.state.word}). At"
+        f" {approval.company} that takes a second person.\n\n"
+        "Sign in and look at Approvals: one of you can approve or reject it until"
+        f" {approval.ends_at:%Y-%m-%d %H:%M} UTC.\n",
+    )
+
+
+async def tell(tx: Tx, email: str, what: str) -> None:
+    """Tell somebody of a change to the account that may have been made by somebody else."""
+    await outbox.write(
+        tx,
+        [email],
+        f"Your account: {what}",
+        f"This has just happened to your account:\n\n    {what}\n\n"
+        "If it was you, there is nothing to do. If it was not, choose a new password at once and tell the people who "
+        "run this service.\n",
+    )

@@ -1,0 +1,157 @@
+"""The gate: calls gather while the last batch is in flight, and one batch serves them all.
+
+There is no timer. Alone on an idle server a call is a batch of one and starts at once; under load the batches grow
+by themselves. A batch is filled in turns by company: everyone's first call before anyone's second (OP-48).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context, copy_context
+from typing import Any, Final, Generic, TypeVar
+
+import asyncpg
+
+from voucherd import logs
+
+C = TypeVar("C")
+A = TypeVar("A")
+
+BATCH_MAX: Final = 256
+IN_FLIGHT_MAX: Final = 2
+SECOND_BATCH_FROM: Final = 64
+"""A second batch starts beside the first only when this many wait: always two was slower."""
+
+UNDONE: Final = (
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.DataError,
+    asyncpg.TransactionRollbackError,  # A deadlock, say.
+)
+"""The database looked at what a batch would store and undid it. After any other error it may have been stored."""
+
+
+class BatcherFull(Exception):
+    """Too many calls wait already; try again shortly."""
+
+
+class Batcher(Generic[C, A]):
+    """Turns single calls into fair batches."""
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[C]], Awaitable[Sequence[A]]],
+        *,
+        waiting_max: int,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        next_batch_from: int = SECOND_BATCH_FROM,
+    ) -> None:
+        self._run = run
+        self._in_flight_max = in_flight_max
+        self._next_batch_from = next_batch_from
+        self._waiting_max = waiting_max
+        self._lanes: dict[int, deque[tuple[C, asyncio.Future[A]]]] = {}
+        self._turns: deque[int] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._launch_planned = False
+        self.waiting = 0
+        self.in_flight = 0
+        self.batches = 0
+        self.calls = 0
+
+    def submit(self, company_id: int, command: C) -> asyncio.Future[A]:
+        """A future for the command's answer; refused when too many wait."""
+        if self.waiting >= self._waiting_max:
+            raise BatcherFull
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[A] = loop.create_future()
+        lane = self._lanes.get(company_id)
+        if lane is None:
+            lane = self._lanes[company_id] = deque()
+            self._turns.append(company_id)
+        lane.append((command, future))
+        self.waiting += 1
+        if not self._launch_planned and self._may_launch():
+            # One turn of the loop later, so that calls that arrived together start together.
+            self._launch_planned = True
+            loop.call_soon(self._launch, context=_own_context())
+        return future
+
+    def _may_launch(self) -> bool:
+        if self.in_flight == 0:
+            return self.waiting > 0
+        return self.in_flight < self._in_flight_max and self.waiting >= self._next_batch_from
+
+    def _launch(self) -> None:
+        self._launch_planned = False
+        while self._may_launch():
+            batch = self._fill()
+            if not batch:
+                return
+            self.in_flight += 1
+            task = asyncio.get_running_loop().create_task(self._serve(batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _fill(self) -> list[tuple[C, asyncio.Future[A]]]:
+        """The next batch: one call of each company in turn, round and round."""
+        batch: list[tuple[C, asyncio.Future[A]]] = []
+        turns, lanes = self._turns, self._lanes
+        while turns and len(batch) < BATCH_MAX:
+            company_id = turns.popleft()
+            lane = lanes[company_id]
+            call = lane.popleft()
+            self.waiting -= 1
+            if lane:
+                turns.append(company_id)
+            else:
+                del lanes[company_id]
+            if not call[1].done():  # A client that left before its turn asks for nothing any more.
+                batch.append(call)
+        return batch
+
+    async def _serve(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+        try:
+            await self._answer(batch)
+        finally:
+            self.in_flight -= 1
+            self.batches += 1
+            self.calls += len(batch)
+            self._launch()
+
+    async def _answer(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+        try:
+            answers = await self._run([command for command, _ in batch])
+        except asyncpg.PostgresError as error:
+            # The database refused the whole batch and undid it. Each call is tried alone, so that one that can't
+            # be stored fails by itself and not with its neighbours.
+            if len(batch) == 1 or not isinstance(error, UNDONE):
+                self._fail(batch, error)
+                return
+            for call in batch:
+                await self._answer([call])
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - It belongs to the callers that wait.
+            self._fail(batch, error)
+        else:
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if not future.done():
+                    future.set_result(answer)
+
+    @staticmethod
+    def _fail(batch: list[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:
+        for _, future in batch:
+            if not future.done():
+                future.set_exception(error if isinstance(error, Exception) else RuntimeError("stopped"))
+
+    async def drain(self) -> None:
+        """Wait until nothing is waiting or in flight."""
+        while self._launch_planned or self._tasks:
+            await (asyncio.wait(self._tasks) if self._tasks else asyncio.sleep(0))
+
+
+def _own_context() -> Context:
+    """A context for a batch: it is of many requests, and its lines in the log are not the first one's."""
+    made = copy_context()
+    made.run(logs.bind_request, None)
+    return made

@@ -1,0 +1,88 @@
+"""The operator cancels an order: first a preview, decided by the same rules and not stored, then the deed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import Struct
+
+from voucherd.db import Pool
+from voucherd.money import Money
+from voucherd.orders import store
+from voucherd.orders.carry import carry_out
+from voucherd.orders.model import Order
+from voucherd.orders.rules import decide
+from voucherd.orders.rules.decide import Cancel
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.ruling import Windows
+from voucherd.orders.rules.states import Status
+from voucherd.orders.store import Memory
+from voucherd.settings import Settings
+
+
+class CancelPreview(Struct, frozen=True):
+    """An order now, and as it would be."""
+
+    before: Order
+    after: Order
+
+    @property
+    def refund(self) -> Money:
+        """What would go back to the buyer's balance at once."""
+        return Money(self.after.refunded_minor - self.before.refunded_minor, self.after.payment_currency)
+
+    @property
+    def released(self) -> Money:
+        """What would not be held any more."""
+        return Money(self.before.held_minor - self.after.held_minor, self.after.payment_currency)
+
+    @property
+    def lines(self) -> int:
+        """How many lines would be cancelled at once."""
+        return self.after.lines_cancelled - self.before.lines_cancelled
+
+    @property
+    def under_way(self) -> int:
+        """Lines that are being bought: their codes are delivered if they come, and else refunded (OP-45)."""
+        if self.after.status is not Status.PENDING:
+            return 0
+        return self.after.lines - self.after.lines_finished - self.after.lines_cancelled
+
+
+def memory(settings: Settings) -> Memory:
+    """What rulings need to know of time, for one deed."""
+    return Memory(
+        Windows(timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s))
+    )
+
+
+async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPreview | Refusal:
+    """What would come of cancelling the order now. Everything is undone: nothing is stored."""
+    assert command.order_id is not None, "the caller has found the order"
+    async with pool.acquire() as conn:
+        held = conn.transaction()
+        await held.start()
+        try:
+            facts = await store.load(
+                conn, [command.order_id], memory(settings), with_lines=True, with_shelves=False
+            )
+            before = facts.orders.get(command.order_id)
+            answer = decide.cancel(facts, [command]).answers[0]
+        finally:
+            await held.rollback()
+    if isinstance(answer, Refusal):
+        return answer
+    assert before is not None, "an order that can be cancelled is there"
+    return CancelPreview(before, answer)
+
+
+async def cancel(pool: Pool, settings: Settings, command: Cancel) -> Order:
+    """Cancel an order for somebody who is written down: in no batch with others, so that both commit together."""
+    async with pool.acquire() as conn:
+        ruling = await carry_out(
+            conn, memory(settings), [command], lambda facts: decide.cancel(facts, [command]), with_lines=True
+        )
+    (answer,) = ruling.answers
+    if isinstance(answer, Refusal):
+        raise answer
+    return answer

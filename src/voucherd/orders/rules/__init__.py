@@ -1,0 +1,1 @@
+"""The rules of orders. Pure: no clock, no chance, no database."""

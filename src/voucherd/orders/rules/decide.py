@@ -1,0 +1,366 @@
+"""The decisions that a client's call asks for, apart from Create. Pure: no clock, no chance, no database.
+
+Each function takes the facts as loaded and a list of commands, and gives back one ruling for all of them. The
+commands are decided one after another on a working copy of the facts, so the second call for an order, a wallet or
+a code in one batch sees what the first one did, and a large order that can't be paid takes nothing from the small
+one behind it. Everything that can say no comes first (OP-23); below the line nothing refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from voucherd.approvals import store as approvals
+from voucherd.approvals.store import Consent
+from voucherd.events import log
+from voucherd.idempotency import Ticket
+from voucherd.ids import State
+from voucherd.limits.spending import SpendLimit, spend_key
+from voucherd.money import RATE_ONE, worth
+from voucherd.orders.model import Item, Order, Outcome
+from voucherd.orders.rules.refusals import (
+    ApprovalNeeded,
+    ApprovalRefused,
+    CompanyNotActive,
+    CompanyNotVerified,
+    InsufficientBalance,
+    OffersNotAvailable,
+    OrderExpired,
+    OrderNotFound,
+    OutOfStock,
+    Refusal,
+    SeveralItems,
+    SpendLimitExceeded,
+    WrongStatus,
+)
+from voucherd.orders.rules.ruling import Facts, Plan, Ruling, book, deliver, drop, record, take
+from voucherd.orders.rules.states import Move, Payment, Status, move
+from voucherd.orders.waits import Wait
+from voucherd.suppliers.offers import one_for_all, share_out
+from voucherd.vault.reveals import Viewer
+from voucherd.vault.shelf import Shelf
+from voucherd.wallet.ledger import Kind
+
+SANDBOX_PENDING_S: Final = 10
+"""How long a sandbox order that was asked to be pending stays so."""
+SHELF_FIRST: Final = timedelta(seconds=1)
+"""What joins a queue at a filled shelf gives the shelf this long before a supplier is asked."""
+
+
+class SandboxOutcome(Enum):
+    """What a sandbox call was told to do, by its header or by the coin (OP-49)."""
+
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+    PENDING = "pending"
+    SLOW = "slow"
+    OUT_OF_STOCK = "out-of-stock"
+    INSUFFICIENT_BALANCE = "insufficient-balance"
+
+
+class Finalise(Struct, frozen=True):
+    """Confirm or Resolve one order."""
+
+    order_id: int | None
+    company_id: int
+    state: State
+    resolve: bool
+    sandbox_outcome: SandboxOutcome = SandboxOutcome.FINISHED
+    slow_s: int = 0
+    limits: tuple[SpendLimit, ...] = ()
+    """What the caller and its company may spend."""
+    ticket: Ticket | None = None
+    approve_from_eur_minor: int | None = None
+    """From here on a second person is needed; None where none is, as for keys."""
+    consent: Consent | None = None
+    """A second person's yes, which this call carries out."""
+    viewer: Viewer | None = None
+    """Who is shown the codes; None if nobody is."""
+
+
+class Cancel(Struct, frozen=True):
+    """Cancel one order."""
+
+    order_id: int | None
+    company_id: int
+    state: State
+    at_limit: bool = False
+    """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
+    ticket: Ticket | None = None
+    viewer: Viewer | None = None
+
+
+class _Open(Struct, frozen=True):
+    """Lines that can't be delivered at once, and where they are to wait."""
+
+    item: Item
+    line_from: int
+    line_to: int
+    supplier_id: int | None = None
+    ask_at: datetime | None = None
+
+
+class _Order(Struct):
+    """What a finalised order would get now, and what would have to wait."""
+
+    plan: Plan = field(default_factory=Plan)
+    open: list[_Open] = field(default_factory=list)
+
+
+def finalise(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
+    """Debit and deliver every order that may be confirmed or resolved; refuse the rest."""
+    ruling = Ruling()
+    for command in commands:
+        try:
+            ruling.answers.append(_finalise(facts, ruling, command))
+        except Refusal as refusal:
+            ruling.answers.append(refusal)
+    return ruling
+
+
+def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
+    order = _own(facts, command.order_id, command.company_id, command.state)
+    _refuse_finalising(facts, order, resolve=command.resolve)
+    would = _would_get(facts, ruling, order, command)
+    _refuse_unpayable(facts, order, command)
+    _refuse_overspending(facts, order, command)
+    _refuse_unapproved(facts, order, command)
+    # From here on nothing refuses.
+    if command.sandbox_outcome is SandboxOutcome.CANCELLED:
+        return _decline(facts, ruling, order)
+    held = command.resolve and bool(would.open)
+    paid = replace(
+        order,
+        status=move(order.status, Move.HELD if held else Move.PAID),
+        payment_status=Payment.UNPAID if held else Payment.PAID,
+        charged_minor=0 if held else order.total_minor,
+        held_minor=order.total_minor if held else 0,
+        resolving=command.resolve,
+        deadline_at=_deadline(facts, command) if would.open else None,
+    )
+    if held:
+        book(facts, ruling, paid, Kind.HOLD, hold_minor=order.total_minor)
+    else:
+        book(facts, ruling, paid, Kind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor)
+    _count_spending(facts, ruling, order, command)
+    not_before = _not_before(facts.now, command)
+    ruling.waits.extend([_wait(paid, one, not_before) for one in would.open])
+    return deliver(facts, ruling, paid, would.plan, log.ORDER_PENDING)
+
+
+def _own(facts: Facts, order_id: int | None, company_id: int, state: State) -> Order:
+    """The order, if it is the caller's own and exists for the outside."""
+    order = None if order_id is None else facts.orders.get(order_id)
+    if (
+        order is None
+        or order.company_id != company_id
+        or order.state != state
+        or order.status is Status.DELETED
+    ):
+        raise OrderNotFound
+    return order
+
+
+def _refuse_finalising(facts: Facts, order: Order, *, resolve: bool) -> None:
+    """The refusals of sections 7 and OP-20, in the order of OP-23, up to the stock."""
+    standing = facts.standing[order.company_id]
+    if not standing.active:
+        raise CompanyNotActive
+    if not standing.verified:
+        raise CompanyNotVerified
+    if order.status is not Status.CREATED:
+        raise WrongStatus
+    if facts.now > order.expires_at:
+        raise OrderExpired
+    if resolve and len(order.items) > 1:
+        raise SeveralItems
+    if facts.withdrawn:
+        gone = [item.version.name for item in order.items if item.version.product_id in facts.withdrawn]
+        if gone:
+            raise OffersNotAvailable(tuple(dict.fromkeys(gone)))
+
+
+def _would_get(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Order:
+    """Which codes the order would get; refused if a line that can't wait would get none."""
+    if command.sandbox_outcome is SandboxOutcome.OUT_OF_STOCK:
+        raise OutOfStock(order.items[0].version.name)
+    would = _Order()
+    if command.sandbox_outcome is SandboxOutcome.SLOW or command.sandbox_outcome is SandboxOutcome.PENDING:
+        asks = _not_before(facts.now, command)
+        for item in order.items:
+            sold_elsewhere = (*item.shelf, order.state) in facts.offers
+            would.open.append(
+                _Open(item, item.first_line, item.end_line, ask_at=asks if sold_elsewhere else None)
+            )
+        return would
+    for item in order.items:
+        shelf = (*item.shelf, order.state)
+        at = item.first_line
+        # Whoever waits already comes first (OP-48): a new order joins the queue, and the worker serves it in turn.
+        if not item.version.async_delivery or shelf not in facts.queued:
+            at = take(ruling, would.plan, facts.shelves.get(shelf, ()), at, item.end_line)
+        if at < item.end_line:
+            would.open += _places(facts, item, shelf, item.first_line if command.resolve else at, command)
+    if would.open and command.resolve:
+        # Resolve is all or nothing: a code handed over before the limit could not be taken back after it.
+        would.plan = Plan()
+    return would
+
+
+def _places(facts: Facts, item: Item, shelf: Shelf, at: int, command: Finalise) -> list[_Open]:
+    """Where the item's lines from `at` on are to wait; refused if they can't wait and nobody has them (OP-43)."""
+    end, can_wait = item.end_line, item.version.async_delivery
+    offers = facts.offers.get(shelf, [])
+    pausing = facts.now if shelf in facts.offers else None
+    if shelf in facts.queued and can_wait and sum(lot.left for lot in facts.shelves[shelf]) >= end - at:
+        # It only waits for its turn at the shelf.
+        return [_Open(item, at, end, ask_at=None if pausing is None else pausing + SHELF_FIRST)]
+    if command.resolve:
+        offer = one_for_all(offers, end - at)
+        if offer is None and not can_wait:
+            raise OutOfStock(item.version.name)
+        if offer is None:
+            return [_Open(item, at, end, ask_at=pausing)]
+        return [_Open(item, at, end, supplier_id=offer.supplier_id)]
+    places: list[_Open] = []
+    for offer, count in share_out(offers, end - at):
+        places.append(_Open(item, at, at + count, supplier_id=offer.supplier_id))
+        at += count
+    if at < end:
+        if not can_wait:
+            raise OutOfStock(item.version.name)
+        places.append(_Open(item, at, end, ask_at=pausing))
+    return places
+
+
+def _refuse_unpayable(facts: Facts, order: Order, command: Finalise) -> None:
+    """Refuse what the wallet can't pay; a free order needs no wallet."""
+    wallet_id = facts.purses.get(order.id)
+    available = 0 if wallet_id is None else facts.wallets[wallet_id].available_minor
+    if command.sandbox_outcome is SandboxOutcome.INSUFFICIENT_BALANCE or available < order.total_minor:
+        raise InsufficientBalance
+
+
+def _refuse_overspending(facts: Facts, order: Order, command: Finalise) -> None:
+    """Refuse what is above a limit of the company or the key (OP-61)."""
+    for limit in command.limits:
+        cost = _eur_minor(order)
+        if limit.order_max is not None and cost > limit.order_max:
+            raise SpendLimitExceeded
+        spent = facts.spent.get(spend_key(order.company_id, limit, order.state), 0)
+        if limit.day_max is not None and spent + cost > limit.day_max:
+            raise SpendLimitExceeded
+
+
+def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
+    """Refuse what a second person has to allow, and what nobody else allows (OP-93)."""
+    consent = command.consent
+    if consent is None:
+        if approvals.needed(command.approve_from_eur_minor, _eur_minor(order)):
+            raise ApprovalNeeded
+        return
+    approval = facts.approvals.get(consent.number)
+    if (
+        approval is None
+        or not approval.open
+        or approval.order_id != order.id
+        or approval.requested_by == consent.by
+    ):
+        raise ApprovalRefused
+
+
+def _count_spending(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> None:
+    for limit in command.limits:
+        if limit.day_max is not None:
+            whose = spend_key(order.company_id, limit, order.state)
+            facts.spent[whose] = ruling.spent[whose] = facts.spent.get(whose, 0) + _eur_minor(order)
+
+
+def _eur_minor(order: Order) -> int:
+    """What the order costs in euro cents, rounded up, at the rate that was fixed at Create."""
+    return -(-worth(order.total_minor, order.payment_currency, order.payment_fx_e8) // (RATE_ONE * 10))
+
+
+def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:
+    """The sandbox's immediate cancellation: nothing is charged."""
+    cancelled = replace(
+        order,
+        status=move(order.status, Move.DECLINED),
+        lines_cancelled=order.lines,
+        outcomes=(Outcome(0, order.lines, None, None),),
+    )
+    ruling.outcomes.append((order.id, cancelled.outcomes[0]))
+    return record(facts, ruling, cancelled, log.ORDER_CANCELLED)
+
+
+def _wait(order: Order, open_: _Open, not_before: datetime) -> Wait:
+    product_id, face_minor = open_.item.shelf
+    assert order.deadline_at is not None
+    return Wait(
+        order.id & 1,
+        product_id,
+        face_minor,
+        order.company_id,
+        order.id,
+        open_.line_from,
+        open_.line_to,
+        not_before,
+        order.deadline_at,
+        urgent=order.resolving,
+        supplier_id=open_.supplier_id,
+        ask_at=open_.ask_at,
+    )
+
+
+def _deadline(facts: Facts, command: Finalise) -> datetime:
+    """When the wait for codes ends: Resolve's limit, or the delivery window."""
+    return facts.now + (facts.windows.resolve if command.resolve else facts.windows.delivery)
+
+
+def _not_before(now: datetime, command: Finalise) -> datetime:
+    """When a sandbox order that asked to be slow may be delivered."""
+    if command.sandbox_outcome is SandboxOutcome.SLOW:
+        return now + timedelta(seconds=command.slow_s)
+    if command.sandbox_outcome is SandboxOutcome.PENDING:
+        return now + (timedelta(days=1) if command.resolve else timedelta(seconds=SANDBOX_PENDING_S))
+    return now
+
+
+def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
+    """Delete every order that is not confirmed, cancel and refund what is undelivered of the others."""
+    ruling = Ruling()
+    for command in commands:
+        try:
+            order = _own(facts, command.order_id, command.company_id, command.state)
+            if order.status is Status.CREATED:
+                gone = replace(order, status=move(order.status, Move.WITHDRAWN))
+                ruling.answers.append(record(facts, ruling, gone, log.ORDER_DELETED))
+            elif order.status is Status.PENDING:
+                ruling.answers.append(_cancel_pending(facts, ruling, order, at_limit=command.at_limit))
+            else:
+                raise WrongStatus
+        except Refusal as refusal:
+            ruling.answers.append(refusal)
+    return ruling
+
+
+def _cancel_pending(facts: Facts, ruling: Ruling, order: Order, *, at_limit: bool) -> Order:
+    """Cancel what nobody is buying just now; what is being bought ends with its purchase (OP-45)."""
+    waits = facts.waits[order.id]
+    buying = [wait for wait in waits if wait.attempt_id is not None]
+    held = order.payment_status is Payment.UNPAID
+    # What was only held is paid for as a whole or not at all: with a line that nobody will buy for, all of it ends.
+    hopeless = held and any(wait.supplier_id is not None or wait.ask_at is not None for wait in waits)
+    if at_limit or not buying or hopeless:
+        return drop(facts, ruling, order, waits)
+    idle = [wait for wait in waits if wait.attempt_id is None]
+    marked = replace(order, cancelling=True)
+    if idle and not held:
+        return drop(facts, ruling, marked, idle)
+    return order if order.cancelling else record(facts, ruling, marked, log.ORDER_PENDING)

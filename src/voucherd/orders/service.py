@@ -1,0 +1,347 @@
+"""The desk: where a call becomes a batch, a batch a transaction, and a transaction an answer.
+
+Every call goes through a gate; a Resolve is a batch of one that waits behind nobody while a place is free. No network
+call and no wait happens inside a transaction, and no connection is held while a call waits for a slow order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from voucherd.db import Connection, Pool, as_tenant, become_tenant
+from voucherd.ids import State
+from voucherd.limits.spending import SpendKey, spend_key
+from voucherd.orders import store
+from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
+from voucherd.orders.batcher import Batcher
+from voucherd.orders.carry import carry_out
+from voucherd.orders.create import OrderNumbers, create
+from voucherd.orders.export import mark_downloaded
+from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page_of_orders
+from voucherd.orders.losses import LossLog
+from voucherd.orders.model import Order
+from voucherd.orders.owned import NOWHERE, owned
+from voucherd.orders.quote import Quote, quote
+from voucherd.orders.rules import decide
+from voucherd.orders.rules.cart import Create, SalesPolicy
+from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.refusals import OrderNotFound, Refusal, WrongStatus
+from voucherd.orders.rules.ruling import Facts, Ruling, Windows
+from voucherd.orders.rules.states import Status
+from voucherd.orders.store import Memory
+from voucherd.orders.watch import Watch
+from voucherd.settings import Settings
+from voucherd.vault.reveals import Recorder
+from voucherd.vault.seal import Sealer
+
+logger = structlog.get_logger(__name__)
+
+RESOLVES_IN_FLIGHT_MAX: Final = 4
+"""So many Resolves run side by side, each a batch of its own. More than that would only queue at the same rows and
+take the connections from everyone else: they gather, and the next free place takes them all."""
+
+RESOLVE_MARGIN_S_MAX: Final = 1.0
+"""Resolve cancels this long before its limit, so that the answer is there in time."""
+
+
+class _Find(Struct, frozen=True):
+    order_id: int | None
+    company_id: int
+    state: State
+
+
+class OrderService:
+    """Everything that can be done with orders."""
+
+    def __init__(self, pool: Pool, sealer: Sealer, settings: Settings) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._numbers = OrderNumbers()
+        self.losses = LossLog()
+        self._house = SalesPolicy(
+            timedelta(seconds=settings.confirmation_window_s),
+            settings.operator_country,
+            timedelta(seconds=settings.fx_age_s_max),
+            settings.margin_min_bp,
+        )
+        self._memory = Memory(
+            Windows(
+                timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
+            )
+        )
+        self.reader = OrderReader(pool, sealer, self._memory)
+        self.watch = Watch(pool)
+        self.reveals = Recorder(pool)
+        limit = settings.waiting_calls_max
+        self.creates: Batcher[Create, Reply] = Batcher(self._create, waiting_max=limit)
+        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, waiting_max=limit)
+        self.confirms: Batcher[Finalise, Reply] = Batcher(self._finalise, waiting_max=limit)
+        self.resolves: Batcher[Finalise, Reply] = Batcher(
+            self._finalise, waiting_max=limit, in_flight_max=RESOLVES_IN_FLIGHT_MAX, next_batch_from=1
+        )
+        self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, waiting_max=limit)
+        self.finds: Batcher[_Find, Reply] = Batcher(self._find, waiting_max=limit)
+
+    @property
+    def batchers(self) -> dict[str, Batcher[Any, Any]]:
+        """The gates by name, for metrics and for a clean stop."""
+        return {
+            "create": self.creates,
+            "quote": self.quotes,
+            "confirm": self.confirms,
+            "resolve": self.resolves,
+            "cancel": self.cancels,
+            "find": self.finds,
+        }
+
+    async def stop(self) -> None:
+        """Finish what is in flight."""
+        for batcher in self.batchers.values():
+            await batcher.drain()
+        await self.reveals.drain()
+        await self.watch.stop()
+
+    async def create(self, command: Create) -> Answer:
+        """A price, fixed for the confirmation window."""
+        return granted(await self.creates.submit(command.company_id, command))
+
+    async def quote(self, command: Create) -> Quote:
+        """The price that Create would fix now."""
+        answer = await self.quotes.submit(command.company_id, command)
+        if isinstance(answer, Refusal):
+            raise answer
+        return answer
+
+    async def find(self, order_id: int | None, company_id: int, state: State) -> Answer:
+        """The order as it stands."""
+        return granted(await self.finds.submit(company_id, _Find(order_id, company_id, state)))
+
+    async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
+        """The same, read by itself under the company's own policies: for files and long lists."""
+        order_id = NOWHERE if order_id is None else order_id
+        async with self._pool.acquire() as conn:
+            async with as_tenant(conn, company_id, state, snapshot=True):
+                found = await store.read(conn, [order_id], self._memory.versions, as_tenant=True)
+            (reply,) = await self.reader.shown(conn, [_of_caller(found.get(order_id), company_id, state)])
+        return granted(reply)
+
+    async def find_moved(
+        self, order_id: int | None, company_id: int, state: State, *, wait_s: float
+    ) -> Answer:
+        """The order as it stands; one that is pending is given that long to end or to move first."""
+        answer = await self.find(order_id, company_id, state)
+        order = answer.order
+        if wait_s <= 0 or order.status is not Status.PENDING:
+            return answer
+        await self.watch.until_moved(order.id, order.version, wait_s)
+        return await self.find(order_id, company_id, state)
+
+    async def find_all(
+        self,
+        company_id: int,
+        state: State,
+        filters: OrderFilters,
+        *,
+        size: int,
+        page: int | None,
+        after: tuple[datetime, int] | None,
+    ) -> OrderPage:
+        """One page of the company's orders."""
+        async with self._pool.acquire() as conn:
+            found = await self._page(conn, company_id, state, filters, size=size, page=page, after=after)
+            # No tenant reads codes. Which ones to open was read as one, and a code never changes.
+            answers = await self.reader.shown(conn, found.orders)
+        return OrderPage([granted(answer) for answer in answers], found.more, found.total)
+
+    async def browse(
+        self, company_id: int, state: State, filters: OrderFilters, *, size: int, page: int | None = None
+    ) -> OrderListing:
+        """The same without codes, for lists that show none."""
+        async with self._pool.acquire() as conn:
+            return await self._page(conn, company_id, state, filters, size=size, page=page, after=None)
+
+    async def count_pending(self, company_id: int, state: State) -> int:
+        """How many of the company's orders are under way."""
+        async with self._pool.acquire() as conn:
+            return await count_waiting(conn, company_id, state)
+
+    async def _page(
+        self,
+        conn: Connection,
+        company_id: int,
+        state: State,
+        filters: OrderFilters,
+        *,
+        size: int,
+        page: int | None,
+        after: tuple[datetime, int] | None,
+    ) -> OrderListing:
+        # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
+        async with conn.transaction(isolation="repeatable_read", readonly=True):
+            skip = 0 if page is None else (page - 1) * size
+            # One more than a page tells whether another follows.
+            found = await page_of_orders(
+                conn, company_id, state, filters, size=size + 1, skip=skip, after=after
+            )
+            more, found = len(found) > size, found[:size]
+            total = None if page is None else await count_orders(conn, company_id, state, filters)
+            ids = [one.id for one in found]
+            await become_tenant(conn, company_id, state)
+            orders = await store.read(conn, ids, self._memory.versions, as_tenant=True)
+        return OrderListing([orders[number] for number in ids if number in orders], more, total)
+
+    async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
+        """Pay and deliver; an order that takes longer than the wait comes back pending."""
+        answer = granted(await self.confirms.submit(command.company_id, command))
+        if answer.order.status is not Status.PENDING or command.sandbox_outcome is SandboxOutcome.PENDING:
+            return answer
+        await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
+        return await self.find(command.order_id, command.company_id, command.state)
+
+    async def resolve(self, command: Finalise) -> Answer:
+        """Pay and deliver all of it within the limit, or cancel without a charge.
+
+        Whatever the database does, the caller hears in time: a TimeoutError when it is too slow even for that, and
+        then the deadline in the database lets a sweep end the order (OP-46).
+        """
+        limit_s = self._settings.resolve_limit_s
+        margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
+        async with asyncio.timeout(limit_s - margin_s / 4):
+            patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
+            answer = granted(await self.resolves.submit(command.company_id, command))
+            if answer.order.status is not Status.PENDING:
+                return answer
+            patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
+            await self.watch.until_done(answer.order.id, patience_s)
+            # Done or not: whatever is still open now will not be delivered any more.
+            # Through the gate: a thousand that end in the same moment must not queue one by one for a wallet.
+            cancel = Cancel(
+                command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
+            )
+            ended = await self.cancels.submit(command.company_id, cancel)
+            if isinstance(ended, WrongStatus):
+                return await self.find(command.order_id, command.company_id, command.state)
+            return granted(ended)
+
+    async def cancel(self, command: Cancel) -> Answer:
+        """Delete an order that is not confirmed, or cancel and refund what is undelivered.
+
+        What is being bought at a supplier just now ends with its purchase, which is waited for like Confirm waits.
+        """
+        answer = granted(await self.cancels.submit(command.company_id, command))
+        if answer.order.status is not Status.PENDING:
+            return answer
+        await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
+        return await self.find(command.order_id, command.company_id, command.state)
+
+    async def look_again(self, order_id: int, company_id: int, state: State, *, resolve: bool) -> Answer:
+        """An order that was changed before, deleted ones included; one that is pending is waited for."""
+        wait_s = self._settings.resolve_limit_s if resolve else self._settings.confirm_wait_s
+        async with self._pool.acquire() as conn:
+            order = (await store.read(conn, [order_id], self._memory.versions)).get(order_id)
+        if order is None or order.company_id != company_id or order.state != state:
+            raise OrderNotFound
+        if order.status is Status.PENDING:
+            await self.watch.until_done(order_id, wait_s)
+            return await self.find(order_id, company_id, state)
+        return await self.show(order)
+
+    async def show(self, order: Order) -> Answer:
+        """The order as it is given here, with its codes."""
+        async with self._pool.acquire() as conn:
+            (answer,) = await self.reader.shown(conn, [order])
+        return granted(answer)
+
+    async def _create(self, commands: Sequence[Create]) -> list[Reply]:
+        async with self._pool.acquire() as conn:
+            answers = await create(conn, commands, self._numbers, self._memory, self._house)
+            self.losses.note(commands, answers)
+            return await self.reader.stored(conn, answers)
+
+    async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
+        async with self._pool.acquire() as conn:
+            answers = await quote(conn, commands, self._memory, self._house)
+            self.losses.note(commands, answers)
+            return answers
+
+    async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
+        return await self._rule(
+            commands,
+            lambda facts: decide.finalise(facts, commands),
+            with_lines=False,
+            purses={
+                spend_key(command.company_id, limit, command.state)
+                for command in commands
+                for limit in command.limits
+                if limit.day_max is not None
+            },
+        )
+
+    async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
+        answers = await self._rule(
+            commands,
+            lambda facts: decide.cancel(facts, commands),
+            with_lines=True,
+        )
+        for answer in answers:
+            if isinstance(answer, Answer) and answer.order.status is not Status.PENDING:
+                self.watch.wake(answer.order.id)
+        return answers
+
+    async def _rule(
+        self,
+        commands: Sequence[Finalise | Cancel],
+        decision: Callable[[Facts], Ruling],
+        *,
+        with_lines: bool,
+        purses: Collection[SpendKey] = (),
+    ) -> list[Reply]:
+        """One transaction; the codes are read after it, for the orders that got any."""
+        async with self._pool.acquire() as conn:
+            ruling = await carry_out(
+                conn, self._memory, commands, decision, with_lines=with_lines, purses=purses
+            )
+            shown = await self.reader.stored(conn, ruling.answers)
+        return [
+            replace(answer, noted=True)
+            if isinstance(answer, Answer) and command.viewer is not None
+            else answer
+            for command, answer in zip(commands, shown, strict=True)
+        ]
+
+    async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
+        order_ids, owners = owned(wanted)
+        async with self._pool.acquire() as conn:
+            orders = await store.read(conn, order_ids, self._memory.versions, owners=owners)
+            found = [
+                _of_caller(
+                    None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state
+                )
+                for find in wanted
+            ]
+            return await self.reader.shown(conn, found)
+
+    async def note_download(self, order: Order) -> None:
+        """Remember that codes of the order left as a file."""
+        async with self._pool.acquire() as conn:
+            await mark_downloaded(conn, order.id, order.company_id, order.state)
+
+
+def _of_caller(order: Order | None, company_id: int, state: State) -> Order | Refusal:
+    """The order, if it is there for this company in this state."""
+    if (
+        order is None
+        or order.company_id != company_id
+        or order.state != state
+        or order.status is Status.DELETED
+    ):
+        return OrderNotFound()
+    return order

@@ -1,0 +1,152 @@
+"""The table of waits: who waits for which codes, and where. Locked after orders, wallets and lots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from voucherd.db import Connection, Tx, numbers, sparse_numbers
+from voucherd.orders.waits import Wait
+from voucherd.vault.shelf import Shelf
+
+_NAMES: Final = (
+    *("state", "product_id", "face_minor", "company_id", "order_id", "line_from", "line_to", "not_before"),
+    *("deadline_at", "urgent", "supplier_id", "attempt_id", "ask_at", "tried", "rounds"),
+)
+COLUMNS: Final = ", ".join(f"w.{name}" for name in _NAMES)
+"""What `wait_of` reads, from the table by the name of w."""
+
+
+def wait_of(row: Any) -> Wait:
+    """A row of `COLUMNS` as a wait."""
+    values = dict(zip(_NAMES, row, strict=False))
+    return Wait(**values | {"tried": tuple(values["tried"])})
+
+
+async def lock(tx: Tx, order_ids: Sequence[int]) -> dict[int, list[Wait]]:
+    """The waits of these orders, by their first line, locked until the transaction ends."""
+    rows = await tx.fetch(
+        f"SELECT {COLUMNS} FROM waiting w WHERE order_id = ANY($1::bigint[]) "  # noqa: S608 - A constant of ours.
+        "ORDER BY order_id, line_from FOR UPDATE",
+        order_ids,
+    )
+    return _by_order(order_ids, rows)
+
+
+async def lock_bought(tx: Tx, order_ids: Sequence[int], attempt_id: UUID) -> dict[int, list[Wait]]:
+    """Those waits of these orders that the purchase is for; the others, thousands maybe, are not touched."""
+    rows = await tx.fetch(
+        f"SELECT {COLUMNS} FROM waiting w WHERE attempt_id = $2 AND order_id = ANY($1::bigint[]) "  # noqa: S608 - Ours.
+        "ORDER BY order_id, line_from FOR UPDATE",
+        order_ids,
+        attempt_id,
+    )
+    return _by_order(order_ids, rows)
+
+
+def _by_order(order_ids: Sequence[int], rows: Sequence[Any]) -> dict[int, list[Wait]]:
+    found: dict[int, list[Wait]] = {order_id: [] for order_id in order_ids}
+    for row in rows:
+        found[row["order_id"]].append(wait_of(row))
+    return found
+
+
+async def queued(tx: Tx, shelves: Iterable[Shelf]) -> set[Shelf]:
+    """Those of these shelves that someone waits for and nobody is buying for."""
+    wanted = list(shelves)
+    rows = await tx.fetch(
+        """
+        SELECT product_id, face_minor, state
+        FROM unnest($1::text::int[], $2::text::bigint[], $3::text::smallint[]) AS w (product_id, face_minor, state)
+        WHERE EXISTS (SELECT FROM waiting WHERE state = w.state AND product_id = w.product_id
+                      AND face_minor = w.face_minor AND attempt_id IS NULL)
+        """,
+        numbers([product_id for product_id, _, _ in wanted]),
+        numbers([face_minor for _, face_minor, _ in wanted]),
+        numbers([state for _, _, state in wanted]),
+    )
+    return {(row[0], row[1], row[2]) for row in rows}
+
+
+async def save(tx: Tx, fresh: Sequence[Wait], over: Sequence[tuple[int, int]], moved: Sequence[Wait]) -> None:
+    """End waits, begin others, and move some to another place."""
+    if over:
+        await tx.execute(
+            """
+            DELETE FROM waiting w USING unnest($1::text::bigint[], $2::text::int[]) AS over (order_id, line_from)
+            WHERE w.order_id = over.order_id AND w.line_from = over.line_from
+            """,
+            numbers([order_id for order_id, _ in over]),
+            numbers([line_from for _, line_from in over]),
+        )
+    if fresh:
+        await insert(tx, fresh)
+    if moved:
+        await move(tx, moved)
+
+
+async def insert(tx: Tx, waits: Sequence[Wait]) -> None:
+    """Begin waits."""
+    await tx.execute(
+        f"""
+        INSERT INTO waiting ({", ".join(_NAMES)})
+        SELECT w.state, w.product_id, w.face_minor, w.company_id, w.order_id, w.line_from, w.line_to, w.not_before,
+               w.deadline_at, w.urgent::bool, w.supplier_id, w.attempt_id, w.ask_at,
+               coalesce(string_to_array(w.tried, ' '), '{{}}')::int[], w.rounds
+        FROM unnest($1::text::smallint[], $2::text::int[], $3::text::bigint[], $4::text::int[], $5::text::bigint[],
+                    $6::text::int[], $7::text::int[], $8::timestamptz[], $9::timestamptz[], $10::text::int[],
+                    $11::text::int[], $12::uuid[], $13::timestamptz[], string_to_array($14::text, ','),
+                    $15::text::int[])
+             AS w (state, product_id, face_minor, company_id, order_id, line_from, line_to, not_before, deadline_at,
+                   urgent, supplier_id, attempt_id, ask_at, tried, rounds)
+        """,  # noqa: S608 - A constant of ours.
+        numbers([w.state for w in waits]),
+        numbers([w.product_id for w in waits]),
+        numbers([w.face_minor for w in waits]),
+        numbers([w.company_id for w in waits]),
+        numbers([w.order_id for w in waits]),
+        numbers([w.line_from for w in waits]),
+        numbers([w.line_to for w in waits]),
+        [w.not_before for w in waits],
+        [w.deadline_at for w in waits],
+        numbers([int(w.urgent) for w in waits]),
+        sparse_numbers([w.supplier_id for w in waits]),
+        [w.attempt_id for w in waits],
+        [w.ask_at for w in waits],
+        _tried(waits),
+        numbers([w.rounds for w in waits]),
+    )
+
+
+async def move(tx: Tx, waits: Sequence[Wait]) -> None:
+    """Put waits in another place; the caller holds their locks."""
+    await tx.execute(
+        """
+        UPDATE waiting SET supplier_id = w.supplier_id, attempt_id = NULL, ask_at = w.ask_at, rounds = w.rounds,
+               tried = coalesce(string_to_array(w.tried, ' '), '{}')::int[]
+        FROM unnest($1::text::bigint[], $2::text::int[], $3::text::int[], $4::timestamptz[],
+                    string_to_array($5::text, ','), $6::text::int[])
+             AS w (order_id, line_from, supplier_id, ask_at, tried, rounds)
+        WHERE waiting.order_id = w.order_id AND waiting.line_from = w.line_from
+        """,
+        numbers([w.order_id for w in waits]),
+        numbers([w.line_from for w in waits]),
+        sparse_numbers([w.supplier_id for w in waits]),
+        [w.ask_at for w in waits],
+        _tried(waits),
+        numbers([w.rounds for w in waits]),
+    )
+
+
+def _tried(waits: Sequence[Wait]) -> str:
+    """One list of numbers each, in a text that is split again: an array of arrays would have to be even."""
+    return ",".join([" ".join(map(str, w.tried)) for w in waits])
+
+
+async def open_ranges(conn: Connection, attempt_id: Any) -> int:
+    """How many lines still wait for this purchase."""
+    count = await conn.fetchval(
+        "SELECT coalesce(sum(line_to - line_from), 0) FROM waiting WHERE attempt_id = $1", attempt_id
+    )
+    return int(count)

@@ -1,0 +1,195 @@
+"""The catalogue: what can be bought, at the company's own prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.catalogue import logos
+from voucherd.catalogue.pricing import NoRate
+from voucherd.catalogue.products import PRODUCT_TYPES
+from voucherd.catalogue.rules import is_slug
+from voucherd.http import HttpError, Response
+from voucherd.money import Money
+from voucherd.orders import carts
+from voucherd.pages.buyer.funds import purses_of, usual_currency
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit
+from voucherd.people.roles import Right
+from voucherd.storefront import search
+from voucherd.storefront.listing import Order, ProductFilters
+from voucherd.storefront.service import Shopper, ShownProduct, StorefrontPage
+from voucherd.storefront.sorting import Sort
+
+PAGE_SIZE: Final = 24
+PAGE_MAX: Final = 10_000
+BRANDS_MAX: Final = 500
+SORTS: Final = {
+    "name": ("Name", Order(Sort.NAME)),
+    "brand": ("Brand", Order(Sort.BRAND)),
+    "cheap": ("Price, lowest first", Order(Sort.PRICE)),
+    "dear": ("Price, highest first", Order(Sort.PRICE, descending=True)),
+}
+TYPE_WORDS: Final = {
+    "giftcard": "Gift cards",
+    "gamecard": "Game cards",
+    "topup": "Top-ups",
+    "paymentcard": "Payment cards",
+    "subscription": "Subscriptions",
+}
+assert set(TYPE_WORDS) == set(PRODUCT_TYPES)
+
+
+class Price(Struct, frozen=True):
+    """What one code costs."""
+
+    net: Money
+    vat: Money
+
+    @property
+    def total(self) -> Money:
+        """With VAT: what is paid."""
+        return Money(self.net.minor + self.vat.minor, self.net.currency)
+
+
+async def catalogue(house: House, visit: Visit) -> Response:
+    """Everything that is for sale, searched, filtered and sorted."""
+    filters, asked = _filters(visit)
+    sort = visit.query.get("sort", "name")
+    sort = sort if sort in SORTS else "name"
+    number = page_number(visit)
+    cart = await carts.read(house.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(house, visit, cart)
+    found = await look(house, visit, currency, filters, SORTS[sort][1], page=number)
+    brands = await house.storefront.brands(size=BRANDS_MAX, page=None, after_slug=None)
+    asked |= {"sort": "" if sort == "name" else sort}
+    return render(
+        "buyer/catalogue.html",
+        visit,
+        found=found,
+        logos=await logos_for(house, found.products),
+        priced=priced,
+        currency=currency,
+        asked=asked,
+        sort=sort,
+        sorts=[(key, words) for key, (words, _) in SORTS.items()],
+        types=[("", "All kinds"), *TYPE_WORDS.items()],
+        brands=[("", "All brands"), *((brand.slug, brand.name) for brand in brands.brands)],
+        categories=[("", "All categories")]
+        + [(group.slug, f"{group.name} ({group.count})") for group in await house.storefront.categories()],
+        number=number,
+        pages=-(-(found.total or 0) // PAGE_SIZE),
+        cart=cart,
+    )
+
+
+async def product(house: House, visit: Visit) -> Response:
+    """One product, and how many of it to buy."""
+    return await product_page(house, visit, visit.parameters["slug"])
+
+
+async def product_page(
+    house: House, visit: Visit, slug: str, *, problems: dict[str, str] | None = None
+) -> Response:
+    """The product's page, again with what was filled in where something was wrong with it."""
+    cart = await carts.read(house.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(house, visit, cart)
+    visitor = Shopper(visit.company, visit.state, currency)
+    try:
+        shown = await house.storefront.find(visitor, slug)
+    except NoRate:
+        shown = await house.storefront.find(Shopper(visit.company, visit.state), slug)
+    if shown is None:
+        raise HttpError(404, "no_such_product", "not found")
+    version = shown.version
+    edges = None
+    if version.is_variable:
+        low, high = version.face_min_minor, version.face_max_minor
+        edges = Money(low or 0, version.face_currency), Money(high or 0, version.face_currency)
+    return render(
+        "buyer/product.html",
+        visit,
+        status=422 if problems else 200,
+        shown=shown,
+        logos=await logos_for(house, [shown]),
+        price=priced(shown, currency),
+        edges=edges,
+        face=None if version.face_minor is None else Money(version.face_minor, version.face_currency),
+        type_word=TYPE_WORDS[version.product_type],
+        problems=problems or {},
+        given=visit.form,
+        may_buy=visit.may(Right.ORDERS_PLACE),
+        cart=cart,
+    )
+
+
+async def logos_for(house: House, products: Sequence[ShownProduct]) -> dict[str, str]:
+    """The names of the logos of these products' brands, by the brand's slug."""
+    return await logos.logos_of(house.pool, {shown.version.brand_slug for shown in products})
+
+
+async def payment_currency(house: House, visit: Visit, cart: carts.Cart) -> str:
+    """What the visitor pays with: what was chosen, else what there is."""
+    return cart.payment_currency or usual_currency(await purses_of(house, visit))
+
+
+def priced(shown: ShownProduct, currency: str) -> Price | None:
+    """What one code costs the visitor: in his currency if it can be converted; None where one picks the value."""
+    if shown.paid is not None:
+        return Price(Money(shown.paid.pay_price_minor, currency), Money(shown.paid.pay_vat_minor, currency))
+    if shown.own is not None:
+        own = shown.own.price_currency
+        return Price(Money(shown.own.price_minor, own), Money(shown.own.vat_minor, own))
+    return None
+
+
+def page_number(visit: Visit) -> int:
+    """Which page of a list is asked for; anything that is no number is the first."""
+    text = visit.query.get("page", "1")
+    return (
+        int(text) if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= PAGE_MAX else 1
+    )
+
+
+def _filters(visit: Visit) -> tuple[ProductFilters, dict[str, str]]:
+    """What is looked for; a value that makes no sense is not looked for."""
+    text = visit.query.get("q")[: search.QUERY_CHARS_MAX]
+    brand, category, kind = (visit.query.get(name) for name in ("brand", "category", "type"))
+    asked = {
+        "q": text,
+        "brand": brand if is_slug(brand) else "",
+        "category": category if is_slug(category) else "",
+        "type": kind if kind in PRODUCT_TYPES else "",
+        "stocked": "yes" if visit.query.get("stocked") == "yes" else "",
+    }
+    filters = ProductFilters(
+        brand_slug=asked["brand"] or None,
+        category=asked["category"] or None,
+        product_type=asked["type"] or None,
+        stocked=True if asked["stocked"] else None,
+        words=tuple(search.terms(text)[: search.TERMS_MAX]),
+    )
+    return filters, asked
+
+
+async def look(
+    house: House,
+    visit: Visit,
+    currency: str,
+    filters: ProductFilters,
+    order: Order,
+    *,
+    size: int = PAGE_SIZE,
+    page: int | None = None,
+) -> StorefrontPage:
+    """A page of what is for sale; without an exchange rate everything still has a price of its own."""
+    find_all = house.storefront.find_all
+    try:
+        visitor = Shopper(visit.company, visit.state, currency)
+        return await find_all(visitor, filters, order, size=size, page=page, after=None)
+    except NoRate:
+        visitor = Shopper(visit.company, visit.state)
+        return await find_all(visitor, filters, order, size=size, page=page, after=None)

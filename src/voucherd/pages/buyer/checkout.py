@@ -1,0 +1,167 @@
+"""From a cart to an order that is paid: the price is fixed first, then confirmed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.approvals.store import Approval
+from voucherd.db import transaction
+from voucherd.http import Response
+from voucherd.ids import State
+from voucherd.limits.spending import limits_of
+from voucherd.orders import carts, consent
+from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
+from voucherd.orders.rules.decide import Cancel, SandboxOutcome
+from voucherd.orders.rules.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
+from voucherd.orders.rules.states import Status
+from voucherd.pages import deeds
+from voucherd.pages.buyer import words
+from voucherd.pages.buyer.cart import asked, cart_page
+from voucherd.pages.buyer.catalogue import payment_currency
+from voucherd.pages.house import House
+from voucherd.pages.visit import Visit, see_other
+from voucherd.people import members
+
+WAIT_S_MAX: Final = 1.0
+"""A person looks at progress rather than at a page that does not come."""
+SLOW_S: Final = 5
+
+OUTCOMES: Final = (
+    (SandboxOutcome.FINISHED, "Deliver at once"),
+    (SandboxOutcome.SLOW, f"Deliver after {SLOW_S} seconds"),
+    (SandboxOutcome.PENDING, "Stay in progress for a while"),
+    (SandboxOutcome.CANCELLED, "Cancel"),
+    (SandboxOutcome.OUT_OF_STOCK, "Be out of stock"),
+    (SandboxOutcome.INSUFFICIENT_BALANCE, "Lack the balance"),
+)
+"""What a sandbox order can be told to do."""
+_CHANCES: Final = {sandbox_outcome.value: sandbox_outcome for sandbox_outcome, _ in OUTCOMES}
+
+
+async def order(house: House, visit: Visit) -> Response:
+    """Fix the price of what is in the cart: an order, still to be confirmed."""
+    me = visit.someone.id
+    found = await carts.read(house.pool, me, visit.state)
+    if not found.items:
+        visit.tell("Your cart is empty.", "note")
+        return see_other("/portal/cart")
+    currency = await payment_currency(house, visit, found)
+    try:
+        answer = await house.orders.create(asked(visit, found, currency, _reference(visit)))
+    except Refusal as refusal:
+        return await cart_page(house, visit, refusal=refusal)
+    await carts.clear(house.pool, me, visit.state)
+    return see_other(f"/portal/orders/{house.ids.trx(answer.order.id)}")
+
+
+async def confirm(house: House, visit: Visit) -> Response:
+    """Pay, and let the codes come."""
+    trx = visit.parameters["trx"]
+    sandbox_outcome = _CHANCES.get(visit.form.get("outcome"), SandboxOutcome.FINISHED)
+    if visit.state is State.LIVE:
+        sandbox_outcome = SandboxOutcome.FINISHED
+    await note(house, visit, "order.confirm")
+    try:
+        answer = await consent.confirm(
+            house.orders,
+            house.pool,
+            await buyer_of(house, visit),
+            house.ids.order_id(trx),
+            sandbox_outcome,
+            slow_s=SLOW_S if sandbox_outcome is SandboxOutcome.SLOW else 0,
+            wait_s_max=WAIT_S_MAX,
+        )
+    except OrderNotFound:
+        raise
+    except Refusal as refusal:
+        visit.tell(_refused(refusal), "bad")
+        return see_other(f"/portal/orders/{trx}")
+    if isinstance(answer, Approval):
+        visit.tell("An order of this size needs a second person. Your colleagues can approve it now.", "note")
+    else:
+        _tell_confirmed(visit, answer.order)
+    return see_other(f"/portal/orders/{trx}")
+
+
+async def buyer_of(house: House, visit: Visit) -> consent.Buyer:
+    """The visitor as a buyer: what the company may spend, and what it asks of its people."""
+    company = visit.company
+    return consent.Buyer(
+        visit.someone.id,
+        company.id,
+        visit.state,
+        await members.policy(house.pool, company.id),
+        limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),
+    )
+
+
+async def note(house: House, visit: Visit, action: str) -> None:
+    """Write down who asks for it, before it is done: an order's own events know the company alone."""
+    trx = visit.parameters["trx"]
+    await house.orders.find(house.ids.order_id(trx), visit.company_id, visit.state)
+    async with transaction(house.pool) as tx:
+        await deeds.record(tx, visit, action, f"order {trx}")
+
+
+async def reopen(house: House, visit: Visit) -> Response:
+    """Withdraw an order that is not confirmed, and put what was in it back into the cart."""
+    answer = await house.orders.find(
+        house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+    )
+    found = answer.order
+    try:
+        if found.status is Status.CREATED:
+            await house.orders.cancel(Cancel(found.id, visit.company_id, visit.state))
+    except Refusal as refusal:
+        visit.tell(words.said(refusal), "bad")
+        return see_other(f"/portal/orders/{visit.parameters['trx']}")
+    await refill(house, visit, found)
+    return see_other("/portal/cart")
+
+
+async def again(house: House, visit: Visit) -> Response:
+    """Put what was in an order into the cart once more."""
+    answer = await house.orders.find(
+        house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+    )
+    await refill(house, visit, answer.order)
+    return see_other("/portal/cart")
+
+
+async def refill(house: House, visit: Visit, found: Order) -> None:
+    """Put the order's products into the cart; those that are no longer for sale, or don't fit, stay out of it."""
+    me, missing = visit.someone.id, []
+    async with transaction(house.pool) as tx:
+        await carts.choose_currency(tx, me, visit.state, found.payment_currency)
+        for item in found.items:
+            face_minor = item.unit.face_minor if item.version.is_variable else 0
+            try:
+                async with tx.transaction():
+                    await carts.add(tx, me, visit.state, item.version.slug, face_minor, item.amount)
+            except (carts.NotForSale, carts.CartFull):
+                missing.append(item.version.name)
+    if missing:
+        visit.tell(f"No longer for sale: {', '.join(missing)}.", "note")
+
+
+def _reference(visit: Visit) -> str | None:
+    reference = visit.form.get("reference")
+    if len(reference) > REFERENCE_CHARS_MAX:
+        raise BadInput("Reference", f"must be at most {REFERENCE_CHARS_MAX} characters")
+    if not reference.isprintable():
+        raise BadInput("Reference", "must have no control characters")
+    return reference or None
+
+
+def _refused(refusal: Refusal) -> str:
+    text = words.said(refusal)
+    return f"{text} Nothing was charged." if isinstance(refusal, InsufficientBalance) else text
+
+
+def _tell_confirmed(visit: Visit, found: Order) -> None:
+    if found.status is Status.FINISHED:
+        visit.tell("Paid and delivered. Your codes are ready.")
+    elif found.status is Status.PENDING:
+        visit.tell("Paid. Your codes are on their way.")
+    else:
+        visit.tell("The order was cancelled, and nothing was charged.", "bad")

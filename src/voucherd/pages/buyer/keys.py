@@ -1,0 +1,197 @@
+"""The company's API keys. A key's text is on the page that made it, and nowhere else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
+
+from voucherd import clock
+from voucherd.db import tenant, transaction
+from voucherd.events import log
+from voucherd.http import HttpError, Response
+from voucherd.keys import company_keys
+from voucherd.keys import store as key_store
+from voucherd.keys.deeds import ExpiredAlready, TooManyKeys
+from voucherd.keys.grants import KEYS_MAX
+from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope, read_networks, read_scopes
+from voucherd.keys.store import Key, KeyNotFound, KeyNotUsable
+from voucherd.money import Money
+from voucherd.pages import deeds
+from voucherd.pages.forms import Fields
+from voucherd.pages.house import House
+from voucherd.pages.periods import read_day
+from voucherd.pages.render import qualified, render
+from voucherd.pages.visit import Visit, see_other
+
+PATH: Final = "/portal/keys"
+PAGE_SIZE: Final = 50
+OVERLAPS: Final = {
+    "0": ("at once", timedelta()),
+    "1h": ("after an hour", timedelta(hours=1)),
+    "24h": ("after a day", timedelta(days=1)),
+    "7d": ("after a week", timedelta(days=7)),
+}
+SCOPES: Final = {
+    Scope.ORDERS_READ: "see orders",
+    Scope.ORDERS_WRITE: "create, confirm, resolve and cancel orders",
+    Scope.CODES_READ: "see the codes of orders",
+    Scope.CATALOGUE_READ: "see products, prices and stock",
+    Scope.WALLET_READ: "see balances and statements",
+    Scope.EVENTS_READ: "follow events",
+    Scope.WEBHOOKS_WRITE: "manage webhooks",
+    Scope.KEYS_WRITE: "make and revoke keys",
+}
+_FULL: Final = f"A company has at most {KEYS_MAX} keys that work. Revoke one first."
+
+
+async def keys(house: House, visit: Visit) -> Response:
+    """Every key of this mode, newest first."""
+    before = visit.query.get("before")
+    number = house.ids.key_number(before) if before else None
+    if before and number is None:
+        raise HttpError(400, "bad_place", "This place in the list does not exist.")
+    async with tenant(house.pool, visit.company_id, visit.state) as connection:
+        found, more = await key_store.page_of_keys(
+            connection, visit.company_id, visit.state, size=PAGE_SIZE, before=number
+        )
+    now = clock.now()
+    return render(
+        "buyer/keys.html",
+        visit,
+        rows=[
+            {
+                "key": key,
+                "name": house.ids.key(key.id),
+                "standing": key.standing(now),
+                "caps": _caps(key),
+                "scopes": sorted(key.scopes),
+            }
+            for key in found
+        ],
+        overlaps=[(word, text) for word, (text, _) in OVERLAPS.items()],
+        older=qualified(PATH, {"before": house.ids.key(found[-1].id)}) if more else "",
+    )
+
+
+async def new_key(_house: House, visit: Visit) -> Response:
+    """The form for a new key."""
+    chosen = [scope.value for scope in sorted(SCOPES_DEFAULT)]
+    return _form(visit, Fields([("scope", word) for word in chosen]))
+
+
+async def add(house: House, visit: Visit) -> Response:
+    """Make a key and show it, this once."""
+    try:
+        draft = _draft(visit.form)
+        async with transaction(house.pool) as tx:
+            issued = await company_keys.issue(tx, visit.company_id, visit.state, draft)
+            detail = {"description": draft.description, "scopes": sorted(draft.scopes)}
+            await deeds.record(tx, visit, "key.add", f"key {issued.id}", detail)
+    except TooManyKeys:
+        return _form(visit, visit.form, _FULL)
+    except ExpiredAlready:
+        return _form(visit, visit.form, "The last day must lie in the future.")
+    except ValueError as wrong:
+        return _form(visit, visit.form, _sentence(str(wrong)))
+    return render(
+        "buyer/key_made.html", visit, text=issued.text, until=None, address=house.settings.public_url
+    )
+
+
+async def rotate(house: House, visit: Visit) -> Response:
+    """Replace a key by one like it, and show that one, this once."""
+    number = _number(house, visit)
+    chosen = OVERLAPS.get(visit.form.get("overlap"))
+    try:
+        async with transaction(house.pool) as tx:
+            await key_store.own_key(tx, number, visit.company_id, visit.state)
+            if chosen is None:
+                raise HttpError(400, "bad_overlap", "Choose how long the old key goes on.")
+            issued = await company_keys.rotate(tx, visit.company_id, visit.state, number, chosen[1])
+            data = {"id": number, "replacedBy": issued.id}
+            await log.append(tx, log.KEY_ROTATED, company_id=visit.company_id, state=visit.state, data=data)
+            await deeds.record(tx, visit, "key.rotate", f"key {number}", {"replaced_by": issued.id})
+    except KeyNotFound:
+        raise HttpError(404, "key_not_found", "not found") from None
+    except KeyNotUsable:
+        visit.tell("That key does not work any more, so it can't be replaced. Make a new one.", "bad")
+        return see_other(PATH)
+    except TooManyKeys:
+        visit.tell(_FULL, "bad")
+        return see_other(PATH)
+    return render(
+        "buyer/key_made.html", visit, text=issued.text, until=chosen[0], address=house.settings.public_url
+    )
+
+
+async def revoke(house: House, visit: Visit) -> Response:
+    """End a key's life now."""
+    number = _number(house, visit)
+    try:
+        async with transaction(house.pool) as tx:
+            await company_keys.revoke(tx, visit.company_id, visit.state, number)
+            await deeds.record(tx, visit, "key.revoke", f"key {number}")
+    except KeyNotFound:
+        raise HttpError(404, "key_not_found", "not found") from None
+    visit.tell("The key is revoked. Nothing that uses it works from now on.")
+    return see_other(PATH)
+
+
+def _form(visit: Visit, given: Fields, problem: str = "") -> Response:
+    return render(
+        "buyer/key_new.html",
+        visit,
+        status=422 if problem else 200,
+        given=given,
+        chosen=given.all("scope"),
+        scopes=[(scope.value, text) for scope, text in SCOPES.items()],
+        problem=problem,
+    )
+
+
+def _draft(form: Fields) -> KeyDraft:
+    """What the form asks for; a ValueError says what is wrong with it."""
+    try:
+        day = read_day(form.get("expires"))
+    except ValueError:
+        raise ValueError("a day looks like 2026-01-31") from None
+    try:
+        networks = read_networks(form.get("allow_ips").replace(",", " ").split())
+    except ValueError:
+        raise ValueError("addresses look like 203.0.113.7 or 203.0.113.0/24, one on each line") from None
+    return KeyDraft(
+        form.get("description"),
+        read_scopes(form.all("scope")),
+        networks,
+        expires_at=None if day is None else datetime.combine(day, time(23, 59, 59), UTC),
+        spend_order_eur_minor=_amount(form.get("order_max")),
+        spend_day_eur_minor=_amount(form.get("day_max")),
+    )
+
+
+def _amount(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        minor = Money.parse(text.replace(",", "."), "EUR").minor
+    except ValueError:
+        raise ValueError("an amount looks like 250 or 250.00") from None
+    if not 0 < minor <= 10**13:
+        raise ValueError("a limit is more than nothing and less than a hundred billion")
+    return minor
+
+
+def _number(house: House, visit: Visit) -> int:
+    number = house.ids.key_number(visit.parameters["key"])
+    if number is None:
+        raise HttpError(404, "key_not_found", "not found")
+    return number
+
+
+def _caps(key: Key) -> list[tuple[str, Money]]:
+    caps = (("an order", key.spend_order_eur_minor), ("a day", key.spend_day_eur_minor))
+    return [(each, Money(minor, "EUR")) for each, minor in caps if minor is not None]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

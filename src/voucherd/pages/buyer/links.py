@@ -1,0 +1,84 @@
+"""What became of an order's redemption links, and the PIN before their codes (OP-57, OP-96)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.db import transaction
+from voucherd.http import Response
+from voucherd.orders import store
+from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
+from voucherd.orders.rules.refusals import BadInput
+from voucherd.pages import deeds
+from voucherd.pages.buyer.orders import row
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.people.roles import Right
+from voucherd.recipients import pins
+
+PAGE: Final = INLINE_LINES_MAX
+_WRONG: Final = f"A PIN has {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} digits."
+
+
+class Line(Struct, frozen=True):
+    """One line that has a link, and what was seen of it."""
+
+    number: int
+    product: str
+    viewed: Viewed | None
+
+
+async def links(house: House, visit: Visit) -> Response:
+    """Which links were opened, whose codes were seen, and whether a PIN is asked for."""
+    return await _page(house, visit)
+
+
+async def set_pin(house: House, visit: Visit) -> Response:
+    """Ask for a PIN from now on, for another one, or for none."""
+    trx = visit.parameters["trx"]
+    pin = None if visit.form.get("remove") else visit.form.get("pin")
+    try:
+        async with transaction(house.pool) as tx:
+            await house.recipients.pins.set(tx, house.ids.order_id(trx), visit.company_id, visit.state, pin)
+            await deeds.record(tx, visit, "order.protect", f"order {trx}", {"pin": pin is not None})
+    except BadInput:
+        return await _page(house, visit, _WRONG)
+    visit.tell("The links ask for the PIN from now on." if pin else "The links ask for no PIN any more.")
+    return see_other(f"/portal/orders/{trx}/links")
+
+
+async def _page(house: House, visit: Visit, problem: str = "") -> Response:
+    trx = visit.parameters["trx"]
+    found = (await house.orders.find(house.ids.order_id(trx), visit.company_id, visit.state)).order
+    wanted = visit.query.get("from")
+    start = min(int(wanted), found.lines) if wanted.isdecimal() and len(wanted) < 6 else 0
+    async with house.pool.acquire() as conn:
+        seen = await store.views(conn, found.id, start, start + PAGE)
+        has_pin = await pins.has_pin(conn, found.id)
+    path = f"/portal/orders/{trx}/links?from="
+    return render(
+        "buyer/links.html",
+        visit,
+        status=422 if problem else 200,
+        **row(house, found),
+        lines=_lines(found, start, {viewed.line: viewed for viewed in seen}),
+        has_pin=has_pin,
+        can_set=visit.may(Right.ORDERS_PLACE),
+        problem=problem,
+        before=path + str(max(start - PAGE, 0)) if start else "",
+        after=path + str(start + PAGE) if start + PAGE < found.lines else "",
+    )
+
+
+def _lines(order: Order, start: int, seen: dict[int, Viewed]) -> list[Line]:
+    """The lines of the page that have a code."""
+    delivered = [(one.line_from, one.line_to) for one in order.outcomes if one.lot_id is not None]
+    return [
+        Line(number + 1, item.version.name, seen.get(number))
+        for item in order.items
+        for number in range(max(item.first_line, start), min(item.end_line, start + PAGE))
+        if any(line_from <= number < line_to for line_from, line_to in delivered)
+    ]

@@ -1,0 +1,251 @@
+"""Companies: who may buy, how much, at which prices, and with which keys."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from voucherd import clock
+from voucherd.catalogue import price_store
+from voucherd.catalogue.price_store import UnknownPriceList
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Company, CompanyDraft, CompanyExists
+from voucherd.db import Tx, transaction
+from voucherd.http import Response
+from voucherd.keys import store as key_store
+from voucherd.keys.store import KeyNotFound
+from voucherd.money import Money
+from voucherd.pages import deeds
+from voucherd.pages.console.inputs import Problems, company_of, euros_of, missing, number_in, plain_euros
+from voucherd.pages.forms import Fields
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.people import members as people
+from voucherd.people.roles import Right
+from voucherd.wallet import store as wallets
+from voucherd.wallet.store import Balance
+
+SHOWN_MAX: Final = 100
+
+
+async def companies(house: House, visit: Visit) -> Response:
+    """The companies, or those whose name holds a text."""
+    wanted = visit.query.get("q")[:200]
+    async with house.pool.acquire() as conn:
+        found = await company_store.search_companies(conn, wanted, SHOWN_MAX + 1)
+    return render(
+        "console/companies.html",
+        visit,
+        companies=found[:SHOWN_MAX],
+        more=len(found) > SHOWN_MAX,
+        wanted=wanted,
+        shown_max=SHOWN_MAX,
+    )
+
+
+async def new_company(_house: House, visit: Visit) -> Response:
+    """The form for a new company."""
+    return render("console/company_new.html", visit, problems=Problems(), form=visit.form)
+
+
+async def add_company(house: House, visit: Visit) -> Response:
+    """Add a company."""
+    form, problems = visit.form, Problems()
+    try:
+        draft = CompanyDraft(
+            form.get("name"),
+            form.get("country").upper(),
+            form.get("vat_number") or None,
+            active="active" in form,
+            verified="verified" in form,
+            expose_costs="expose_costs" in form,
+        )
+        async with transaction(house.pool) as tx:
+            company = await company_store.add_company(tx, draft)
+            await deeds.record(
+                tx,
+                visit,
+                "company.add",
+                f"company {company.name}",
+                company_id=company.id,
+                detail=_standing(company),
+            )
+    except CompanyExists as taken:
+        problems["name"] = str(taken)
+    except ValueError as wrong:
+        problems[_field_of(str(wrong))] = str(wrong)
+    if problems:
+        return render("console/company_new.html", visit, status=422, problems=problems, form=form)
+    visit.tell(f"{company.name} is there.")
+    return see_other(f"/console/companies/{company.id}")
+
+
+async def company(house: House, visit: Visit) -> Response:
+    """One company: what it may do, what it has, its people and keys."""
+    async with house.pool.acquire() as conn:
+        found = await company_of(conn, visit)
+    return await _page(house, visit, found)
+
+
+async def set_standing(house: House, visit: Visit) -> Response:
+    """Verify, activate or deactivate a company, and show it costs or not."""
+    async with transaction(house.pool) as tx:
+        before = await company_of(tx, visit)
+        after = await company_store.set_company(
+            tx,
+            before.name,
+            active="active" in visit.form,
+            verified="verified" in visit.form,
+            expose_costs="expose_costs" in visit.form,
+        )
+        await _note(tx, visit, "company.set", after, _standing(after))
+    visit.tell(f"{after.name} is {'active' if after.active else 'inactive'} and {_verified(after)}.")
+    return _back(after)
+
+
+async def set_limits(house: House, visit: Visit) -> Response:
+    """Limit what a company may spend on an order and in a day."""
+    problems = Problems()
+    order = problems.read("order", lambda: euros_of(visit.form.get("order")))
+    day = problems.read("day", lambda: euros_of(visit.form.get("day")))
+    async with transaction(house.pool) as tx:
+        found = await company_of(tx, visit)
+        if not problems:
+            found = await company_store.limit_company(
+                tx, found.name, order_eur_minor=order, day_eur_minor=day
+            )
+            said = {"order": plain_euros(order) or None, "day": plain_euros(day) or None}
+            await _note(tx, visit, "company.limit", found, said)
+    if problems:
+        return await _page(house, visit, found, problems)
+    visit.tell("The limits are set.")
+    return _back(found)
+
+
+async def set_prices(house: House, visit: Visit) -> Response:
+    """Give a company a price list, or the catalogue's prices."""
+    name = visit.form.get("list")
+    problems = Problems()
+    async with transaction(house.pool) as tx:
+        found = await company_of(tx, visit)
+        try:
+            if name:
+                await price_store.assign(tx, found.id, await price_store.find_list(tx, name))
+                await _note(tx, visit, "price.list.assign", found, {"list": name})
+            elif await price_store.unassign(tx, found.id):
+                await _note(tx, visit, "price.list.unassign", found, {})
+        except UnknownPriceList as unknown:
+            problems["list"] = str(unknown)
+    if problems:
+        return await _page(house, visit, found, problems)
+    visit.tell(
+        f"{found.name} has the prices of {name}." if name else f"{found.name} has the catalogue's prices."
+    )
+    return _back(found)
+
+
+async def set_policy(house: House, visit: Visit) -> Response:
+    """Say what a company's people need: a second factor, and a second person for large orders."""
+    problems = Problems()
+    approve_from = problems.read("approve_from", lambda: euros_of(visit.form.get("approve_from")))
+    chosen = people.Policy("second_factor" in visit.form, approve_from)
+    async with transaction(house.pool) as tx:
+        found = await company_of(tx, visit)
+        if not problems:
+            await people.set_policy(tx, found.id, chosen)
+            said = {"second_factor": chosen.second_factor, "approve_from": plain_euros(approve_from) or None}
+            await _note(tx, visit, "company.people", found, said)
+    if problems:
+        return await _page(house, visit, found, problems)
+    visit.tell("It holds from now on.")
+    return _back(found)
+
+
+async def revoke_key(house: House, visit: Visit) -> Response:
+    """End the life of one of a company's keys."""
+    number = number_in(visit, "key")
+    async with transaction(house.pool) as tx:
+        found = await company_of(tx, visit)
+        try:
+            key = await key_store.find_by_id(tx, number)
+        except KeyNotFound:
+            raise missing() from None
+        if key.company_id != found.id:
+            raise missing()
+        await key_store.revoke_key(tx, key.id)
+        await deeds.record(
+            tx,
+            visit,
+            "key.revoke",
+            f"key {key.id}",
+            company_id=found.id,
+            state=key.state,
+            detail={"prefix": key.prefix},
+        )
+    visit.tell(f"The key {key.prefix}… opens nothing any more.")
+    return see_other(f"/console/companies/{found.id}#keys")
+
+
+async def _page(house: House, visit: Visit, found: Company, problems: Problems | None = None) -> Response:
+    async with house.pool.acquire() as conn:
+        balances = await wallets.balances(conn, found.id)
+        members = await people.members(conn, found.id)
+        policy = await people.policy(conn, found.id)
+        keys = await key_store.list_keys(conn, found.id)
+        lists = await price_store.lists(conn)
+    now = clock.now()
+    form = visit.form if problems else None
+    return render(
+        "console/company.html",
+        visit,
+        status=422 if problems else 200,
+        company=found,
+        problems=problems or Problems(),
+        order=_again(form, "order", plain_euros(found.spend_order_eur_minor)),
+        day=_again(form, "day", plain_euros(found.spend_day_eur_minor)),
+        balances=_by_currency(balances),
+        people=members,
+        policy=policy,
+        approve_from=_again(form, "approve_from", plain_euros(policy.approve_from_eur_minor)),
+        keys=[(key, key.standing(now)) for key in keys],
+        lists=[("", "The catalogue’s prices"), *((one.name, one.name) for one in lists)],
+        list_name=next((one.name for one in lists if found.name in one.companies), ""),
+        may_manage=visit.may(Right.COMPANIES_MANAGE),
+    )
+
+
+async def _note(tx: Tx, visit: Visit, action: str, found: Company, detail: dict[str, Any]) -> None:
+    await deeds.record(tx, visit, action, f"company {found.name}", company_id=found.id, detail=detail)
+
+
+def _by_currency(balances: list[Balance]) -> list[tuple[str, list[tuple[Money, Money] | None]]]:
+    """For each currency the balance, and what is held of it, in live and in the sandbox."""
+    found: dict[str, list[tuple[Money, Money] | None]] = {}
+    for one in balances:
+        pair = Money(one.balance_minor, one.currency), Money(one.held_minor, one.currency)
+        found.setdefault(one.currency, [None, None])[one.state] = pair
+    return sorted(found.items())
+
+
+def _again(form: Fields | None, name: str, stored: str) -> str:
+    """What was sent, where this form was; else what is stored."""
+    return form.get(name) if form is not None and name in form else stored
+
+
+def _back(found: Company) -> Response:
+    return see_other(f"/console/companies/{found.id}")
+
+
+def _standing(company: Company) -> dict[str, Any]:
+    return {"active": company.active, "verified": company.verified, "expose_costs": company.expose_costs}
+
+
+def _verified(company: Company) -> str:
+    return "verified" if company.verified else "not verified"
+
+
+def _field_of(refusal: str) -> str:
+    """The field that a refusal of a draft is about."""
+    if "country" in refusal:
+        return "country"
+    return "vat_number" if "VAT" in refusal else "name"

@@ -1,0 +1,245 @@
+"""How the service is doing: facts, and what each of them asks of the operator. The judgement is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from voucherd import backups, clock, heartbeat
+from voucherd.approvals import lists
+from voucherd.backups import Backup
+from voucherd.db import Connection, tenants_locked
+from voucherd.events import metrics as events
+from voucherd.heartbeat import Seen
+from voucherd.ids import State
+from voucherd.migrate import pending
+from voucherd.pages.house import House
+from voucherd.pages.render import number
+from voucherd.people.roles import Right
+from voucherd.people.sessions import Person
+from voucherd.purchasing import metrics as fulfilment
+from voucherd.suppliers import overview as suppliers
+from voucherd.wallet import low_balance
+from voucherd.wallet.low_balance import Low
+from voucherd.webhooks import metrics as webhooks
+
+WAIT_LOOK_S: Final = 60.0
+WAIT_ACT_S: Final = 900.0
+"""Paid lines that wait longer than a buyer expects, and longer than a supplier may pause."""
+WEBHOOK_LOOK_S: Final = 30.0
+WEBHOOK_ACT_S: Final = 300.0
+GATE_LOOK: Final = 500
+"""Calls that wait for a batch in this process."""
+BACKUP_LOOK_S: Final = 2 * 86_400.0
+BACKUP_ACT_S: Final = 14 * 86_400.0
+_MIB: Final = 1024 * 1024
+
+
+class Mark(StrEnum):
+    """What a fact asks for."""
+
+    GOOD = "good"
+    LOOK = "look"
+    ACT = "act"
+
+
+class Check(NamedTuple):
+    """One fact with its mark, in words."""
+
+    name: str
+    value: str
+    said: str
+    mark: Mark = Mark.GOOD
+    path: str = ""
+    right: Right | None = None
+    """Who may follow the path."""
+
+
+_PATHS: Final = {
+    "Paid lines that wait": ("/console/orders?status=pending", Right.ORDERS_ALL),
+    "Breakers open": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Purchases that nobody knows": ("/console/purchases", Right.ATTEMPTS_MANAGE),
+    "Offers without a fresh price": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Payments to decide about": ("/console/money", Right.COMPANIES_VIEW),
+}
+"""Where more is told about a fact, and who may read it there."""
+
+
+class Facts(Struct):
+    """What was found out."""
+
+    state: State
+    orders: fulfilment.Pulse
+    offers: suppliers.Figures
+    webhooks: webhooks.Figures
+    events: events.Rate
+    low: list[Low]
+    workers: list[Seen]
+    pending: list[str]
+    database_bytes: int
+    embedded: bool
+    backup: Backup | None
+    locked: bool
+    """Whether row-level security stands behind the queries."""
+    proposals: int | None
+    """Payments that wait for whoever looks, if that is somebody who decides about them."""
+    batchers: dict[str, tuple[int, int, int]]
+    """Calls that wait, batches and calls so far, of this process."""
+
+
+async def look(house: House, state: State, person: Person) -> Facts:
+    """The facts of now."""
+    async with house.pool.acquire() as conn:
+        return Facts(
+            state=state,
+            orders=await fulfilment.take(conn),
+            offers=await _offers(conn),
+            webhooks=await webhooks.take(conn),
+            events=await events.take(conn),
+            low=await low_balance.low(conn, state),
+            workers=await heartbeat.seen(conn),
+            pending=await pending(conn),
+            database_bytes=await conn.fetchval("SELECT pg_database_size(current_database())"),
+            embedded=house.settings.database_url is None,
+            backup=await backups.last(conn),
+            locked=await tenants_locked(conn),
+            proposals=await _proposals(conn, state, person),
+            batchers={name: (g.waiting, g.batches, g.calls) for name, g in house.orders.batchers.items()},
+        )
+
+
+async def _proposals(conn: Connection, state: State, person: Person) -> int | None:
+    return await lists.waiting(conn, None, state, person.id) if person.may(Right.MONEY_APPROVE) else None
+
+
+async def _offers(conn: Connection) -> suppliers.Figures:
+    """The offers of all suppliers together."""
+    found = (await suppliers.figures(conn)).values()
+    return suppliers.Figures(
+        unknown=sum(one.unknown for one in found),
+        fresh=sum(one.fresh for one in found),
+        stale=sum(one.stale for one in found),
+        none=sum(one.none for one in found),
+    )
+
+
+def worst(checks: list[Check]) -> Mark:
+    """What the service as a whole asks for."""
+    marks = {check.mark for check in checks}
+    return next(mark for mark in (Mark.ACT, Mark.LOOK, Mark.GOOD) if mark in marks or mark is Mark.GOOD)
+
+
+def checks(facts: Facts) -> list[tuple[str, list[Check]]]:
+    """Every fact with its mark and the page that tells more, in groups."""
+    groups = {"Orders": _orders, "Suppliers": _suppliers, "Clients": _clients, "Machine": _machine}
+    return [(title, [_led(check) for check in of(facts)]) for title, of in groups.items()]
+
+
+def _led(check: Check) -> Check:
+    path, right = _PATHS.get(check.name, ("", None))
+    return check._replace(path=path, right=right)
+
+
+def _orders(facts: Facts) -> Iterator[Check]:
+    word = facts.state.word
+    lines = sum(count for (state, _, _), count in facts.orders.waiting.items() if state == word)
+    oldest = max(
+        (age for (state, _), age in facts.orders.oldest_wait_s.items() if state == word), default=0.0
+    )
+    if lines:
+        said = f"The oldest has waited for {duration(oldest)}."
+        yield Check("Paid lines that wait", number(lines), said, _above(oldest, WAIT_LOOK_S, WAIT_ACT_S))
+    else:
+        yield Check("Paid lines that wait", "0", "Everything that was paid for is delivered.")
+    waiting, batches, calls = facts.batchers["confirm"]
+    size = f"{calls / batches:.1f}" if batches else "–"
+    said = f"{number(calls)} calls in {number(batches)} batches of this process; {number(waiting)} wait now."
+    yield Check("Calls in a Confirm batch", size, said, Mark.LOOK if waiting >= GATE_LOOK else Mark.GOOD)
+    rate = f"{'≥ ' if facts.events.many else ''}{number(facts.events.count)}"
+    last = facts.events.last_at
+    said = "None yet." if last is None else f"The last one on {last:%-d %b at %H:%M} UTC."
+    yield Check("Events in five minutes", rate, said)
+
+
+def _suppliers(facts: Facts) -> Iterator[Check]:
+    away = sorted(name for name, one in facts.orders.suppliers.items() if one.breaker)
+    if away:
+        said = f"Not bought from now: {', '.join(away[:5])}{' …' if len(away) > 5 else ''}."
+        yield Check("Breakers open", number(len(away)), said, Mark.LOOK)
+    else:
+        yield Check("Breakers open", "0", f"{number(len(facts.orders.suppliers))} suppliers can be asked.")
+    unknown = facts.offers.unknown
+    said = "A person has to find out what came of them." if unknown else "The end of every purchase is known."
+    yield Check("Purchases that nobody knows", number(unknown), said, Mark.ACT if unknown else Mark.GOOD)
+    stale = facts.offers.stale + facts.offers.none
+    said = f"{number(facts.offers.fresh)} prices are fresh; those that are not can't be used."
+    yield Check("Offers without a fresh price", number(stale), said, Mark.LOOK if stale else Mark.GOOD)
+
+
+def _clients(facts: Facts) -> Iterator[Check]:
+    late = facts.webhooks.late_s
+    trouble = facts.webhooks.failing + facts.webhooks.disabled
+    said = (
+        f"{number(facts.webhooks.failing)} endpoints fail, {number(facts.webhooks.disabled)} were turned off."
+    )
+    mark = max(_above(late, WEBHOOK_LOOK_S, WEBHOOK_ACT_S), Mark.LOOK if trouble else Mark.GOOD, key=_rank)
+    yield Check("Webhooks are late by", duration(late), said, mark)
+    low = len(facts.low)
+    said = "They are listed below." if low else "No company is below what it wants to be told about."
+    yield Check("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
+    if facts.proposals is not None:
+        waiting = bool(facts.proposals)
+        said = "Others have proposed to move money." if waiting else "Nobody has proposed to move money."
+        mark = Mark.LOOK if waiting else Mark.GOOD
+        yield Check("Payments to decide about", number(facts.proposals), said, mark)
+
+
+def _machine(facts: Facts) -> Iterator[Check]:
+    present = [one for one in facts.workers if one.present]
+    hosts = sorted({one.host for one in present})
+    if present:
+        yield Check("Workers at work", number(len(present)), f"On {', '.join(hosts[:5])}.")
+    else:
+        said = "Nothing is delivered late, refunded, bought or sent: start `voucherd worker` or `voucherd serve`."
+        yield Check("Workers at work", "0", said, Mark.ACT)
+    missing = len(facts.pending)
+    said = "Run `voucherd migrate`." if missing else "The schema is this program's."
+    yield Check("Migrations to run", number(missing), said, Mark.ACT if missing else Mark.GOOD)
+    yield Check(
+        "Database", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes, all together."
+    )
+    if facts.embedded or facts.backup is not None:
+        yield _backup(facts.backup)
+    if not facts.locked:
+        said = "Row-level security is off, because a role is missing: see the operator's guide."
+        yield Check("Second lock between companies", "off", said, Mark.LOOK)
+
+
+def _backup(taken: Backup | None) -> Check:
+    if taken is None:
+        said = "Run `voucherd backup FILE`, best of all every night, and keep the master key elsewhere."
+        return Check("Last backup", "never", said, Mark.LOOK)
+    age_s = (clock.now() - taken.at).total_seconds()
+    said = f"{number(max(1, taken.bytes // _MIB))} MiB, taken in {duration(taken.seconds)}."
+    return Check("Last backup", f"{duration(age_s)} ago", said, _above(age_s, BACKUP_LOOK_S, BACKUP_ACT_S))
+
+
+def _above(value: float, look: float, act: float) -> Mark:
+    return Mark.ACT if value >= act else Mark.LOOK if value >= look else Mark.GOOD
+
+
+def _rank(mark: Mark) -> int:
+    return list(Mark).index(mark)
+
+
+def duration(seconds: float) -> str:
+    """A span as people say it: in the largest unit of which there are two."""
+    span = timedelta(seconds=int(seconds))
+    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if span.total_seconds() >= 2 * size:
+            return f"{int(span.total_seconds() // size)} {unit}"
+    return f"{int(span.total_seconds())} s"

@@ -1,0 +1,108 @@
+"""What the console's handlers read out of paths and forms; what can't be read is refused in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Final, TypeVar
+
+from voucherd.catalogue.texts import read_amount
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Company
+from voucherd.db import Connection
+from voucherd.http import HttpError
+from voucherd.money import DIGITS, Money
+from voucherd.pages.visit import Visit
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
+_INT_MAX: Final = 2**31 - 1
+_DAY: Final = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}")
+
+T = TypeVar("T")
+
+
+class Problems(dict[str, str]):
+    """What is wrong with a form, by field; empty where nothing is."""
+
+    def read(self, field: str, parse: Callable[[], T]) -> T | None:
+        """What the field says; None, and a problem beside the field, if it can't be read."""
+        try:
+            return parse()
+        except ValueError as wrong:
+            # A refusal of ours names its field: here it stands beside it.
+            self[field] = getattr(wrong, "rule", None) or str(wrong)
+            return None
+
+
+def missing() -> HttpError:
+    """There is no such thing."""
+    return HttpError(404, "not_found", "not found")
+
+
+def number_in(visit: Visit, place: str, highest: int = _INT_MAX) -> int:
+    """The number in a place of the path; a path with anything else in it leads nowhere."""
+    text = visit.parameters[place]
+    if not _NUMBER.fullmatch(text) or int(text) > highest:
+        raise missing()
+    return int(text)
+
+
+def number_of(text: str, highest: int = 2**63 - 1) -> int | None:
+    """A number out of a query; None for none, and for what is none."""
+    return int(text) if _NUMBER.fullmatch(text) and int(text) <= highest else None
+
+
+async def company_of(conn: Connection, visit: Visit) -> Company:
+    """The company in the path."""
+    number = number_in(visit, "company")
+    found = (await company_store.companies(conn, [number])).get(number)
+    if found is None:
+        raise missing()
+    return found
+
+
+def day_of(text: str) -> date:
+    """A day such as 2026-01-31."""
+    if not _DAY.fullmatch(text):
+        raise ValueError("must be a day such as 2026-01-31")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text} is not a day of the calendar") from None
+
+
+def optional_day(text: str) -> date | None:
+    """The same, or None where nothing was written."""
+    return day_of(text) if text else None
+
+
+def currency_of(text: str) -> str:
+    """A currency's code, in capitals."""
+    code = text.upper()
+    if code not in DIGITS:
+        raise ValueError("must be a currency code such as EUR")
+    return code
+
+
+def euros_of(text: str) -> int | None:
+    """An amount of euros above 0 in cents, or None where nothing was written."""
+    if not text:
+        return None
+    money = read_amount("amount", f"{text} EUR")
+    if money.minor <= 0:
+        raise ValueError("must be more than 0")
+    return money.minor
+
+
+def amount_of(text: str, currency: str) -> Money:
+    """An amount above 0."""
+    money = read_amount("amount", f"{text} {currency}")
+    if money.minor <= 0:
+        raise ValueError("must be more than 0")
+    return money
+
+
+def plain_euros(minor: int | None) -> str:
+    """Cents as the field of a form holds them."""
+    return "" if minor is None else str(Money(minor, "EUR").decimal())

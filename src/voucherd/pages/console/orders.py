@@ -1,0 +1,245 @@
+"""Everybody's orders in the console: found, looked at, cancelled. Their codes are shown to no operator."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from voucherd.catalogue.cache import VersionCache
+from voucherd.companies import store as company_store
+from voucherd.companies.model import CompanyNotFound
+from voucherd.db import Connection
+from voucherd.http import HttpError, Response
+from voucherd.money import Money
+from voucherd.orders import cancel_by_operator, history, search, store
+from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
+from voucherd.orders.register import Registered
+from voucherd.orders.rules.decide import Cancel
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.states import Payment, Status
+from voucherd.pages.house import House
+from voucherd.pages.periods import read_period
+from voucherd.pages.render import qualified, render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.witness import witnessed
+from voucherd.people.roles import Right
+from voucherd.purchasing import records
+from voucherd.vault import reveals
+from voucherd.wallet import order_entries
+
+PATH: Final = "/console/orders"
+PAGE_SIZE: Final = 50
+ROWS_SHOWN: Final = 100
+"""Ranges of lines, events, deliveries and so on of one order that are shown."""
+
+STATUSES: Final = {status.name.lower(): status for status in Status}
+KINDS: Final = {
+    Status.CREATED: "note",
+    Status.PENDING: "warn",
+    Status.FINISHED: "good",
+    Status.CANCELLED: "bad",
+    Status.DELETED: "",
+}
+_GIVEN: Final = ("company", "status", "reference", "from", "to")
+
+
+async def orders(house: House, visit: Visit) -> Response:
+    """Orders of every company, newest first."""
+    query = visit.query
+    trx = query.get("trx")
+    problem = ""
+    if trx:
+        if await _read(house, trx) is not None:
+            return see_other(f"{PATH}/{trx}")
+        problem = "There is no order of that number."
+    given = {name: query.get(name)[:REFERENCE_CHARS_MAX] for name in _GIVEN}
+    period = read_period(query)
+    before = house.ids.order_id(query.get("before")) if query.get("before") else None
+    async with house.pool.acquire() as conn:
+        company_id, unknown = await _company(conn, given["company"])
+        filters = search.OrderSearch(
+            visit.state,
+            company_id,
+            STATUSES.get(given["status"]),
+            given["reference"] or None,
+            period.begins,
+            period.ends,
+        )
+        page = search.OrderSearchPage([], None)
+        if not unknown:
+            page = await search.page_of_orders(conn, filters, size=PAGE_SIZE, before=before)
+    onward = "" if page.before is None else house.ids.trx_unkept(page.before)
+    return render(
+        "console/orders.html",
+        visit,
+        rows=[_row(house, one) for one in page.rows],
+        given=given,
+        trx=trx,
+        problem=problem or unknown or period.problem,
+        statuses=[("", "Any"), *((word, word) for word in STATUSES)],
+        before=qualified(PATH, given) if before else "",
+        after=qualified(PATH, given | {"before": onward}) if onward else "",
+        filtered=any(given.values()),
+    )
+
+
+async def order(house: House, visit: Visit) -> Response:
+    """One order: lines, money, events, purchases, deliveries, and who has seen its codes."""
+    found = await _found(house, visit)
+    async with house.pool.acquire() as conn:
+        company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
+        happened = await history.happened(conn, found.id, ROWS_SHOWN)
+        facts: dict[str, Any] = {
+            "company": company,
+            "happened": happened,
+            "told": await history.told(conn, [one.id for one in happened], ROWS_SHOWN),
+            "movements": await order_entries.movements(conn, found.id, ROWS_SHOWN),
+            "purchases": await records.of_order(conn, found.id, ROWS_SHOWN),
+            "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN),
+        }
+    can_cancel = found.status in (Status.CREATED, Status.PENDING) and not found.cancelling
+    return render(
+        "console/order.html",
+        visit,
+        **_about(visit, found),
+        **facts,
+        ranges=_ranges(found),
+        items=_items(found),
+        can_cancel=can_cancel and visit.may(Right.ORDERS_CANCEL),
+    )
+
+
+async def cancel_page(house: House, visit: Visit) -> Response:
+    """What cancelling would do, before it is done."""
+    found = await _found(house, visit)
+    foretold = await cancel_by_operator.preview(house.pool, house.settings, _command(found))
+    if isinstance(foretold, Refusal):
+        visit.tell(f"The order is {found.status.name.lower()} and can’t be cancelled.", "bad")
+        return see_other(f"{PATH}/{visit.parameters['trx']}")
+    async with house.pool.acquire() as conn:
+        company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
+    return render("console/order_cancel.html", visit, **_about(visit, found), company=company, would=foretold)
+
+
+async def cancel(house: House, visit: Visit) -> Response:
+    """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
+    found = await _found(house, visit)
+    trx = visit.parameters["trx"]
+    try:
+        with witnessed(visit, "order.cancel", f"order {trx}", company_id=found.company_id, state=found.state):
+            after = await cancel_by_operator.cancel(house.pool, house.settings, _command(found))
+    except Refusal:
+        visit.tell("The order has ended by itself and can’t be cancelled any more.", "bad")
+        return see_other(f"{PATH}/{trx}")
+    house.orders.watch.wake(after.id)
+    if after.status is Status.DELETED:
+        visit.tell("The order is withdrawn. Nothing was charged.")
+    elif after.status is Status.PENDING:
+        visit.tell(
+            "Some codes are being bought just now. What does not come is refunded in a moment.", "note"
+        )
+    else:
+        back = Money(after.refunded_minor - found.refunded_minor, after.payment_currency)
+        visit.tell(f"Cancelled. {back} went back to the buyer’s balance.")
+    return see_other(f"{PATH}/{trx}")
+
+
+def _command(found: Order) -> Cancel:
+    return Cancel(found.id, found.company_id, found.state)
+
+
+async def _company(conn: Connection, name: str) -> tuple[int | None, str]:
+    if not name:
+        return None, ""
+    try:
+        return (await company_store.find_company(conn, name)).id, ""
+    except CompanyNotFound:
+        return None, "There is no company of that name."
+
+
+async def _read(house: House, trx: str) -> Order | None:
+    order_id = house.ids.order_id(trx)
+    if order_id is None:
+        return None
+    async with house.pool.acquire() as conn:
+        return (await store.read(conn, [order_id], VersionCache())).get(order_id)
+
+
+async def _found(house: House, visit: Visit) -> Order:
+    found = await _read(house, visit.parameters["trx"])
+    if found is None:
+        raise HttpError(404, "not_found", "not found")
+    return found
+
+
+def _row(house: House, one: Registered) -> dict[str, Any]:
+    return {
+        "trx": house.ids.trx_unkept(one.id),
+        "order": one,
+        "total": Money(one.total_minor, one.payment_currency),
+        "status": one.status.name.lower(),
+        "kind": KINDS[one.status],
+    }
+
+
+def _about(visit: Visit, found: Order) -> dict[str, Any]:
+    """What the head of an order's pages says."""
+    currency = found.payment_currency
+    return {
+        "trx": visit.parameters["trx"],
+        "order": found,
+        "type": TYPES[found.type],
+        "standing": found.status.name.lower(),
+        "kind": KINDS[found.status],
+        "payment": Payment(found.payment_status).name.lower().replace("_", " "),
+        "total": Money(found.total_minor, currency),
+        "vat": Money(found.vat_minor, currency),
+        "charged": Money(found.charged_minor, currency),
+        "refunded": Money(found.refunded_minor, currency),
+        "held": Money(found.held_minor, currency),
+    }
+
+
+def _items(found: Order) -> list[dict[str, Any]]:
+    currency = found.payment_currency
+    return [
+        {
+            "item": item,
+            "face": Money(item.unit.face_minor, item.version.face_currency),
+            "single": Money(item.unit_charge_minor, currency),
+            "sum": Money(item.unit_charge_minor * item.amount, currency),
+        }
+        for item in found.items
+    ]
+
+
+def _ranges(found: Order) -> list[dict[str, Any]]:
+    """What became of which lines: a range a row, never a code."""
+    slugs = [(item.first_line, item.version.slug) for item in found.items]
+
+    def product(line: int) -> str:
+        return next(slug for first, slug in reversed(slugs) if first <= line)
+
+    rows: list[dict[str, Any]] = [
+        {
+            "first": one.line_from,
+            "last": one.line_to,
+            "product": product(one.line_from),
+            "standing": "cancelled" if one.lot_id is None else "delivered",
+            "kind": "bad" if one.lot_id is None else "good",
+            "lot": one.lot_id,
+        }
+        for one in found.outcomes
+    ]
+    rows += [
+        {
+            "first": start,
+            "last": end,
+            "product": item.version.slug,
+            "standing": "open",
+            "kind": "warn",
+            "lot": None,
+        }
+        for item, start, end in found.open_ranges()
+        if found.status is not Status.DELETED
+    ]
+    return sorted(rows, key=lambda row: row["first"])[:ROWS_SHOWN]

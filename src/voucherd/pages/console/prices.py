@@ -1,0 +1,252 @@
+"""Price lists: what they say, and whose they are."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from typing import Any, Final
+
+from voucherd.catalogue import price_changes, price_list_files, price_store, store
+from voucherd.catalogue.price_changes import BadRow, UnknownBrand
+from voucherd.catalogue.price_list_files import Wanted
+from voucherd.catalogue.price_store import (
+    NAME_CHARS_MAX,
+    ListedEntry,
+    PriceList,
+    PriceListExists,
+    PriceListInUse,
+)
+from voucherd.catalogue.rules import BadProduct
+from voucherd.catalogue.store import UnknownProduct
+from voucherd.db import Connection, Tx, transaction
+from voucherd.http import Response
+from voucherd.pages import deeds
+from voucherd.pages.console.inputs import Problems, missing, number_in, optional_day
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.sheets import reading
+from voucherd.sheets.model import SheetRefused
+from voucherd.sheets.writing import Format, write
+
+FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+ROWS_MAX: Final = 5_000
+"""Rows of a file: each is looked up by itself, and a browser does not wait for ever."""
+SHOWN_MAX: Final = 100
+CSV: Final = b"text/csv; charset=utf-8"
+XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+async def price_lists(house: House, visit: Visit) -> Response:
+    """Every price list, how much it says, and who has it."""
+    return await _lists(house, visit, Problems())
+
+
+async def add_list(house: House, visit: Visit) -> Response:
+    """Add a price list."""
+    name, problems = visit.form.get("name"), Problems()
+    if not (1 <= len(name) <= NAME_CHARS_MAX and name.isprintable()):
+        problems["name"] = f"must be 1 to {NAME_CHARS_MAX} printable characters"
+        return await _lists(house, visit, problems)
+    try:
+        async with transaction(house.pool) as tx:
+            number = await price_store.add_list(tx, name)
+            await deeds.record(tx, visit, "price.list.add", f"price list {name}")
+    except PriceListExists as taken:
+        problems["name"] = str(taken)
+        return await _lists(house, visit, problems)
+    return see_other(f"/console/prices/{number}")
+
+
+async def price_list(house: House, visit: Visit) -> Response:
+    """What one price list says."""
+    async with house.pool.acquire() as conn:
+        found = await _found(conn, visit)
+    return await _page(house, visit, found)
+
+
+async def remove_list(house: House, visit: Visit) -> Response:
+    """Remove a price list that no company has."""
+    async with house.pool.acquire() as conn:
+        found = await _found(conn, visit)
+    try:
+        async with transaction(house.pool) as tx:
+            await price_store.remove_list(tx, found.name)
+            await deeds.record(tx, visit, "price.list.remove", f"price list {found.name}")
+    except PriceListInUse as used:
+        return await _page(house, visit, found, Problems({"list": str(used)}))
+    visit.tell(f"The price list {found.name} is gone.", "note")
+    return see_other("/console/prices")
+
+
+async def set_entry(house: House, visit: Visit) -> Response:
+    """Say what a list's companies pay for a product, a brand, or everything."""
+    problems = Problems()
+    wanted = _wanted(visit, problems)
+    async with transaction(house.pool) as tx:
+        found = await _found(tx, visit)
+        if not problems:
+            try:
+                await price_changes.set_entry(tx, found.id, wanted)
+                await _note(tx, visit, "price.set", found, _told(wanted))
+            except BadProduct as bad:
+                problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = str(bad)
+            except UnknownProduct as unknown:
+                problems["product"] = str(unknown)
+            except UnknownBrand as unknown:
+                problems["brand"] = str(unknown)
+    if problems:
+        return await _page(house, visit, found, problems)
+    visit.tell("The list says so from now on.")
+    return see_other(f"/console/prices/{found.id}")
+
+
+async def remove_entry(house: House, visit: Visit) -> Response:
+    """Take back what a list says of a product, a brand, or everything."""
+    problems = Problems()
+    wanted = _wanted(visit, problems)
+    async with transaction(house.pool) as tx:
+        found = await _found(tx, visit)
+        try:
+            target, _ = await price_changes.found(tx, wanted)
+        except (UnknownProduct, UnknownBrand):
+            raise missing() from None
+        if problems or not await price_store.remove_entry(tx, found.id, target):
+            raise missing()
+        await _note(tx, visit, "price.remove", found, _told(wanted))
+    visit.tell("The list says it no more.", "note")
+    return see_other(f"/console/prices/{found.id}")
+
+
+async def import_entries(house: House, visit: Visit) -> Response:
+    """Let a list say what a file says and nothing else; or only try whether it could."""
+    trial, problems, count = "trial" in visit.form, Problems(), 0
+    upload = visit.files.get("file")
+    async with house.pool.acquire() as conn:
+        found = await _found(conn, visit)
+    try:
+        if upload is None:
+            raise SheetRefused("choose a file first")
+        rows = await asyncio.to_thread(
+            lambda: price_list_files.read_file(list(reading.rows(io.BytesIO(upload.content))))
+        )
+        if len(rows) > ROWS_MAX:
+            raise SheetRefused(f"a page takes {ROWS_MAX:,} rows at most: `voucherd price import` takes more")
+        async with transaction(house.pool) as tx:
+            count = await price_changes.replace_entries(tx, found.id, rows)
+            await _note(tx, visit, "price.import", found, {"file": upload.name[:200], "entries": count})
+            if trial:
+                raise _OnlyTried
+    except (SheetRefused, BadRow) as bad:
+        problems["file"] = str(bad)
+        return await _page(house, visit, found, problems)
+    except _OnlyTried:
+        visit.tell(
+            f"It could be imported: {count} entries instead of {found.entries}. Nothing was changed.", "note"
+        )
+    else:
+        visit.tell(f"{found.name} has {count} entries now.")
+    return see_other(f"/console/prices/{found.id}")
+
+
+async def export_entries(house: House, visit: Visit) -> Response:
+    """What a list says, as a file that can be imported."""
+    async with house.pool.acquire() as conn:
+        found = await _found(conn, visit)
+        entries = await price_store.entries(conn, found.id)
+    form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
+    rows = [
+        (one.slug, one.brand_slug, *_terms(one), *(day and day.isoformat() for day in _days(one)))
+        for one in entries
+    ]
+    file = io.BytesIO()
+    await asyncio.to_thread(write, file, form, "prices", price_list_files.COLUMNS, rows)
+    name = f'attachment; filename="prices-{found.id}.{form.value}"'.encode()
+    kind = XLSX if form is Format.XLSX else CSV
+    return Response(200, file.getvalue(), kind, [(b"content-disposition", name)])
+
+
+class _OnlyTried(Exception):
+    """Undoes what was tried."""
+
+
+async def _found(conn: Connection, visit: Visit) -> PriceList:
+    number = number_in(visit, "list")
+    for one in await price_store.lists(conn):
+        if one.id == number:
+            return one
+    raise missing()
+
+
+def _wanted(visit: Visit, problems: Problems) -> Wanted:
+    """The entry that a form is about."""
+    form = visit.form
+    from_ = problems.read("from", lambda: optional_day(form.get("from")))
+    until = problems.read("until", lambda: optional_day(form.get("until")))
+    terms = {name: form.get(name) or None for name in ("product", "brand", "discount", "price", "fee")}
+    return Wanted(**terms, from_=from_, until=until)
+
+
+def _told(wanted: Wanted) -> dict[str, Any]:
+    given = {name: getattr(wanted, name) for name in ("product", "brand", "discount", "price", "fee")}
+    days = {"from": wanted.from_, "until": wanted.until}
+    return {name: str(value) for name, value in (given | days).items() if value is not None}
+
+
+async def _note(tx: Tx, visit: Visit, action: str, found: PriceList, detail: dict[str, Any]) -> None:
+    await deeds.record(tx, visit, action, f"price list {found.name}", detail)
+
+
+def _terms(one: ListedEntry) -> tuple[str | None, str | None, str | None]:
+    terms = one.entry.terms
+    return (
+        price_list_files.discount_text(terms),
+        price_list_files.price_text(terms),
+        price_list_files.fee_text(one.entry),
+    )
+
+
+def _days(one: ListedEntry) -> tuple[Any, Any]:
+    return one.valid_from, one.valid_until
+
+
+async def _lists(house: House, visit: Visit, problems: Problems) -> Response:
+    async with house.pool.acquire() as conn:
+        found = await price_store.lists(conn)
+    status = 422 if problems else 200
+    return render(
+        "console/prices.html",
+        visit,
+        status=status,
+        lists=found,
+        problems=problems,
+        name=visit.form.get("name"),
+    )
+
+
+async def _page(house: House, visit: Visit, found: PriceList, problems: Problems | None = None) -> Response:
+    async with house.pool.acquire() as conn:
+        entries = await price_store.entries(conn, found.id)
+        shown = entries[:SHOWN_MAX]
+        products = await store.current(conn, [one.slug for one in shown if one.slug is not None])
+    rows = [
+        {
+            "slug": one.slug,
+            "brand": one.brand_slug,
+            "says": next(filter(None, _terms(one)), ""),
+            "from": one.valid_from,
+            "until": one.valid_until,
+            "applies": one.slug is None or one.entry.fits(products[one.slug].version),
+        }
+        for one in shown
+    ]
+    return render(
+        "console/price_list.html",
+        visit,
+        status=422 if problems else 200,
+        list=found,
+        rows=rows,
+        more=len(entries) - len(shown),
+        problems=problems or Problems(),
+        form=visit.form,
+    )

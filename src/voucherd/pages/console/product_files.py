@@ -1,0 +1,169 @@
+"""The catalogue, or its prices, as a file to work on: out as CSV or XLSX, and in again after a dry run."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Mapping
+from typing import Any, Final
+
+from voucherd.catalogue import changes, store
+from voucherd.catalogue import files as product_rows
+from voucherd.catalogue.cells import RowCells
+from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, values
+from voucherd.catalogue.files import Change, Plan
+from voucherd.catalogue.products import Leaflet, draft_of
+from voucherd.catalogue.store import Listing
+from voucherd.db import Connection, transaction
+from voucherd.http import Response
+from voucherd.pages.console import uploads as files
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.witness import witnessed
+from voucherd.sheets import reading
+from voucherd.sheets.model import SheetRefused
+from voucherd.sheets.writing import Format, write
+from voucherd.vault import uploads
+from voucherd.vault.uploads import Phase, UploadRow
+
+KIND: Final = "products"
+PATH: Final = "/console/products/-/files"
+CHANGES_SHOWN: Final = 200
+
+_TYPES: Final = {
+    Format.CSV: b"text/csv; charset=utf-8",
+    Format.XLSX: b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+async def files_page(house: House, visit: Visit) -> Response:
+    """Files out, files in, and the last ones that came."""
+    return await _page(house, visit)
+
+
+async def export(house: House, visit: Visit) -> Response:
+    """All products as a file that the import reads."""
+    format_ = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
+    prices = visit.query.get("prices") == "yes"
+    async with house.pool.acquire() as conn:
+        listings = await changes.every_product(conn)
+        leaflets = await store.leaflets(conn, [listing.version.version_id for listing in listings])
+    columns = PRICE_COLUMNS if prices else COLUMNS
+    rows = [
+        values(draft_of(listing.version, leaflets[listing.version.version_id]), listing.active)
+        for listing in listings
+    ]
+    stream = io.BytesIO()
+    await asyncio.to_thread(
+        write, stream, format_, "products", columns, [[row[name] for name in columns] for row in rows]
+    )
+    name = f"{'prices' if prices else 'products'}.{format_.value}"
+    disposition = (b"content-disposition", f'attachment; filename="{name}"'.encode())
+    return Response(200, stream.getvalue(), _TYPES[format_], [disposition])
+
+
+async def upload(house: House, visit: Visit) -> Response:
+    """Keep the file, and find out what it would change."""
+    file = files.chosen_file(visit)
+    if isinstance(file, str):
+        return await _page(house, visit, file)
+    upload_id = await files.keep(house, visit, KIND, file, {})
+
+    async def try_out(_far: files.Far) -> None:
+        try:
+            rows = await asyncio.to_thread(_read, file.content)
+        except SheetRefused as refused:
+            await uploads.end(house.pool, upload_id, Phase.REFUSED, {"problem": _sentence(str(refused))})
+            return
+        async with house.pool.acquire() as conn:
+            listings = await store.current(conn, [row.slug for row in rows if row.slug])
+            leaflets = await _leaflets(conn, listings)
+        plan = await asyncio.to_thread(product_rows.plan, rows, listings, leaflets)
+        good = not plan.error_count and bool(plan.changes)
+        await uploads.end(house.pool, upload_id, Phase.READY if good else Phase.REFUSED, _told(plan))
+
+    files.run(house, upload_id, try_out)
+    return see_other(f"{PATH}/{upload_id}")
+
+
+async def report(house: House, visit: Visit) -> Response:
+    """What a file would change, how far it is, or what it changed."""
+    row = await files.find(house, visit, KIND)
+    return render("console/product_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
+
+
+async def take(house: House, visit: Visit) -> Response:
+    """Add and change products as the file says: all of it, or nothing."""
+    row = await files.find(house, visit, KIND)
+    content = await files.take_out(house, row)
+    if content is None:
+        visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
+    else:
+        files.run(house, row.id, lambda far: _take(house, visit, row, content, far))
+    return see_other(f"{PATH}/{row.id}")
+
+
+async def _take(house: House, visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
+    rows = await asyncio.to_thread(_read, content)
+    with witnessed(visit, "product.import", f"file {row.name}", detail={"rows": len(rows)}):
+        async with transaction(house.pool) as tx:
+            listings = await store.lock(tx, [one.slug for one in rows if one.slug])
+            # Planned anew: somebody may have changed a product since the dry run.
+            plan = product_rows.plan(rows, listings, await _leaflets(tx, listings))
+            if plan.error_count:
+                await uploads.end(tx, row.id, Phase.REFUSED, _told(plan))
+                return
+            done = 0
+
+            def step() -> None:
+                nonlocal done
+                done += 1
+                far(done, len(plan.changes))
+
+            await changes.carry_out(tx, plan, listings, step)
+            await uploads.end(tx, row.id, Phase.TAKEN, _told(plan))
+
+
+async def _leaflets(conn: Connection, listings: Mapping[str, Listing]) -> dict[int, Leaflet]:
+    return await store.leaflets(conn, [listing.version.version_id for listing in listings.values()])
+
+
+def _read(content: bytes) -> list[RowCells]:
+    return product_rows.read(reading.rows(io.BytesIO(content)))
+
+
+def _told(plan: Plan) -> dict[str, Any]:
+    lines = [line for change in plan.changes[:CHANGES_SHOWN] for line in _lines(change)]
+    return {
+        "added": 0 if plan.error_count else plan.added,
+        "changed": 0 if plan.error_count else plan.changed,
+        "unchanged": plan.unchanged,
+        "bad_count": plan.error_count,
+        "bad": [(bad.row, f"{bad.column}: {bad.rule}") for bad in plan.errors],
+        "lines": [] if plan.error_count else lines[:CHANGES_SHOWN],
+        "more": not plan.error_count and len(plan.changes) > CHANGES_SHOWN,
+    }
+
+
+def _lines(change: Change) -> list[tuple[int, str, str, str, str]]:
+    if change.added:
+        return [(change.row, change.draft.slug, "new", "", change.draft.name)]
+    return [(change.row, change.draft.slug, *field) for field in change.fields]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+async def _page(house: House, visit: Visit, problem: str = "") -> Response:
+    async with house.pool.acquire() as conn:
+        newest = await uploads.newest(conn, KIND)
+    return render(
+        "console/product_files.html",
+        visit,
+        status=422 if problem else 200,
+        problem=problem,
+        newest=newest,
+        path=PATH,
+    )

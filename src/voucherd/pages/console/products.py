@@ -1,0 +1,261 @@
+"""Products in the console: found, added, changed, taken off sale; and what each was before."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from voucherd.catalogue import changes as goods
+from voucherd.catalogue import search as register
+from voucherd.catalogue import store
+from voucherd.catalogue.products import (
+    PRODUCT_TYPES,
+    REDEEM_TYPES,
+    VAT_CATEGORIES,
+    Leaflet,
+    ProductChanges,
+    ProductDraft,
+    draft_of,
+)
+from voucherd.catalogue.rules import BadProduct
+from voucherd.catalogue.search import ProductSearch
+from voucherd.catalogue.store import Listing, ProductExists, UnknownProduct
+from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.db import transaction
+from voucherd.http import HttpError, Response
+from voucherd.pages.console import margins
+from voucherd.pages.console.amounts import face_fields, face_words, price_words, selling_fields
+from voucherd.pages.house import House
+from voucherd.pages.render import qualified, render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.witness import witnessed
+from voucherd.storefront import search
+from voucherd.vault import lots
+
+PAGE_SIZE: Final = 50
+EDITIONS_SHOWN: Final = 25
+PATH: Final = "/console/products"
+
+_ACTIVE: Final = {"yes": True, "no": False}
+BRANDS_OFFERED_MAX: Final = 200
+_TEXTS: Final = ("name", "brand", "product_type", "category", "redeem_type", "region", "vat_category")
+_LEAFLET: Final = ("redeem_instructions", "terms", "image_url")
+_FIELDS: Final = {"type": "product_type"}
+"""Fields whose rule is told under another name."""
+CHOICES: Final[dict[str, Any]] = {
+    "types": [(one, one) for one in PRODUCT_TYPES],
+    "redeem_types": [(one, one) for one in REDEEM_TYPES],
+    "vat_categories": [(one, one.replace("_", " ")) for one in VAT_CATEGORIES],
+}
+
+
+async def products(house: House, visit: Visit) -> Response:
+    """Every product, for sale or not, by slug."""
+    query = visit.query
+    given = {
+        name: query.get(name)[: search.QUERY_CHARS_MAX]
+        for name in ("q", "brand", "category", "type", "active")
+    }
+    words = search.terms(given["q"])[: search.TERMS_MAX]
+    filters = ProductSearch(
+        words=words,
+        query=search.prefix_query(words),
+        brand_slug=given["brand"] or None,
+        category=given["category"] or None,
+        product_type=given["type"] if given["type"] in PRODUCT_TYPES else None,
+        active=_ACTIVE.get(given["active"]),
+    )
+    after, before = query.get("after"), query.get("before")
+    async with house.pool.acquire() as conn:
+        found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
+        brands = await store.list_brands(conn)
+        categories = await register.categories(conn)
+    few = len(brands) <= BRANDS_OFFERED_MAX
+    backwards = bool(before) and not after
+    more = len(found) > PAGE_SIZE
+    page = (found[1:] if backwards else found[:-1]) if more else found
+    first, last = (page[0].version.slug, page[-1].version.slug) if page else ("", "")
+    earlier = more if backwards else bool(after)
+    later = bool(before) if backwards else more
+    return render(
+        "console/products.html",
+        visit,
+        rows=[(one, face_words(one.version), price_words(one.version)) for one in page],
+        given=given,
+        brands=[
+            ("", "Every brand"),
+            # A choice of thousands is none: then the search finds them, by the same name.
+            *((one.slug, one.name) for one in brands if few or one.slug == given["brand"]),
+        ],
+        categories=[("", "Every category"), *((one, one) for one in categories)],
+        types=[("", "Every type"), *CHOICES["types"]],
+        before=qualified(PATH, given | {"before": first}) if earlier and page else "",
+        after=qualified(PATH, given | {"after": last}) if later and page else "",
+        filtered=any(given.values()),
+    )
+
+
+async def product(house: House, visit: Visit) -> Response:
+    """One product: price, stock, offers, and what it was before."""
+    async with house.pool.acquire() as conn:
+        listing = await _listing(conn, visit)
+        version = listing.version
+        leaflet = (await store.leaflets(conn, [version.version_id]))[version.version_id]
+        editions = await register.editions(conn, version.product_id, size=EDITIONS_SHOWN + 1)
+        shelves = await lots.on_shelf(conn, version.product_id, visit.state)
+        costs = await margins.costs(conn, version, visit.state)
+    return render(
+        "console/product.html",
+        visit,
+        listing=listing,
+        leaflet=leaflet,
+        face=face_words(version),
+        price=price_words(version),
+        editions=_history([(one, price_words(one.version)) for one in editions[:EDITIONS_SHOWN]]),
+        more_editions=len(editions) > EDITIONS_SHOWN,
+        shelves=shelves,
+        costs=costs,
+        guard=margins.guard_words(house.settings.margin_min_bp),
+    )
+
+
+def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any]]:
+    """Each edition with what is different from the one before it."""
+    rows: list[dict[str, Any]] = []
+    for at, (edition, price) in enumerate(editions):
+        older = editions[at + 1][0].version if at + 1 < len(editions) else None
+        new = edition.version
+        changed = [] if older is None else margins.differences(older, new)
+        rows.append({"since": edition.since, "price": price, "face": face_words(new), "changed": changed})
+    return rows
+
+
+async def new_page(_house: House, visit: Visit) -> Response:
+    """The form for a product to be."""
+    values = dict.fromkeys((*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug"), "")
+    values |= {"vat_category": "multi_purpose", "region": "ww", "active": "yes"}
+    return _form(visit, values)
+
+
+async def add(house: House, visit: Visit) -> Response:
+    """Add a product."""
+    form = visit.form
+    values = _given(visit)
+    try:
+        draft = ProductDraft(
+            slug=form.get("slug"),
+            **{name: form.get(name) for name in _TEXTS},
+            face=read_face(form.get("face_value") or None, form.get("face_value_range") or None),
+            selling=read_selling(form.get("price") or None, form.get("fee") or None),
+            async_delivery="async_delivery" in form,
+            incentive="incentive" in form,
+            **{name: _lines(form.get(name)) for name in _LEAFLET},
+        )
+        with witnessed(visit, "product.add", f"product {draft.slug}", detail=_told(values)):
+            async with transaction(house.pool) as tx:
+                await goods.add(tx, draft, active="active" in form)
+    except BadProduct as bad:
+        return _form(visit, values, problems=_problem(bad))
+    except ProductExists:
+        return _form(visit, values, problems={"slug": "There is a product of that name already."})
+    visit.tell(f"{draft.name} was added.")
+    return see_other(f"{PATH}/{draft.slug}")
+
+
+async def edit_page(house: House, visit: Visit) -> Response:
+    """The form with the product as it stands."""
+    async with house.pool.acquire() as conn:
+        listing = await _listing(conn, visit)
+        version_id = listing.version.version_id
+        leaflet = (await store.leaflets(conn, [version_id]))[version_id]
+    return _form(visit, _values(listing, leaflet), slug=listing.version.slug)
+
+
+async def edit(house: House, visit: Visit) -> Response:
+    """Change a product; orders made before keep their prices."""
+    async with house.pool.acquire() as conn:
+        slug = (await _listing(conn, visit)).version.slug
+    form, values = visit.form, _given(visit)
+    try:
+        changes = ProductChanges(
+            **{name: form.get(name) for name in _TEXTS},
+            face=read_face(form.get("face_value") or None, form.get("face_value_range") or None),
+            selling=read_selling(form.get("price") or None, form.get("fee") or None),
+            async_delivery="async_delivery" in form,
+            incentive="incentive" in form,
+            **{name: _lines(form.get(name)) for name in _LEAFLET},
+            active="active" in form,
+            allow_loss="allow_loss" in form,
+        )
+        with witnessed(visit, "product.set", f"product {slug}", detail=_told(values)):
+            async with transaction(house.pool) as tx:
+                await goods.change(tx, slug, changes)
+    except BadProduct as bad:
+        return _form(visit, values, slug=slug, problems=_problem(bad))
+    visit.tell("Saved. Orders that were made before keep their prices.")
+    return see_other(f"{PATH}/{slug}")
+
+
+async def activate(house: House, visit: Visit) -> Response:
+    """Put a product on sale, or take it off."""
+    async with house.pool.acquire() as conn:
+        slug = (await _listing(conn, visit)).version.slug
+    active = _ACTIVE.get(visit.form.get("active"))
+    if active is None:
+        raise HttpError(400, "bad_active", "Say whether it is for sale.")
+    with witnessed(visit, "product.set", f"product {slug}", detail={"active": active}):
+        async with transaction(house.pool) as tx:
+            await goods.change(tx, slug, ProductChanges(active=active))
+    visit.tell(
+        "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered."
+    )
+    return see_other(f"{PATH}/{slug}")
+
+
+async def _listing(conn: Any, visit: Visit) -> Listing:
+    try:
+        return await goods.find(conn, visit.parameters["slug"])
+    except UnknownProduct:
+        raise HttpError(404, "not_found", "not found") from None
+
+
+def _form(
+    visit: Visit, values: dict[str, str], *, slug: str = "", problems: dict[str, str] | None = None
+) -> Response:
+    facts = CHOICES | {"values": values, "slug": slug, "problems": problems or {}}
+    return render("console/product_form.html", visit, status=422 if problems else 200, **facts)
+
+
+def _given(visit: Visit) -> dict[str, str]:
+    """The form as it was sent, to be shown again."""
+    names = (*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug")
+    flags = ("async_delivery", "incentive", "active", "allow_loss")
+    values = {name: visit.form.get(name) for name in names}
+    return values | {name: "yes" if name in visit.form else "" for name in flags}
+
+
+def _values(listing: Listing, leaflet: Leaflet) -> dict[str, str]:
+    draft = draft_of(listing.version, leaflet)
+    values = {name: str(getattr(draft, name)) for name in ("slug", *_TEXTS, *_LEAFLET)}
+    flags = {
+        "async_delivery": draft.async_delivery,
+        "incentive": draft.incentive,
+        "active": listing.active,
+        "allow_loss": listing.allow_loss,
+    }
+    values |= {name: "yes" if on else "" for name, on in flags.items()}
+    return values | face_fields(draft) | selling_fields(draft)
+
+
+def _told(values: dict[str, str]) -> dict[str, str]:
+    """What the trail keeps of the form: not its long texts."""
+    return {name: value for name, value in values.items() if value and name not in _LEAFLET}
+
+
+def _problem(bad: BadProduct) -> dict[str, str]:
+    name = _FIELDS.get(bad.field, bad.field.replace("-", "_"))
+    return {name: f"{bad.rule[:1].upper()}{bad.rule[1:]}."}
+
+
+def _lines(text: str) -> str:
+    """A text without the carriage returns that browsers send."""
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,266 @@
+"""Purchases that need a hand: what became of each, asking again, and settling what nobody can tell."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+from typing import Any, Final
+
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.rules import BadProduct
+from voucherd.catalogue.texts import read_amount
+from voucherd.db import Connection
+from voucherd.http import HttpError, Response
+from voucherd.money import Money
+from voucherd.orders import cancel_by_operator
+from voucherd.orders.model import Order
+from voucherd.pages.console import settling
+from voucherd.pages.house import House
+from voucherd.pages.render import qualified, render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.witness import witnessed
+from voucherd.purchasing import attempts, by_hand, records
+from voucherd.purchasing.attempts import Attempt, Phase
+from voucherd.purchasing.by_hand import BadCodes, Hand, TooEarly, TooMany
+from voucherd.purchasing.outcomes import NothingNew, NotOpen
+from voucherd.purchasing.records import ID_DIGITS, Problem, Record
+from voucherd.suppliers import registry
+from voucherd.suppliers import store as supplier_store
+from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
+
+PATH: Final = "/console/purchases"
+PAGE_SIZE: Final = 50
+NOTE_CHARS_MAX: Final = 250
+
+_PHASES: Final = {phase.name.lower(): phase for phase in Phase}
+_ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS}}}")
+
+
+class Wrong(Exception):
+    """A field of the form that can't be used."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(text)
+        self.field = field
+        self.text = text
+
+
+async def purchases(house: House, visit: Visit) -> Response:
+    """Purchases that need a hand, or any others; newest first."""
+    problem = visit.query.get("problem", "any" if visit.query.get("supplier") else "unknown")
+    supplier, status = visit.query.get("supplier"), visit.query.get("status")
+    async with house.pool.acquire() as conn:
+        known = [row.name for row in await supplier_store.suppliers(conn) if row.state is visit.state]
+        found = await records.newest(
+            conn,
+            supplier=supplier if supplier in known else None,
+            phase=_PHASES.get(status),
+            problem=Problem(problem) if problem in set(Problem) else None,
+            state=visit.state,
+            before=await before_of(conn, visit),
+            limit=PAGE_SIZE + 1,
+        )
+    page = found[:PAGE_SIZE]
+    given = {"problem": problem, "supplier": supplier, "status": status}
+    onward = qualified(PATH, given | {"before": page[-1].id}) if page else ""
+    return render(
+        "console/purchases.html",
+        visit,
+        rows=page,
+        given=given,
+        problems=[("unknown", "Need a hand"), ("any", "Any"), *((p, p) for p in Problem if p != "unknown")],
+        suppliers=[("", "Every supplier"), *((name, name) for name in known)],
+        statuses=[("", "Any"), *((word, word) for word in _PHASES)],
+        after=onward if len(found) > PAGE_SIZE else "",
+    )
+
+
+async def purchase(house: House, visit: Visit) -> Response:
+    """One purchase: for whom it was made, what it brought, and what people did about it."""
+    async with house.pool.acquire() as conn:
+        record, attempt = await _both(conn, visit)
+        row = await supplier_store.supplier(conn, record.supplier)
+        lines = await records.bought_for(conn, record.id)
+        facts: dict[str, Any] = {
+            "lots": await records.lots(conn, record.id),
+            "deeds": await records.deeds(conn, record.id),
+        }
+    hand = Hand(visit.someone.email)
+    kept = await by_hand.quarantined(house.pool, house.sealer, attempt, hand, reveal=False)
+    facts["quarantined"] = [
+        (settling.masked(one.code), settling.masked(one.serial), one.reason, one.at) for one in kept
+    ]
+    facts["lines"] = [(house.ids.trx_unkept(line.order_id), line) for line in lines]
+    facts["can_ask"] = record.phase is Phase.UNKNOWN and registry.can_look_up(row.kind, row.config)
+    facts["can_settle"] = settling.can_be_settled(record)
+    facts["price"] = Money(record.price_minor, record.currency)
+    facts["price_max"] = Money(record.price_max_minor, record.currency)
+    facts["face"] = Money(record.face_minor, record.face_currency)
+    return render("console/purchase.html", visit, one=record, **facts)
+
+
+async def ask(house: House, visit: Visit) -> Response:
+    """Ask the supplier once more what became of it. Nothing is bought."""
+    async with house.pool.acquire() as conn:
+        record, attempt = await _both(conn, visit)
+        row = await supplier_store.supplier(conn, record.supplier)
+    back = see_other(f"{PATH}/{record.id}")
+    if not registry.can_look_up(row.kind, row.config):
+        visit.tell(f"{row.name} can’t be asked about purchases: settle it by hand.", "bad")
+        return back
+    try:
+        with witnessed(visit, "attempt.retry", f"attempt {record.id}", state=record.state):
+            await by_hand.retry(house.pool, attempt, Hand(visit.someone.email))
+    except NotOpen as refused:
+        visit.tell(settling.standing_words(record, refused.phase), "bad")
+        return back
+    visit.tell(f"{row.name} is asked again now.")
+    return back
+
+
+async def settle_page(house: House, visit: Visit) -> Response:
+    """What settling would do to money and codes, and the two forms that do it."""
+    return await _settle_form(house, visit)
+
+
+async def settle_failed(house: House, visit: Visit) -> Response:
+    """Nothing (more) was bought: its lines are bought elsewhere, or refunded."""
+    async with house.pool.acquire() as conn:
+        record, attempt = await _both(conn, visit)
+    try:
+        hand = _hand(visit, "failed_note")
+        with witnessed(
+            visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=_told(hand)
+        ):
+            moved = await by_hand.fail(house.pool, cancel_by_operator.memory(house.settings), attempt, hand)
+    except Wrong as wrong:
+        return await _settle_form(house, visit, {wrong.field: wrong.text})
+    except (NotOpen, TooEarly) as refused:
+        return _refused(visit, record, refused)
+    return await _settled(house, visit, record, moved)
+
+
+async def settle_bought(house: House, visit: Visit) -> Response:
+    """These codes were bought: they are stored and delivered like any others."""
+    async with house.pool.acquire() as conn:
+        record, attempt = await _both(conn, visit)
+    try:
+        hand = _hand(visit, "bought_note")
+        bought = await _bought(house, visit)
+        detail = _told(hand) | {"codes": len(bought.codes), "external_id": bought.external_id}
+        with witnessed(visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=detail):
+            moved = await by_hand.receive(
+                house.pool, cancel_by_operator.memory(house.settings), house.sealer, attempt, bought, hand
+            )
+    except Wrong as wrong:
+        return await _settle_form(house, visit, {wrong.field: wrong.text})
+    except NothingNew:
+        text = "None of these codes can be taken: they are known, malformed or expired."
+        return await _settle_form(house, visit, {"codes": text})
+    except TooMany:
+        text = f"{attempt.count} were asked for: at most {attempt.count + SURPLUS_MAX} are believed."
+        return await _settle_form(house, visit, {"codes": text})
+    except NotOpen as refused:
+        return _refused(visit, record, refused)
+    return await _settled(house, visit, record, moved)
+
+
+async def before_of(conn: Connection, visit: Visit) -> Record | None:
+    """The purchase that the page before ended with."""
+    digits = visit.query.get("before").replace("-", "")
+    found = await records.find(conn, digits) if _ID.fullmatch(digits) else []
+    return found[0] if found else None
+
+
+async def _both(conn: Connection, visit: Visit) -> tuple[Record, Attempt]:
+    """The purchase as the operator sees it, and as the dispatcher does."""
+    digits = visit.parameters["purchase"].replace("-", "")
+    found = await records.find(conn, digits) if _ID.fullmatch(digits) else []
+    attempt = await attempts.find(conn, found[0].id) if found else None
+    if attempt is None:
+        raise HttpError(404, "not_found", "not found")
+    return found[0], attempt
+
+
+async def _bought(house: House, visit: Visit) -> Bought:
+    """What the form says was bought: codes from a file or from the field, each code once."""
+    file, text = visit.files.get("file"), visit.form.raw("codes")
+    content = file.content if file is not None and file.content else text.replace("\r\n", "\n").encode()
+    try:
+        codes = await asyncio.to_thread(by_hand.read_codes, io.BytesIO(content))
+    except BadCodes as bad:
+        first = "".join(f" Line {line.line}: {line.reason}." for line in bad.bad[:3])
+        words = str(bad)
+        raise Wrong("codes", f"{words[:1].upper()}{words[1:]}.{first}") from None
+    external_id = visit.form.get("external_id") or None
+    if external_id is not None and len(external_id) > EXTERNAL_ID_CHARS_MAX:
+        raise Wrong("external_id", f"Must be at most {EXTERNAL_ID_CHARS_MAX} characters.")
+    return Bought(codes, external_id, await _price(house, visit.form.get("price")))
+
+
+async def _price(house: House, text: str) -> Money | None:
+    if not text:
+        return None
+    try:
+        price = read_amount("price", text)
+    except BadProduct:
+        raise Wrong("price", "Must be an amount and a currency, such as 9.10 EUR.") from None
+    async with house.pool.acquire() as conn:
+        if price.currency not in await catalogue.rates(conn, [price.currency]):
+            raise Wrong("price", f"There is no exchange rate for {price.currency}.")
+    return price
+
+
+def _hand(visit: Visit, field: str) -> Hand:
+    note = visit.form.get(field)
+    if not 1 <= len(note) <= NOTE_CHARS_MAX or not note.isprintable():
+        raise Wrong(field, f"Say why, in 1 to {NOTE_CHARS_MAX} characters on one line: it is written down.")
+    return Hand(visit.someone.email[:200], note)
+
+
+def _told(hand: Hand) -> dict[str, Any]:
+    return {"note": hand.note}
+
+
+def _refused(visit: Visit, record: Record, refused: NotOpen | TooEarly) -> Response:
+    if isinstance(refused, TooEarly):
+        at = f"{record.settles_at:%H:%M:%S}"
+        text = f"A request may be on its way to {record.supplier} until {at} UTC: it could be bought twice."
+    else:
+        text = settling.standing_words(record, refused.phase)
+    visit.tell(text, "bad")
+    return see_other(f"{PATH}/{record.id}")
+
+
+async def _settled(house: House, visit: Visit, before: Record, moved: list[Order]) -> Response:
+    for order in moved:
+        house.orders.watch.wake(order.id)
+    async with house.pool.acquire() as conn:
+        after = (await records.find(conn, before.id.hex))[0]
+    visit.tell(settling.settled_words(before, after))
+    return see_other(f"{PATH}/{before.id}")
+
+
+async def _settle_form(house: House, visit: Visit, problems: dict[str, str] | None = None) -> Response:
+    async with house.pool.acquire() as conn:
+        record, attempt = await _both(conn, visit)
+        at_stake = await settling.at_stake(conn, record)
+    if not settling.can_be_settled(record):
+        visit.tell(settling.standing_words(record, record.phase), "bad")
+        return see_other(f"{PATH}/{record.id}")
+    return render(
+        "console/settle.html",
+        visit,
+        status=422 if problems else 200,
+        one=record,
+        settled=attempt.settled,
+        at_stake=at_stake,
+        quoted=Money(record.price_minor, record.currency),
+        face=Money(record.face_minor, record.face_currency),
+        problems=problems or {},
+        # Never the codes themselves: they are bearer secrets, and are pasted again.
+        values={
+            name: visit.form.get(name) for name in ("failed_note", "bought_note", "price", "external_id")
+        },
+    )

@@ -1,0 +1,287 @@
+"""Reports: sales, margin, VAT and stock, each with a chart, a table and a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from voucherd.db import Connection
+from voucherd.http import HttpError, Response
+from voucherd.ids import State
+from voucherd.money import Money
+from voucherd.pages.charts import Chart, bars
+from voucherd.pages.console.inputs import Problems, missing, optional_day
+from voucherd.pages.house import House
+from voucherd.pages.render import figure, qualified, render
+from voucherd.pages.visit import Visit
+from voucherd.reports import shelves, sold
+from voucherd.reports.model import By, Line, Report, TooManyRows
+from voucherd.reports.sold import Span
+from voucherd.reports.written import columns, csv_text, values, words
+
+CSV: Final = b"text/csv; charset=utf-8"
+REPORT_S_MAX: Final = 20.0
+DAYS_MAX: Final = 1_100
+DAILY_MAX: Final = 62
+"""Days of a chart that has a bar for each; a longer one has a bar for each month."""
+ROWS_SHOWN_MAX: Final = 100
+BARS_MAX: Final = 24
+EXPIRING: Final = timedelta(days=30)
+
+Asked: TypeAlias = Callable[[Connection, Span, list[By]], Awaitable[Report]]
+
+
+async def _stock(conn: Connection, _span: Span, by: list[By]) -> Report:
+    return await shelves.stock(conn, by or [By.PRODUCT], EXPIRING)
+
+
+class Kind(NamedTuple):
+    """A report: how it is made, what its rows may be about, and what its chart shows."""
+
+    label: str
+    said: str
+    ask: Asked
+    by: tuple[By, ...]
+    charted: str
+    chart: str
+
+
+_SOLD: Final = (By.PRODUCT, By.BRAND, By.COMPANY, By.SUPPLIER, By.COUNTRY, By.DAY, By.MONTH)
+KINDS: Final = {
+    "sales": Kind(
+        "Sales", "What was delivered and paid for.", sold.sales, _SOLD, "priceEur", "Sold, in EUR before VAT"
+    ),
+    "margin": Kind(
+        "Margin",
+        "Prices before VAT less what the codes were bought for.",
+        sold.margin,
+        _SOLD,
+        "marginEur",
+        "Margin, in EUR",
+    ),
+    "vat": Kind(
+        "VAT",
+        "What VAT was charged, by country, category and rate.",
+        sold.vat,
+        (By.MONTH, By.COMPANY),
+        "vatEur",
+        "VAT, in EUR",
+    ),
+    "stock": Kind(
+        "Stock",
+        "What is on the shelf now, and what expires within 30 days.",
+        _stock,
+        (By.PRODUCT, By.BRAND, By.SUPPLIER),
+        "valueEur",
+        "Value on the shelf, in EUR",
+    ),
+}
+
+
+class Wish(NamedTuple):
+    """What is asked for; the last day is part of it."""
+
+    kind: str
+    first: date
+    last: date
+    by: list[By]
+    state: State
+
+    @property
+    def span(self) -> Span:
+        """The same as reports count it."""
+        return Span(_midnight(self.first), _midnight(self.last + timedelta(days=1)), self.state)
+
+
+async def report(house: House, visit: Visit) -> Response:
+    """One report of a period, as a chart and a table."""
+    problems = Problems()
+    wish = await _wish(house, visit, problems)
+    kind = KINDS[wish.kind]
+    found, chart = None, None
+    if not problems:
+        try:
+            found = await _ask(house, wish, wish.by)
+            chart = await _chart(house, wish, found)
+        except TimeoutError:
+            problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
+        except TooManyRows:
+            problems["by"] = "these are more rows than anyone reads: choose a shorter time"
+    by = wish.by[0].value if wish.by else ""
+    chosen = {"from": wish.first.isoformat(), "to": wish.last.isoformat(), "by": by}
+    return render(
+        "console/report.html",
+        visit,
+        status=422 if problems else 200,
+        problems=problems,
+        kinds=[(name, one.label) for name, one in KINDS.items()],
+        name=wish.kind,
+        kind=kind,
+        chosen=chosen,
+        choices=_choices(wish.kind),
+        presets=[] if wish.kind == "stock" else _presets(f"/console/reports/{wish.kind}", by),
+        table=None if found is None else _table(found),
+        chart=chart,
+        highest="" if chart is None else _round_euros(chart.highest),
+        lowest="" if chart is None else _round_euros(chart.lowest),
+        totals=None if found is None else _totals(found),
+        file=qualified(f"/console/reports/{wish.kind}/csv", chosen),
+    )
+
+
+async def report_file(house: House, visit: Visit) -> Response:
+    """The same report as a CSV file."""
+    problems = Problems()
+    wish = await _wish(house, visit, problems)
+    if problems:
+        raise HttpError(400, "bad_period", "; ".join(f"{field}: {said}" for field, said in problems.items()))
+    try:
+        found = await _ask(house, wish, wish.by)
+    except (TimeoutError, TooManyRows):
+        raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
+    name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
+    return Response(
+        200,
+        (await asyncio.to_thread(csv_text, found)).encode(),
+        CSV,
+        [(b"content-disposition", f'attachment; filename="{name}"'.encode())],
+    )
+
+
+async def _wish(house: House, visit: Visit, problems: Problems) -> Wish:
+    """What the address asks for; without a period this month."""
+    name = visit.parameters.get("report", "sales")
+    if name not in KINDS:
+        raise missing()
+    today = (await house.pool.fetchval("SELECT now()")).astimezone(UTC).date()
+    last = problems.read("to", lambda: optional_day(visit.query.get("to"))) or today
+    first = problems.read("from", lambda: optional_day(visit.query.get("from"))) or last.replace(day=1)
+    if not problems and first > last:
+        problems["from"] = "must not be after the last day"
+    elif not problems and (last - first).days > DAYS_MAX:
+        problems["from"] = f"a page shows {DAYS_MAX} days at most"
+    wanted = visit.query.get("by")
+    by = [one for one in KINDS[name].by if one.value == wanted]
+    return Wish(name, first, last, by, visit.state)
+
+
+async def _ask(house: House, wish: Wish, by: list[By]) -> Report:
+    """The report, half a minute old at most: many look at the same one, and it reads much."""
+
+    async def found() -> Report:
+        async with asyncio.timeout(REPORT_S_MAX), house.pool.acquire() as conn:
+            return await KINDS[wish.kind].ask(conn, wish.span, by)
+
+    return await house.kept.get((wish.kind, wish.first, wish.last, wish.state, *by), found)
+
+
+def _choices(name: str) -> list[tuple[str, str]]:
+    """What the rows may be about; stock is about products unless told otherwise."""
+    words_of = [(one.value, one.value.capitalize()) for one in KINDS[name].by]
+    return words_of if name == "stock" else [("", "Currency alone"), *words_of]
+
+
+async def _chart(house: House, wish: Wish, found: Report) -> Chart:
+    """The chart: over time, or for stock the most valuable rows."""
+    kind = KINDS[wish.kind]
+    at = [measure.name for measure in found.measures].index(kind.charted)
+    if wish.kind == "stock":
+        sums = _sums(found, 0, at)
+        largest = sorted(sums, key=lambda label: (-sums[label], label))[:BARS_MAX]
+        return bars([(label, sums[label], _euros(sums[label])) for label in largest])
+    daily = (wish.last - wish.first).days < DAILY_MAX
+    by = By.DAY if daily else By.MONTH
+    timed = found if wish.by == [by] else await _ask(house, wish, [by])
+    sums = _sums(timed, timed.dimensions.index(by.value), at)
+    labels = _days(wish.first, wish.last) if daily else _months(wish.first, wish.last)
+    return bars([(label, sums.get(label, 0), _euros(sums.get(label, 0))) for label in labels])
+
+
+def _sums(found: Report, dimension: int, at: int) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for line in found.lines:
+        label = line.labels[dimension] or "–"
+        sums[label] = sums.get(label, 0) + line.figures[at]
+    return sums
+
+
+def _table(found: Report) -> dict[str, Any]:
+    """Columns as (label, class) and rows of cells."""
+    wide = len(found.dimensions)
+    names = columns(found)
+    return {
+        "columns": [(_title(words(name)), "end" if at > wide else "") for at, name in enumerate(names)],
+        "rows": [
+            [*(label or "–" for label in line.labels), *_cells(found, line)]
+            for line in found.lines[:ROWS_SHOWN_MAX]
+        ],
+        "more": max(0, len(found.lines) - ROWS_SHOWN_MAX),
+        "wide": wide,
+    }
+
+
+def _title(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _totals(found: Report) -> list[list[str]]:
+    """A row for each currency, and one for all where there are several."""
+    gap = max(len(found.dimensions) - 1, 0)
+    lines = found.totals()
+    rows = [
+        [*([f"Total {line.currency}"] if found.dimensions else []), *[""] * gap, *_cells(found, line)]
+        for line in lines
+    ]
+    if len(lines) > 1:
+        cells = _cells(found, found.grand_total())
+        whole = [*(["All"] if found.dimensions else []), *[""] * gap, *cells]
+        rows.append(whole)
+    return rows
+
+
+def _cells(found: Report, line: Line) -> list[str]:
+    """The currency and the figures of a row, with their digits in groups."""
+    currency, *figures = values(found, line)
+    return [
+        currency or "all",
+        *("" if one is None else f"{one:,}".replace(",", "\u202f").replace("-", "−") for one in figures),
+    ]
+
+
+def _presets(path: str, by: str) -> list[tuple[str, str]]:
+    """Periods that are often asked for."""
+    today = datetime.now(UTC).date()
+    month = today.replace(day=1)
+    before = (month - timedelta(days=1)).replace(day=1)
+    spans = (
+        ("This month", month, today),
+        ("Last month", before, month - timedelta(days=1)),
+        ("30 days", today - timedelta(days=29), today),
+        ("This year", today.replace(month=1, day=1), today),
+    )
+    return [(label, qualified(path, {"from": one, "to": two, "by": by})) for label, one, two in spans]
+
+
+def _days(first: date, last: date) -> list[str]:
+    return [(first + timedelta(days=at)).isoformat() for at in range((last - first).days + 1)]
+
+
+def _months(first: date, last: date) -> list[str]:
+    count = (last.year - first.year) * 12 + last.month - first.month
+    places = (first.year * 12 + first.month - 1 + at for at in range(count + 1))
+    return [f"{place // 12:04d}-{place % 12 + 1:02d}" for place in places]
+
+
+def _euros(minor: int) -> str:
+    return f"{figure(Money(minor, 'EUR'))} EUR"
+
+
+def _round_euros(minor: int) -> str:
+    """An end of the scale, without cents where it has none."""
+    return _euros(minor).replace(".00 ", " ")
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

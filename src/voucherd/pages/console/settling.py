@@ -1,0 +1,82 @@
+"""What settling a purchase by hand means, in words and in money."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.catalogue.cache import VersionCache
+from voucherd.db import Connection
+from voucherd.money import Money
+from voucherd.orders import store
+from voucherd.purchasing import records
+from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.records import Record
+
+SHOWN_AT_END: Final = 4
+SHOWN_IF_LONGER: Final = 12
+"""A masked code shows its last few characters only if most of it stays hidden."""
+
+_WORDS: Final = {
+    Phase.CALLING: "This purchase is being made at this moment: wait until the call has ended.",
+    Phase.ASKING: "This purchase is being asked about already.",
+    Phase.FAILED: "This purchase has failed already.",
+    Phase.UNKNOWN: "Nobody knows what became of it: settle it, or ask again.",
+}
+
+
+class Stake(Struct, frozen=True):
+    """The lines of one currency that wait for a purchase, and what their buyers paid or hold for them."""
+
+    lines: int
+    amount: Money
+
+
+def masked(text: str) -> str:
+    """The text with nothing readable but perhaps its end."""
+    if not text:
+        return ""
+    return "••••" + (text[-SHOWN_AT_END:] if len(text) >= SHOWN_IF_LONGER else "")
+
+
+def can_be_settled(record: Record) -> bool:
+    """Whether a person may say what became of it."""
+    return record.phase in (Phase.ASKING, Phase.UNKNOWN) or (
+        record.phase in (Phase.BOUGHT, Phase.FAILED) and record.codes < record.count
+    )
+
+
+def standing_words(record: Record, phase: Phase) -> str:
+    """Why nothing can be done about a purchase as it stands."""
+    if phase is Phase.BOUGHT:
+        return f"This purchase is bought already: {record.codes} of {record.count} codes came."
+    return _WORDS[phase]
+
+
+def settled_words(before: Record, after: Record) -> str:
+    """What settling changed."""
+    came = after.codes - before.codes
+    parts = [f"{came} code{' was' if came == 1 else 's were'} taken"] if came else []
+    spare, aside = after.spare - before.spare, after.quarantined - before.quarantined
+    parts += [f"{spare} of them lie on the shelf, for no line wanted them"] if spare else []
+    parts += [f"{aside} went to quarantine"] if aside else []
+    freed = before.waiting - after.waiting - (came - spare)
+    parts += [f"{freed} lines go on to the next supplier or are refunded"] if freed > 0 else []
+    return f"The purchase is {after.phase.name.lower()}" + "".join(f"; {part}" for part in parts) + "."
+
+
+async def at_stake(conn: Connection, record: Record) -> list[Stake]:
+    """What the lines that wait for a purchase cost their buyers, by currency."""
+    lines = [line for line in await records.bought_for(conn, record.id) if line.waiting]
+    orders = await store.read(conn, list({line.order_id for line in lines}), VersionCache())
+    found: dict[str, tuple[int, int]] = {}
+    for line in lines:
+        order = orders.get(line.order_id)
+        if order is None:
+            continue
+        item = next(one for one in order.items if one.first_line <= line.line_from < one.end_line)
+        count, minor = found.get(order.payment_currency, (0, 0))
+        added = line.waiting * item.unit_charge_minor
+        found[order.payment_currency] = (count + line.waiting, minor + added)
+    return [Stake(count, Money(minor, currency)) for currency, (count, minor) in sorted(found.items())]

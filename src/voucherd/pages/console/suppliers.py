@@ -1,0 +1,235 @@
+"""Suppliers in the console: how they are doing, their limits, their breakers. Their keys are shown nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from voucherd.catalogue.rules import BadProduct
+from voucherd.catalogue.texts import read_share
+from voucherd.db import Connection, transaction
+from voucherd.http import HttpError, Response
+from voucherd.money import Money
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.witness import witnessed
+from voucherd.suppliers import changes, overview, registry, trial
+from voucherd.suppliers import store as supplier_store
+from voucherd.suppliers.changes import SupplierChanges
+from voucherd.suppliers.overview import Figures, Lately
+from voucherd.suppliers.store import OfferRow, SupplierRow, UnknownSupplier
+from voucherd.suppliers.trial import Finding
+
+PATH: Final = "/console/suppliers"
+OFFERS_SHOWN: Final = 100
+TEST_S_MAX: Final = 25.0
+
+LIMITS: Final = {
+    "timeout_s": (1, 300, "Seconds for a call"),
+    "settle_s": (0, 86_400, "Seconds until a purchase can’t turn up any more"),
+    "quote_age_s": (1, 86_400, "Seconds that a price may be used"),
+    "concurrency_max": (1, 1_000, "Calls at once"),
+}
+_NOTHING: Final = Lately(0, 0, 0, None, None)
+_BREAKERS: Final = {"closed": "good", "half-open": "warn", "open": "bad"}
+_ON_UNKNOWN: Final = ("wait", "rebuy")
+
+
+async def suppliers(house: House, visit: Visit) -> Response:
+    """Every supplier of the state, with its health."""
+    async with house.pool.acquire() as conn:
+        found = [row for row in await supplier_store.suppliers(conn) if row.state is visit.state]
+        counted = await overview.figures(conn)
+        lately = await overview.lately(conn, visit.state)
+    return render(
+        "console/suppliers.html",
+        visit,
+        rows=[_health(row, counted.get(row.id, Figures()), lately.get(row.id, _NOTHING)) for row in found],
+    )
+
+
+async def supplier(house: House, visit: Visit) -> Response:
+    """One supplier: its health, its limits and what it sells."""
+    return await _page(house, visit)
+
+
+async def change(house: House, visit: Visit) -> Response:
+    """Change a supplier's limits."""
+    async with house.pool.acquire() as conn:
+        row = await _found(conn, visit)
+    form = visit.form
+    problems: dict[str, str] = {}
+    numbers = {name: _whole(form.get(name), low, high) for name, (low, high, _) in LIMITS.items()}
+    for name, number in numbers.items():
+        if number is None:
+            low, high, _ = LIMITS[name]
+            problems[name] = f"Must be a whole number from {low:,} to {high:,}."
+    slack_bp = _share(form.get("price_slack"))
+    if slack_bp is None:
+        problems["price_slack"] = "Must be a share such as 1% or 0.5%, up to 100%."
+    on_unknown = form.get("on_unknown")
+    if on_unknown not in _ON_UNKNOWN:
+        problems["on_unknown"] = "Choose one."
+    if problems:
+        given = {name: form.get(name) for name in (*LIMITS, "price_slack", "on_unknown")}
+        return await _page(house, visit, given=given, problems=problems)
+    detail: dict[str, Any] = {**numbers, "price_slack_bp": slack_bp, "on_unknown": on_unknown}
+    made = SupplierChanges(**detail)
+    await _store(house, visit, row, made, detail)
+    visit.tell("Saved.")
+    return see_other(f"{PATH}/{row.name}")
+
+
+async def activate(house: House, visit: Visit) -> Response:
+    """Pause a supplier, or buy there again."""
+    async with house.pool.acquire() as conn:
+        row = await _found(conn, visit)
+    active = visit.form.get("active") == "yes"
+    await _store(house, visit, row, SupplierChanges(active=active), {"active": active})
+    visit.tell(f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.")
+    return see_other(f"{PATH}/{row.name}")
+
+
+async def close_breaker(house: House, visit: Visit) -> Response:
+    """Try a supplier again at once, although it failed."""
+    async with house.pool.acquire() as conn:
+        row = await _found(conn, visit)
+    with witnessed(visit, "supplier.close_breaker", f"supplier {row.name}", state=row.state):
+        async with transaction(house.pool) as tx:
+            done = await changes.close_breaker(tx, row.id)
+    visit.tell(
+        "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed."
+    )
+    return see_other(f"{PATH}/{row.name}")
+
+
+async def test(house: House, visit: Visit) -> Response:
+    """Speak with a supplier, if that is asked for; nothing is bought."""
+    async with house.pool.acquire() as conn:
+        row = await _found(conn, visit)
+    found: list[Finding] | None = None
+    if visit.query.get("run") == "yes":
+        try:
+            async with asyncio.timeout(TEST_S_MAX):
+                found, _ = await trial.try_out(house.pool, house.sealer, row)
+        except TimeoutError:
+            found = [Finding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
+    return render("console/supplier_test.html", visit, row=row, found=found)
+
+
+async def _store(
+    house: House, visit: Visit, row: SupplierRow, made: SupplierChanges, detail: dict[str, Any]
+) -> None:
+    with witnessed(visit, "supplier.set", f"supplier {row.name}", state=row.state, detail=detail):
+        async with transaction(house.pool) as tx:
+            await changes.set_supplier(tx, row.name, made, house.sealer)
+
+
+async def _found(conn: Connection, visit: Visit) -> SupplierRow:
+    try:
+        row = await supplier_store.supplier(conn, visit.parameters["name"])
+    except UnknownSupplier:
+        raise HttpError(404, "not_found", "not found") from None
+    return row
+
+
+async def _page(
+    house: House, visit: Visit, *, given: dict[str, str] | None = None, problems: dict[str, str] | None = None
+) -> Response:
+    async with house.pool.acquire() as conn:
+        row = await _found(conn, visit)
+        counted = (await overview.figures(conn)).get(row.id, Figures())
+        lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)
+        sold = await supplier_store.offers(conn, row.id)
+    slack = Decimal(row.price_slack_bp).scaleb(-2).normalize()
+    values = {name: str(getattr(row, name)) for name in LIMITS}
+    values |= {"price_slack": f"{slack:f}%", "on_unknown": row.on_unknown}
+    return render(
+        "console/supplier.html",
+        visit,
+        status=422 if problems else 200,
+        one=_health(row, counted, lately),
+        limits=LIMITS,
+        values=given or values,
+        problems=problems or {},
+        looks_up=registry.can_look_up(row.kind, row.config),
+        # Not its tables: somebody may have put a secret into their headers after all.
+        config={name: value for name, value in row.config.items() if isinstance(value, str | int | bool)},
+        offers=[_offer(row, offer) for offer in sold[:OFFERS_SHOWN]],
+        offers_more=max(len(sold) - OFFERS_SHOWN, 0),
+    )
+
+
+def _health(row: SupplierRow, counted: Figures, lately: Lately) -> dict[str, Any]:
+    word = row.health.word(row.now)
+    quotes = [(counted.fresh, "fresh"), (counted.stale, "stale"), (counted.none, "without a price")]
+    return {
+        "row": row,
+        "counted": counted,
+        "lately": lately,
+        "breaker": word,
+        "breaker_kind": _BREAKERS[word],
+        "open_until": row.health.open_until if word == "open" else None,
+        "quotes": ", ".join(f"{count} {what}" for count, what in quotes if count) or "none",
+    }
+
+
+def _offer(row: SupplierRow, offer: OfferRow) -> dict[str, Any]:
+    first = Money(offer.face_minor, offer.face_currency)
+    last = None if offer.face_to_minor is None else Money(offer.face_to_minor, offer.face_currency)
+    price = price_to = None
+    if offer.price_minor is not None and offer.currency is not None:
+        price = Money(offer.price_minor, offer.currency)
+        price_to = None if offer.price_to_minor is None else Money(offer.price_to_minor, offer.currency)
+    kind, standing = _standing(row, offer)
+    return {
+        "offer": offer,
+        "face": first,
+        "face_to": last,
+        "price": price,
+        "price_to": price_to,
+        "age": age_words(offer.quoted_at, row.now),
+        "kind": kind,
+        "standing": standing,
+    }
+
+
+def _standing(row: SupplierRow, offer: OfferRow) -> tuple[str, str]:
+    """Whether the offer can serve now, and why not."""
+    if not offer.active:
+        return "", "withdrawn"
+    if offer.quoted_at is None:
+        return "note", "not quoted yet"
+    if offer.quote_id is None:
+        return "bad", "not sold there"
+    if row.now - offer.quoted_at >= timedelta(seconds=row.quote_age_s):
+        return "warn", "stale"
+    return ("good", "fresh") if offer.stock else ("warn", "out of stock")
+
+
+def age_words(then: datetime | None, now: datetime) -> str:
+    """How long ago that was, in its largest unit."""
+    if then is None:
+        return "–"
+    seconds = max(0, int((now - then).total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _whole(text: str, low: int, high: int) -> int | None:
+    if not text.isascii() or not text.isdecimal() or len(text) > len(str(high)):
+        return None
+    return int(text) if low <= int(text) <= high else None
+
+
+def _share(text: str) -> int | None:
+    try:
+        found = read_share("price-slack", text)
+    except BadProduct:
+        return None
+    return found if found <= 10_000 else None

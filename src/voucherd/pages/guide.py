@@ -1,0 +1,70 @@
+"""The guide for integrators; for people of a company with a sandbox key of their own in its examples."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from markupsafe import Markup
+
+from voucherd import clock
+from voucherd.db import transaction
+from voucherd.http import HTML, HttpError, Response
+from voucherd.ids import State
+from voucherd.keys import company_keys
+from voucherd.keys import store as key_store
+from voucherd.keys.deeds import TooManyKeys
+from voucherd.keys.key_text import KeyDraft
+from voucherd.pages import deeds
+from voucherd.pages.house import House
+from voucherd.pages.visit import Visit
+from voucherd.people.roles import Right
+
+LASTS: Final = timedelta(days=7)
+_PLACE: Final = b"<!-- whose key -->"
+_KEY: Final = b"KEY=vk_test_\xe2\x80\xa6"
+_OFFER: Final = Markup(
+    '<form method="post" action="/portal/guide-key">{csrf}'
+    '<button class="button">Fill in a sandbox key of mine</button></form>'
+)
+_FILLED: Final = Markup(
+    "<p>This sandbox key is yours and new. It is not shown again, and ends in {days} days.</p>"
+)
+
+
+async def guide(house: House, visit: Visit) -> Response:
+    """The guide. Whoever may make keys can have one filled in."""
+    if visit.person is None or visit.person.company is None or not visit.may(Right.KEYS_MANAGE):
+        answer = house.guide.answer(visit.request)
+        answer.headers.append((b"vary", b"cookie"))
+        return answer
+    return _filled(house, _OFFER.format(csrf=visit.csrf_field))
+
+
+async def with_key(house: House, visit: Visit) -> Response:
+    """The guide with a new sandbox key in its examples; the last one that the guide made for this person ends."""
+    description = f"API guide, {visit.someone.email}"[:200]
+    async with transaction(house.pool) as tx:
+        await key_store.lock_keys(tx, visit.company_id)
+        for old in await key_store.list_keys(tx, visit.company_id):
+            if old.description == description and old.state is State.SANDBOX and old.revoked_at is None:
+                await key_store.revoke_key(tx, old.id)
+        draft = KeyDraft(description, expires_at=clock.now() + LASTS)
+        try:
+            issued = await company_keys.issue(tx, visit.company_id, State.SANDBOX, draft)
+        except TooManyKeys:
+            raise HttpError(
+                422, "too_many_keys", "Your company has too many keys. Revoke one first."
+            ) from None
+        await deeds.record(tx, visit, "key.add", f"key {issued.id}", {"description": description})
+    return _filled(house, _FILLED.format(days=LASTS.days), issued.text)
+
+
+def _filled(house: House, said: Markup, key: str | None = None) -> Response:
+    """The guide for one person only: never packed, because it holds a secret beside text that others can guess."""
+    page = house.guide.body.replace(_PLACE, said.encode(), 1)
+    # It is not at the root of the site any more.
+    page = page.replace(b'="static/', b'="/static/').replace(b'="openapi.json', b'="/openapi.json')
+    if key is not None:
+        page = page.replace(_KEY, b"KEY=" + key.encode(), 1)
+    return Response(200, page, HTML)

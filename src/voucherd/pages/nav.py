@@ -1,0 +1,110 @@
+"""What the navigation offers to whom. A page that is found through another one need not be here."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from voucherd.people.roles import Right
+from voucherd.people.sessions import Person
+
+WAITING: Final = frozenset({"/portal/approvals", "/console/money"})
+"""Where requests wait for a second person: how many they are stands beside the link."""
+
+
+class NavItem(NamedTuple):
+    """One link of the navigation."""
+
+    path: str
+    label: str
+    right: Right | None = None
+
+
+class Group(NamedTuple):
+    """Links that belong together; the first group needs no title."""
+
+    title: str
+    entries: tuple[NavItem, ...]
+
+
+BUYER: Final = (
+    Group(
+        "",
+        (
+            NavItem("/portal", "Overview"),
+            NavItem("/portal/catalogue", "Catalogue", Right.ORDERS_VIEW),
+            NavItem("/portal/cart", "Cart", Right.ORDERS_PLACE),
+            NavItem("/portal/orders", "Orders", Right.ORDERS_VIEW),
+        ),
+    ),
+    Group("Money", (NavItem("/portal/balances", "Balances", Right.WALLET_VIEW),)),
+    Group(
+        "Company",
+        (
+            NavItem("/portal/approvals", "Approvals", Right.ORDERS_VIEW),
+            NavItem("/portal/team", "Team", Right.TEAM_MANAGE),
+        ),
+    ),
+    Group(
+        "Developers",
+        (
+            NavItem("/portal/keys", "API keys", Right.KEYS_MANAGE),
+            NavItem("/portal/webhooks", "Webhooks", Right.WEBHOOKS_MANAGE),
+            NavItem("/docs", "API guide"),
+        ),
+    ),
+)
+
+CONSOLE: Final = (
+    Group("", (NavItem("/console", "Overview"),)),
+    Group(
+        "Customers",
+        (
+            NavItem("/console/companies", "Companies", Right.COMPANIES_VIEW),
+            NavItem("/console/money", "Money", Right.COMPANIES_VIEW),
+            NavItem("/console/orders", "Orders", Right.ORDERS_ALL),
+        ),
+    ),
+    Group(
+        "Goods",
+        (
+            NavItem("/console/products", "Products", Right.CATALOGUE_MANAGE),
+            NavItem("/console/stock/import", "Import codes", Right.STOCK_MANAGE),
+            NavItem("/console/lots", "Lots", Right.STOCK_MANAGE),
+            NavItem("/console/late-codes", "Late codes", Right.STOCK_MANAGE),
+            NavItem("/console/suppliers", "Suppliers", Right.SUPPLIERS_MANAGE),
+            NavItem("/console/purchases", "Purchases", Right.ATTEMPTS_MANAGE),
+        ),
+    ),
+    Group(
+        "Prices",
+        (
+            NavItem("/console/prices", "Price lists", Right.CATALOGUE_MANAGE),
+            NavItem("/console/fx", "Exchange rates", Right.CATALOGUE_MANAGE),
+            NavItem("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
+        ),
+    ),
+    Group(
+        "Books",
+        (
+            NavItem("/console/reports", "Reports", Right.REPORTS_VIEW),
+            NavItem("/console/trail", "Audit trail", Right.TRAIL_VIEW),
+        ),
+    ),
+    Group("People", (NavItem("/console/staff", "Staff", Right.STAFF_MANAGE),)),
+)
+
+
+def nav_of(person: Person | None) -> list[Group]:
+    """The links that this person may follow."""
+    if person is None:
+        return []
+    groups = CONSOLE if person.company is None else BUYER
+    allowed = [Group(title, tuple(e for e in entries if person.may(e.right))) for title, entries in groups]
+    return [group for group in allowed if group.entries]
+
+
+def current(groups: list[Group], path: str) -> str:
+    """The entry that a path belongs to: the longest one that it begins with."""
+    paths = [entry.path for group in groups for entry in group.entries]
+    inside = [one for one in paths if path == one or path.startswith(one + "/")]
+    return max(inside, key=len, default="")

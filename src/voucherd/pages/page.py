@@ -1,0 +1,38 @@
+"""What a page is: its path, who handles it, and for whom it is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from voucherd.http import Response
+from voucherd.pages.house import House
+from voucherd.pages.visit import Visit
+from voucherd.people.roles import Right
+
+BODY_BYTES_MAX: Final = 64 * 1024
+
+Handler: TypeAlias = Callable[[House, Visit], Awaitable[Response]]
+
+
+class Audience(Enum):
+    """For whom a page is."""
+
+    PUBLIC = "everybody"
+    LINK = "whoever has the link"
+    """No session is looked for and no cookie set; a form of such a page brings a word of its own along."""
+    SIGNED_IN = "whoever signed in"
+    COMPANY = "a company's people"
+    OPERATOR = "the operator's people"
+
+
+class Page(NamedTuple):
+    """One page. A page that changes something is a POST."""
+
+    method: str
+    path: str
+    handler: Handler
+    audience: Audience
+    right: Right | None = None
+    body_bytes_max: int = BODY_BYTES_MAX

@@ -1,0 +1,140 @@
+"""What takes two people: a company's large orders (OP-93)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.approvals import lists
+from voucherd.approvals import store as approvals
+from voucherd.approvals.store import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.db import transaction
+from voucherd.http import HttpError, Response
+from voucherd.money import Money
+from voucherd.orders import consent
+from voucherd.orders.rules.refusals import (
+    CompanyNotActive,
+    CompanyNotVerified,
+    InsufficientBalance,
+    OffersNotAvailable,
+    OutOfStock,
+    SpendLimitExceeded,
+)
+from voucherd.pages import deeds
+from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.people import members
+from voucherd.people.roles import Right
+from voucherd.people.sign_in import address_of
+from voucherd.trail import TrailEntry
+
+ORDERS: Final = "/portal/approvals"
+MONEY: Final = "/console/approvals"
+REFERENCE_CHARACTERS_MAX: Final = 200
+
+_REFUSED: Final[dict[type[Exception], str]] = {
+    InsufficientBalance: "The balance does not cover this order. It can be approved once it does.",
+    SpendLimitExceeded: "The order is above what the company may spend.",
+    OutOfStock: "Some of it is out of stock just now.",
+    OffersNotAvailable: "Some of it is not for sale any more.",
+    CompanyNotActive: "The company may not order just now.",
+    CompanyNotVerified: "The company is not verified yet.",
+}
+_OVER: Final = "It was decided before, or its time is over."
+
+
+async def orders(house: House, visit: Visit) -> Response:
+    """The orders that wait for a second person, and those that waited before."""
+    found = await lists.of_company(house.pool, visit.company_id, visit.state)
+    amount = (await members.policy(house.pool, visit.company_id)).approve_from_eur_minor
+    trxs = {one.id: house.ids.trx(one.order_id) for one in found if one.order_id is not None}
+    return render(
+        "people/approvals.html",
+        visit,
+        found=found,
+        trxs=trxs,
+        path=ORDERS,
+        may_decide=visit.may(Right.ORDERS_APPROVE),
+        approve_from=None if amount is None else Money(amount, "EUR"),
+    )
+
+
+async def approve_order(house: House, visit: Visit) -> Response:
+    """Allow a colleague's order: it is confirmed at once."""
+    approval = await _find(house, visit)
+    buyer = await buyer_of(house, visit)
+    try:
+        await consent.agree(
+            house.orders, house.pool, buyer, approval.id, _entry(visit, approval), wait_s_max=WAIT_S_MAX
+        )
+    except (NotOpen, SamePerson) as refused:
+        visit.tell(_OVER if isinstance(refused, NotOpen) else "Somebody else has to approve it.", "bad")
+    except tuple(_REFUSED) as refusal:
+        visit.tell(_REFUSED[type(refusal)], "bad")
+    else:
+        visit.tell("The order is approved and confirmed.")
+    return see_other(ORDERS)
+
+
+async def _find(house: House, visit: Visit) -> Approval:
+    number = visit.parameters["approval"]
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise HttpError(404, "no_such_approval", "not found")
+    try:
+        found = await approvals.find(house.pool, int(number), visit.company_id)
+    except ApprovalNotFound:
+        raise HttpError(404, "no_such_approval", "not found") from None
+    if found.state is not visit.state:
+        raise HttpError(404, "no_such_approval", "not found")
+    return found
+
+
+async def reject_order(house: House, visit: Visit) -> Response:
+    """Say no: the order stays as it was, and can be cancelled."""
+    approval = await _find(house, visit)
+    try:
+        async with transaction(house.pool) as tx:
+            await approvals.reject(tx, approval.id, visit.company_id, visit.someone.id)
+            await deeds.record(
+                tx, visit, "approval.reject", f"approval {approval.id}", company_id=approval.company_id
+            )
+    except SamePerson:
+        visit.tell("What you asked for yourself you can withdraw.", "bad")
+    except NotOpen:
+        visit.tell(_OVER, "bad")
+    else:
+        visit.tell("Rejected. The order is not confirmed, and can be cancelled.")
+    return see_other(ORDERS)
+
+
+async def withdraw_order(house: House, visit: Visit) -> Response:
+    """Take one's own request back."""
+    approval = await _find(house, visit)
+    try:
+        async with transaction(house.pool) as tx:
+            await approvals.withdraw(tx, approval.id, visit.company_id, visit.someone.id)
+            await deeds.record(
+                tx, visit, "approval.withdraw", f"approval {approval.id}", company_id=approval.company_id
+            )
+    except ApprovalNotFound:
+        raise HttpError(403, "not_yours", "Only whoever asked can withdraw it.") from None
+    except NotOpen:
+        visit.tell(_OVER, "bad")
+    else:
+        visit.tell("Withdrawn.")
+    return see_other(ORDERS)
+
+
+def _entry(visit: Visit, approval: Approval) -> TrailEntry:
+    """What the trail says of an order that was allowed."""
+    return TrailEntry(
+        deeds.actor(visit),
+        "order.approve",
+        f"approval {approval.id}",
+        company_id=visit.company_id,
+        state=visit.state,
+        address=address_of(visit.browser),
+        request_id=visit.request.id,
+        detail={"amount": str(approval.money), "asked by": approval.requester},
+    )

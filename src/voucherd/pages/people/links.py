@@ -1,0 +1,108 @@
+"""Links that came by mail: a forgotten password, and an invitation. Both end with a password that is chosen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd import trail
+from voucherd.db import transaction
+from voucherd.http import HttpError, Response
+from voucherd.mail import letters
+from voucherd.pages.house import House
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit, see_other
+from voucherd.people import links, sessions, user_store
+from voucherd.people.links import LinkKind
+from voucherd.people.sign_in import actor_of, address_of
+from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password
+from voucherd.trail import TrailEntry
+
+PASSWORD_HINT: Final = (
+    f"At least {PASSWORD_CHARACTERS_MIN} characters. A few words that only you think of are best."
+)
+_TITLES: Final = {LinkKind.RESET: "Choose a new password", LinkKind.INVITATION: "Welcome"}
+
+
+async def forgotten_page(_house: House, visit: Visit) -> Response:
+    """The form for who has forgotten the password."""
+    return render("people/forgotten.html", visit, sent="sent" in visit.query)
+
+
+async def forgotten(house: House, visit: Visit) -> Response:
+    """Note the wish for a new password; the answer is the same whoever asks for whomever."""
+    await house.entrance.forgotten(visit.form.get("email"), visit.origin)
+    return see_other("/forgotten?sent=yes")
+
+
+async def reset_page(house: House, visit: Visit) -> Response:
+    """The form for a new password, for who has the link."""
+    return await _page(house, visit, LinkKind.RESET)
+
+
+async def reset(house: House, visit: Visit) -> Response:
+    """Choose a new password; everybody who was signed in as this person is signed out."""
+    return await _choose(house, visit, LinkKind.RESET)
+
+
+async def invitation_page(house: House, visit: Visit) -> Response:
+    """The form for the first password, for who was invited."""
+    return await _page(house, visit, LinkKind.INVITATION)
+
+
+async def invitation(house: House, visit: Visit) -> Response:
+    """Choose the first password."""
+    return await _choose(house, visit, LinkKind.INVITATION)
+
+
+async def _page(house: House, visit: Visit, kind: LinkKind, *, problem: str = "") -> Response:
+    holder = await links.look(house.pool, visit.parameters["token"], kind)
+    if holder is None:
+        raise _over()
+    return render(
+        "people/choose.html",
+        visit,
+        status=422 if problem else 200,
+        title=_TITLES[kind],
+        email=holder.email,
+        path=visit.request.path,
+        problem=problem,
+        hint=PASSWORD_HINT,
+    )
+
+
+async def _choose(house: House, visit: Visit, kind: LinkKind) -> Response:
+    token, password = visit.parameters["token"], visit.form.raw("password")
+    # Looked at before the password is hashed: that is work, and not for whoever makes up links.
+    if await links.look(house.pool, token, kind) is None:
+        raise _over()
+    try:
+        password_hash = await hash_password(password)
+    except ValueError as short:
+        return await _page(house, visit, kind, problem=f"{str(short).capitalize()}.")
+    async with transaction(house.pool) as tx:
+        holder = await links.use(tx, token, kind)
+        if holder is None:
+            raise _over()
+        await user_store.set_password(tx, holder.user_id, password_hash)
+        await sessions.end_others(tx, holder.user_id, None)
+        user = await user_store.find_user(tx, holder.user_id)
+        assert user is not None, "the link was this person's"
+        action = "user.reset-password" if kind is LinkKind.RESET else "user.join"
+        entry = TrailEntry(
+            actor_of(user),
+            action,
+            f"user {user.email}",
+            company_id=user.company_id,
+            address=address_of(visit.browser),
+            request_id=visit.request.id,
+        )
+        await trail.record(tx, entry)
+        if kind is LinkKind.RESET:
+            await letters.tell(
+                tx, user.email, "The password was changed through a link that was mailed to you."
+            )
+    return see_other("/sign-in?done=password")
+
+
+def _over() -> HttpError:
+    return HttpError(410, "link_over", "This link was used before, or it is too old. Ask for a new one.")

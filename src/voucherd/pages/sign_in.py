@@ -1,0 +1,178 @@
+"""The doors: where people come in, go out, and switch between live and sandbox."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from voucherd.db import transaction
+from voucherd.http import JSON, HttpError, Response
+from voucherd.ids import State
+from voucherd.limits.throttle import TooMany
+from voucherd.pages.house import House
+from voucherd.pages.render import qualified, render
+from voucherd.pages.visit import Visit, device_cookie, own_address, see_other, session_cookie
+from voucherd.people import passkeys, second_factors, sessions
+from voucherd.people.sign_in import NeedsSecondFactor, SignedIn
+
+SECOND_FACTOR_PATH: Final = "/sign-in/second-factor"
+_DONE: Final = {"password": "Your password is chosen. Sign in with it."}
+_STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
+
+
+async def start(_house: House, visit: Visit) -> Response:
+    """Lead everybody to where they belong."""
+    return see_other("/docs" if visit.person is None else home_of(visit))
+
+
+async def sign_in_page(house: House, visit: Visit) -> Response:
+    """The form to sign in."""
+    if visit.person is not None:
+        return see_other(_wanted(visit.query.get("next")) or home_of(visit))
+    return _form(house, visit, visit.query.get("next"))
+
+
+async def sign_in(house: House, visit: Visit) -> Response:
+    """Sign in, and go on to where the person wanted to go."""
+    email, password = visit.form.get("email"), visit.form.raw("password")
+    wanted = _wanted(visit.form.get("next"))
+    try:
+        outcome = await house.entrance.sign_in(email, password, visit.origin)
+    except TooMany as refused:
+        answer = _form(house, visit, wanted, email=email, problem=too_many(refused), status=429)
+        answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
+        return answer
+    if isinstance(outcome, NeedsSecondFactor):
+        visit.cookies.append(session_cookie(house.settings, outcome.token))
+        return see_other(qualified(SECOND_FACTOR_PATH, {"next": wanted}))
+    if isinstance(outcome, SignedIn):
+        return _welcome(house, visit, outcome, wanted)
+    return _form(
+        house, visit, wanted, email=email, problem="That address and password do not belong together."
+    )
+
+
+async def second_factor_page(house: House, visit: Visit) -> Response:
+    """The form for the second factor, for who has given the password."""
+    if visit.session is None or not visit.session.pending:
+        return see_other("/sign-in")
+    return await _second_form(house, visit, visit.query.get("next"))
+
+
+async def second_factor(house: House, visit: Visit) -> Response:
+    """Check the code of an app, or a recovery code."""
+    if visit.session is None or not visit.session.pending:
+        return see_other("/sign-in")
+    wanted = visit.form.get("next")
+    try:
+        outcome = await house.entrance.prove(visit.session, visit.form.get("code"), visit.origin)
+    except TooMany as refused:
+        answer = await _second_form(house, visit, wanted, problem=too_many(refused), status=429)
+        answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
+        return answer
+    if outcome is None:
+        return await _second_form(
+            house, visit, wanted, problem="That code is not right, or was used before.", status=422
+        )
+    return _welcome(house, visit, outcome, _wanted(wanted))
+
+
+async def passkey_options(house: House, visit: Visit) -> Response:
+    """What a browser needs to ask for a passkey."""
+    if house.entrance.site is None:
+        raise HttpError(404, "no_passkeys", "not found")
+    async with transaction(house.pool) as tx:
+        options = await passkeys.begin_sign_in(tx, house.entrance.site, visit.request.client_ip)
+    return Response(200, msgspec.json.encode(options), JSON)
+
+
+async def passkey(house: House, visit: Visit) -> Response:
+    """Sign in with what a passkey has signed."""
+    wanted = _wanted(visit.form.get("next"))
+    outcome = await house.entrance.with_passkey(read_answer(visit), visit.origin)
+    if isinstance(outcome, SignedIn):
+        return _welcome(house, visit, outcome, wanted)
+    return _form(house, visit, wanted, problem="That passkey is not known here, or it took too long.")
+
+
+async def sign_out(house: House, visit: Visit) -> Response:
+    """Sign out of this browser."""
+    if visit.session is not None:
+        await sessions.end(house.pool, visit.session.key)
+    visit.cookies.append(session_cookie(house.settings, ""))
+    return see_other("/sign-in")
+
+
+async def switch_state(house: House, visit: Visit) -> Response:
+    """Look at live, or at the sandbox, from now on."""
+    state = _STATES.get(visit.form.get("state"))
+    if state is None:
+        raise HttpError(400, "bad_state", "There is live and there is sandbox.")
+    assert visit.session is not None
+    await sessions.look_at(house.pool, visit.session.key, state)
+    return see_other(home_of(visit))
+
+
+def home_of(visit: Visit) -> str:
+    """Where a person's own pages begin."""
+    return "/console" if visit.someone.company is None else "/portal"
+
+
+def read_answer(visit: Visit) -> dict[str, Any]:
+    """What a browser says that a passkey has signed."""
+    try:
+        return msgspec.json.decode(visit.form.get("answer"), type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise HttpError(400, "bad_passkey", "This browser's answer could not be read.") from None
+
+
+def too_many(refused: TooMany) -> str:
+    """What to say to who has tried too often."""
+    minutes = -(-refused.wait_s // 60)
+    wait = f"{refused.wait_s} seconds" if refused.wait_s < 120 else f"{minutes} minutes"
+    return f"Too many tries in vain. Wait {wait}, then try again."
+
+
+def _welcome(house: House, visit: Visit, signed_in: SignedIn, wanted: str) -> Response:
+    visit.cookies.append(session_cookie(house.settings, signed_in.token))
+    email = signed_in.user.email
+    if house.entrance.devices.known(visit.device, email) is None:
+        visit.cookies.append(device_cookie(house.settings, house.entrance.devices.issue(email)))
+    return see_other(wanted or ("/console" if signed_in.user.company_id is None else "/portal"))
+
+
+def _form(
+    house: House, visit: Visit, wanted: str, *, email: str = "", problem: str = "", status: int = 422
+) -> Response:
+    return render(
+        "sign_in.html",
+        visit,
+        status=status if problem else 200,
+        next=_wanted(wanted),
+        email=email,
+        problem=problem,
+        passkeys=house.entrance.site is not None,
+        done=_DONE.get(visit.query.get("done"), ""),
+    )
+
+
+async def _second_form(
+    house: House, visit: Visit, wanted: str, *, problem: str = "", status: int = 200
+) -> Response:
+    assert visit.session is not None
+    factors = await second_factors.factors(house.pool, visit.session.person.id)
+    return render(
+        "second_factor.html",
+        visit,
+        status=status,
+        next=_wanted(wanted),
+        problem=problem,
+        factors=factors,
+        passkeys=house.entrance.site is not None and factors.passkeys > 0,
+    )
+
+
+def _wanted(path: str) -> str:
+    """Where to go after signing in, if that is a page of ours and not one that leads straight out again."""
+    return path if own_address(path) and not path.startswith(("/sign-", "/api/")) else ""

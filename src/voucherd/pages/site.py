@@ -1,0 +1,247 @@
+"""The way of a page's request: path, session, audience, right, form, handler; and errors become pages too."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+import structlog
+
+from voucherd.db import UNAVAILABLE
+from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
+from voucherd.limits.throttle import TooMany
+from voucherd.orders.answers import StoredUnseen
+from voucherd.orders.batcher import BatcherFull
+from voucherd.orders.rules.refusals import BadInput, OrderNotFound
+from voucherd.pages.forms import read_form, read_query
+from voucherd.pages.house import House
+from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
+from voucherd.pages.render import render
+from voucherd.pages.routes import Routes
+from voucherd.pages.visit import Visit, cookie, device_cookie_name, see_other, session_cookie_name
+from voucherd.people import sessions
+from voucherd.people.roles import Right
+from voucherd.people.users import PasswordChecksBusy as PasswordsBusy
+
+logger = structlog.get_logger(__name__)
+
+POLICY: Final = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = (
+    (b"content-security-policy", POLICY),
+    NO_SNIFFING,
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+ACCOUNT: Final = "/account"
+"""Where people look after themselves: whoever owes a second factor gets no further."""
+_VISITOR: Final = re.compile(r"[0-9a-f]{64}")
+_OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
+
+_WORDS: Final = {
+    400: ("That did not work", "What was sent could not be understood. Go back and try again."),
+    403: ("Not for you", "You may not do this. Whoever manages your team can give you the right to."),
+    404: ("Nothing here", "This page does not exist, or it is not yours to see."),
+    410: ("Too late", "This link leads nowhere any more."),
+    405: ("Nothing here", "This address can't be used that way."),
+    429: ("Too many tries", "Wait a little before you try again."),
+    413: ("Too large", "What was sent is larger than this page takes."),
+    500: ("Something broke", "It is our fault, and it has been written down. Try again in a moment."),
+    503: ("One moment, please", "The service is busy or starting. Try again in a few seconds."),
+}
+
+
+class Site:
+    """Answers every path outside the API."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self._routes = Routes()
+        parts = urlsplit(house.settings.public_url)
+        self._secure = parts.scheme == "https"
+        self._root = parts.path.rstrip("/")
+        self._origin = f"{parts.scheme}://{parts.netloc}".lower()
+        self._visitor_name = "__Host-visitor" if self._secure else "visitor"
+
+    def body_bytes_max(self, request: Request) -> int:
+        """How large the body of a request may be: known before it is read."""
+        found = self._routes.match(request.path)
+        page = None if found is None else found[0].get(request.method)
+        return BODY_BYTES_MAX if page is None else page.body_bytes_max
+
+    async def answer(self, request: Request) -> Response:
+        """The page; it never raises."""
+        visit = Visit(request)
+        try:
+            response = await self._answer(visit)
+            await self._remember(visit, response)
+        except HttpError as problem:
+            response = self._problem(visit, problem)
+        except (OrderNotFound, BadInput) as refusal:
+            missing = isinstance(refusal, OrderNotFound)
+            response = self._problem(visit, HttpError(404 if missing else 400, "refused", ""))
+        except StoredUnseen:
+            text = "It is done, but can't be shown just now. Look at your orders before you try again."
+            response = self._problem(visit, HttpError(503, "done_but_unseen", text))
+        except TooMany as refused:
+            text = f"Too many tries in vain. Wait {refused.wait_s} seconds, then try again."
+            retry = (b"retry-after", str(refused.wait_s).encode())
+            response = self._problem(visit, HttpError(429, "too_many_tries", text, headers=[retry]))
+        except (BatcherFull, PasswordsBusy, *UNAVAILABLE) as error:
+            logger.error("page_unavailable", request_id=request.id, error=repr(error))
+            response = self._problem(
+                visit, HttpError(503, "unavailable", "", headers=[(b"retry-after", b"1")])
+            )
+        except Exception:
+            logger.exception("page_failed", request_id=request.id, method=request.method, path=request.path)
+            response = self._problem(visit, HttpError(500, "internal_error", ""))
+        return self._finished(visit, response)
+
+    def refuse(self, request: Request, problem: HttpError) -> Response:
+        """The page for a request that was refused before it was read."""
+        visit = Visit(request)
+        return self._finished(visit, self._problem(visit, problem))
+
+    async def _answer(self, visit: Visit) -> Response:
+        request = visit.request
+        found = self._routes.match(request.path)
+        if found is None:
+            raise HttpError(404, "no_such_path", "not found")
+        methods, visit.parameters = found
+        page = methods.get(request.method)
+        if page is None:
+            allow = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)).encode()
+            raise HttpError(405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)])
+        by_link = page.audience is Audience.LINK
+        if not by_link:
+            await self._recognise(visit)
+        visit.query = read_query(request)
+        elsewhere = self._admit(page, visit)
+        if elsewhere is not None:
+            return elsewhere
+        if request.method == "POST":
+            self._refuse_foreign(visit)
+            visit.form, visit.files = read_form(request)
+            if not by_link and not hmac.compare_digest(visit.form.get("csrf").encode(), visit.csrf.encode()):
+                raise HttpError(
+                    403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
+                )
+        return await page.handler(self.house, visit)
+
+    async def _recognise(self, visit: Visit) -> None:
+        """Load the session, if the browser has one."""
+        cookies = _cookies(visit.request)
+        token = cookies.get(session_cookie_name(self.house.settings))
+        if token:
+            visit.session = await sessions.find(self.house.pool, token)
+        visit.device = cookies.get(device_cookie_name(self.house.settings), "")
+        visitor = cookies.get(self._visitor_name, "")
+        visit.visitor = visitor if _VISITOR.fullmatch(visitor) else ""
+        if not visit.visitor:
+            visit.visitor = secrets.token_hex(32)
+            visit.cookies.append(cookie(self._visitor_name, visit.visitor, secure=self._secure))
+
+    def _admit(self, page: Page, visit: Visit) -> Response | None:
+        """Let only those in for whom the page is; the rest is refused, or sent to sign in first."""
+        if page.audience in (Audience.PUBLIC, Audience.LINK):
+            return None
+        person = visit.person
+        if person is None:
+            if visit.request.method != "GET":
+                raise HttpError(403, "signed_out", "You are signed out. Sign in, then try again.")
+            wanted = visit.request.path + (
+                "?" + visit.request.query.decode("latin-1") if visit.request.query else ""
+            )
+            return see_other("/sign-in?next=" + quote(wanted, safe="/"))
+        if self._owes_second_factor(visit) and not page.path.startswith(ACCOUNT):
+            if visit.request.method != "GET":
+                raise HttpError(403, "second_factor", "Set up a second factor first.")
+            return see_other(ACCOUNT)
+        of_company = person.company is not None
+        if page.audience is not Audience.SIGNED_IN and of_company is not (page.audience is Audience.COMPANY):
+            raise HttpError(404, "not_found", "not found")
+        if not person.may(page.right):
+            raise HttpError(403, "forbidden", _missing(page.right))
+        return None
+
+    def _owes_second_factor(self, visit: Visit) -> bool:
+        """Whether this person has to set one up before anything else."""
+        session = visit.session
+        if session is None or session.strong_at is not None:
+            return False
+        if session.person.company is None:
+            return self.house.settings.operator_second_factor
+        return session.asked
+
+    def _refuse_foreign(self, visit: Visit) -> None:
+        """A form that another site sends is refused before it is read; its csrf field would tell, too."""
+        headers = visit.request.headers
+        site = headers.get(b"sec-fetch-site", b"none")
+        origin = headers.get(b"origin", b"null").decode("latin-1").lower()
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        ours = origin in ("null", self._origin) or urlsplit(origin).netloc == host
+        if site not in (b"none", b"same-origin") or not ours:
+            raise HttpError(403, "foreign_form", "This form came from another site.")
+
+    async def _remember(self, visit: Visit, response: Response) -> None:
+        """Keep what is to be said on the next page, and forget what was said on this one."""
+        session = visit.session
+        if session is None:
+            return
+        if visit.told is not None:
+            await sessions.leave_flash(self.house.pool, session.key, visit.told)
+        elif session.flash is not None and visit.flash_shown and response.status == 200:
+            await sessions.leave_flash(self.house.pool, session.key, None)
+
+    def _problem(self, visit: Visit, problem: HttpError) -> Response:
+        """What went wrong, as a page for people and as a line for programs."""
+        title, text = _WORDS.get(problem.status, _WORDS[400])
+        said = (
+            problem.text
+            if problem.text and " " in problem.text and problem.status not in (404, 405)
+            else text
+        )
+        if b"text/html" not in visit.request.headers.get(b"accept", b""):
+            line = problem.text or title.lower()
+            return Response(problem.status, line.encode(), TEXT, list(problem.headers))
+        response = render("problem.html", visit, status=problem.status, title=title, text=said)
+        response.headers += problem.headers
+        return response
+
+    def _finished(self, visit: Visit, response: Response) -> Response:
+        response.headers += HEADERS
+        if self._secure:
+            response.headers.append(STRICT_TRANSPORT)
+        if visit.session is not None or not visit.forms_shown:
+            visit.cookies = [one for one in visit.cookies if not one.startswith(self._visitor_name.encode())]
+        response.headers += [(b"set-cookie", one) for one in visit.cookies]
+        if self._root:
+            self._lead_home(response)
+        return response
+
+    def _lead_home(self, response: Response) -> None:
+        """Behind a proxy that serves us under a path of its own, our links begin with that path."""
+        root = self._root.encode()
+        response.headers = [
+            (name, root + value if name == b"location" and value.startswith(b"/") else value)
+            for name, value in response.headers
+        ]
+        if response.content_type == HTML and isinstance(response.body, bytes):
+            # No text of others can look like this: in it every quote is written as an entity.
+            response.body = _OWN_LINK.sub(rb' \1="' + root + b"/", response.body)
+
+
+def _missing(right: Right | None) -> str:
+    return f"You need the right “{right}” for this. Whoever manages your team can give it to you."
+
+
+def _cookies(request: Request) -> dict[str, str]:
+    pairs = (one.partition("=") for one in request.headers.get(b"cookie", b"").decode("latin-1").split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,145 @@
+"""A visit: one request of a page, with everything that is known about who made it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from markupsafe import Markup, escape
+from msgspec import Struct, field
+
+from voucherd.companies.model import Company
+from voucherd.http import Request, Response
+from voucherd.ids import State
+from voucherd.pages.forms import Fields, Upload
+from voucherd.people.roles import Right
+from voucherd.people.sessions import AGE_MAX, Browser, Flash, Person, Session
+from voucherd.people.sign_in import Origin
+from voucherd.settings import Settings
+
+DEVICE_KNOWN: Final = timedelta(days=365)
+_AN_ADDRESS_OF_OURS: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
+
+
+class Visit(Struct):
+    """What a handler gets."""
+
+    request: Request
+    parameters: dict[str, str] = field(default_factory=dict)
+    query: Fields = field(default_factory=lambda: Fields([]))
+    form: Fields = field(default_factory=lambda: Fields([]))
+    files: dict[str, Upload] = field(default_factory=dict)
+    session: Session | None = None
+    """Also of someone who still owes the second factor: `person` is None then."""
+    visitor: str = ""
+    """A random word in a cookie; the forms of people who have not signed in are tied to it."""
+    device: str = ""
+    """What the browser brings of an earlier sign-in, whatever it says."""
+    told: Flash | None = None
+    cookies: list[bytes] = field(default_factory=list)
+    forms_shown: bool = False
+    flash_shown: bool = False
+
+    @property
+    def person(self) -> Person | None:
+        """Who is signed in."""
+        return None if self.session is None or self.session.pending else self.session.person
+
+    @property
+    def someone(self) -> Person:
+        """Who is signed in, on a page that only such people reach."""
+        assert self.person is not None, "a page of the public knows nobody"
+        return self.person
+
+    @property
+    def company(self) -> Company:
+        """The company of whoever is signed in, on a page of companies."""
+        assert self.someone.company is not None, "the operator's people have no company"
+        return self.someone.company
+
+    @property
+    def company_id(self) -> int:
+        """The company's id: it belongs into every query."""
+        return self.company.id
+
+    @property
+    def state(self) -> State:
+        """Live or sandbox, as the person chose."""
+        return State.LIVE if self.session is None else self.session.state
+
+    @property
+    def csrf(self) -> str:
+        """The word that every form of this visitor has to bring back."""
+        self.forms_shown = True
+        return self.session.csrf.hex() if self.session is not None else self.visitor
+
+    @property
+    def csrf_field(self) -> Markup:
+        """The same as a hidden field."""
+        return Markup('<input type="hidden" name="csrf" value="{}">').format(escape(self.csrf))
+
+    @property
+    def browser(self) -> Browser:
+        """Where the visit comes from."""
+        agent = self.request.headers.get(b"user-agent", b"").decode("latin-1")
+        return Browser(self.request.client_ip, "".join(c for c in agent if c.isprintable()))
+
+    @property
+    def origin(self) -> Origin:
+        """Where the visit comes from, as signing in looks at it."""
+        before = None if self.session is None else self.session.key
+        return Origin(self.browser, self.device or None, before, self.request.id)
+
+    def may(self, right: Right | None) -> bool:
+        """Whether whoever is here has this right."""
+        return self.person is not None and self.person.may(right)
+
+    def tell(self, text: str, kind: str = "good") -> None:
+        """Say this once on the next page: `good`, `bad` or a `note`."""
+        assert self.session is not None, "only a session remembers"
+        self.told = Flash(text, kind)
+
+
+def see_other(path: str) -> Response:
+    """What follows a form that was sent: go there, so that loading the page again sends nothing again."""
+    assert own_address(path), path
+    return Response(303, b"", None, [(b"location", path.encode())])
+
+
+def own_address(path: str) -> bool:
+    """Whether this leads to a page of ours, whatever a browser makes of slashes."""
+    return _AN_ADDRESS_OF_OURS.fullmatch(path) is not None
+
+
+def cookie(name: str, value: str, *, secure: bool, lasts: timedelta | None = None) -> bytes:
+    """A Set-Cookie that only this site's own server gets back."""
+    parts = [f"{name}={value}", "Path=/", "HttpOnly", "SameSite=Lax"]
+    if secure:
+        parts.append("Secure")
+    if lasts is not None:
+        parts.append(f"Max-Age={int(lasts.total_seconds())}")
+    return "; ".join(parts).encode()
+
+
+def session_cookie_name(settings: Settings) -> str:
+    """The name of the session's cookie: over TLS one that no other host can set."""
+    return "__Host-voucherd" if settings.public_url.startswith("https:") else "voucherd"
+
+
+def session_cookie(settings: Settings, token: str) -> bytes:
+    """The cookie of a session; an empty token takes it away."""
+    secure = settings.public_url.startswith("https:")
+    lasts = AGE_MAX if token else timedelta()
+    return cookie(session_cookie_name(settings), token, secure=secure, lasts=lasts)
+
+
+def device_cookie_name(settings: Settings) -> str:
+    """The name of the cookie by which a device is known again."""
+    return "__Host-device" if settings.public_url.startswith("https:") else "device"
+
+
+def device_cookie(settings: Settings, value: str) -> bytes:
+    """The cookie of a device that signed in."""
+    secure = settings.public_url.startswith("https:")
+    return cookie(device_cookie_name(settings), value, secure=secure, lasts=DEVICE_KNOWN)

@@ -1,0 +1,1 @@
+"""People: roles, passwords, second factors, sessions, invitations."""

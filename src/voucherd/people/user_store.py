@@ -1,0 +1,61 @@
+"""The table app_user, as signing in needs it."""
+
+from __future__ import annotations
+
+from voucherd.db import Connection, Pool, Tx
+from voucherd.people.users import Login, User, UserDraft, UserExists
+
+
+async def add_user(tx: Tx, draft: UserDraft, password_hash: str | None) -> User:
+    """The person, stored; refused if the address is taken. Without a password it is only invited."""
+    row = await tx.fetchrow(
+        "INSERT INTO app_user (email, company_id, role, password_hash) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT (email) DO NOTHING RETURNING id, email, company_id, role",
+        draft.email,
+        draft.company_id,
+        draft.role,
+        password_hash,
+    )
+    if row is None:
+        raise UserExists(draft.email)
+    return User(*row)
+
+
+async def find_login(connection: Connection | Pool, email: str) -> Login | None:
+    """The person with this address and what is stored of the password."""
+    row = await connection.fetchrow(
+        "SELECT id, email, company_id, role, password_hash FROM app_user WHERE email = $1 AND active",
+        email.lower(),
+    )
+    return None if row is None else Login(User(*tuple(row)[:4]), row["password_hash"])
+
+
+async def find_user(connection: Connection | Pool, user_id: int) -> User | None:
+    """The person with this id."""
+    row = await connection.fetchrow("SELECT id, email, company_id, role FROM app_user WHERE id = $1", user_id)
+    return None if row is None else User(*row)
+
+
+async def may_sign_in(connection: Connection, user_id: int) -> bool:
+    """Whether the person, and the company if there is one, is active."""
+    found = await connection.fetchval(
+        "SELECT u.active AND coalesce(c.active, true) FROM app_user u"
+        " LEFT JOIN company c ON c.id = u.company_id WHERE u.id = $1",
+        user_id,
+    )
+    return bool(found)
+
+
+async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
+    """Replace what is stored of the password."""
+    await tx.execute("UPDATE app_user SET password_hash = $2 WHERE id = $1", user_id, password_hash)
+
+
+async def list_users(connection: Connection, company_id: int | None) -> list[User]:
+    """The company's people, or the operator's own for None, by address."""
+    rows = await connection.fetch(
+        "SELECT id, email, company_id, role FROM app_user"
+        " WHERE company_id IS NOT DISTINCT FROM $1 ORDER BY email",
+        company_id,
+    )
+    return [User(*row) for row in rows]

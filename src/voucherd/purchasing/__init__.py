@@ -1,0 +1,1 @@
+"""Purchasing: buys codes that are not on the shelf, and finds out what became of each purchase."""

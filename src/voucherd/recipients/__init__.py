@@ -1,0 +1,1 @@
+"""Recipients: redemption links, their PINs, and the vouchers behind them."""

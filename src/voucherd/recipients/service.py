@@ -1,0 +1,111 @@
+"""What recipients can do with their links: open them, and have the code shown, once whoever sent them agrees."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.db import Pool, transaction
+from voucherd.ids import Identifiers, derive
+from voucherd.recipients import pins, vouchers
+from voucherd.recipients.pins import PinCheck, Pins, Tried
+from voucherd.recipients.vouchers import Voucher, VoucherStatus
+from voucherd.trail import ActorKind
+from voucherd.vault import reveals
+from voucherd.vault import store as vault
+from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.seal import Sealer
+
+FORM_S_MAX: Final = 3_600
+"""So long a page may be open before its button has to be loaded anew."""
+PIN_CHARS_MAX: Final = 100
+
+
+class Shown(Struct, frozen=True):
+    """A voucher with its code."""
+
+    voucher: Voucher
+    code: str
+    serial: str
+
+
+class Closed(Struct, frozen=True):
+    """A voucher whose code is not shown, and what became of the PIN that was tried, if one was."""
+
+    voucher: Voucher
+    tried: Tried | None = None
+
+
+def _reveal(voucher: Voucher, address: str) -> Reveal:
+    viewer = Viewer(ActorKind.RECIPIENT, None, address)
+    return Reveal(voucher.order_id, voucher.company_id, 1, Via.REDEMPTION, viewer, voucher.line)
+
+
+class Recipients:
+    """Everything that can be done with a link."""
+
+    def __init__(self, pool: Pool, sealer: Sealer, ids: Identifiers, master: bytes) -> None:
+        self._pool = pool
+        self._sealer = sealer
+        self._ids = ids
+        self._form_key = derive(master, "recipient/form")
+        self.pins = Pins(master)
+
+    async def open(self, token: str, *, person: bool) -> Closed | None:
+        """The voucher behind a link; None where there is none. Only a person's visit is remembered."""
+        place = self._ids.line_of_token(token)
+        if place is None:
+            return None
+        async with self._pool.acquire() as conn:
+            voucher = await vouchers.look(conn, *place)
+            if voucher is None:
+                return None
+            if person:
+                await vouchers.note_opened(conn, voucher)
+            until = await pins.blocked_until(conn, *place) if voucher.has_pin else None
+        return Closed(voucher, None if until is None else Tried(PinCheck.NOT_NOW, blocked_until=until))
+
+    async def reveal(self, token: str, pin: str, address: str) -> Shown | Closed | None:
+        """The code, if the voucher has one to show and the PIN is right. It is written down before it is read."""
+        place = self._ids.line_of_token(token)
+        if place is None:
+            return None
+        async with transaction(self._pool) as tx:
+            voucher = await vouchers.look(tx, *place)
+            if voucher is None or voucher.standing is not VoucherStatus.READY:
+                return None if voucher is None else Closed(voucher)
+            tried = await self.pins.tried(tx, *place, pin[:PIN_CHARS_MAX])
+            if tried.told is not PinCheck.RIGHT:
+                return Closed(voucher, tried)
+            await vouchers.note_shown(tx, voucher)
+            await reveals.write(tx, [_reveal(voucher, address)])
+        return await self._opened(voucher)
+
+    async def _opened(self, voucher: Voucher) -> Shown:
+        assert voucher.place is not None
+        lot_id, seq = voucher.place
+        async with self._pool.acquire() as conn:
+            (((code, serial),),) = await vault.read_codes(conn, self._sealer, [(lot_id, seq, seq + 1)])
+        return Shown(voucher, code, serial)
+
+    def form_word(self, token: str, now: datetime) -> str:
+        """What the button of a link's page sends along: only a page of ours can know it, and not for long."""
+        ends = int(now.timestamp()) + FORM_S_MAX
+        return f"{ends:x}.{self._signed(token, ends)}"
+
+    def form_fits(self, token: str, word: str, now: datetime) -> bool:
+        """Whether the word comes from the page of this link, and not from one that is too old."""
+        ends_hex, _, signature = word.partition(".")
+        try:
+            ends = int(ends_hex[:16], 16)
+        except ValueError:
+            return False
+        signed = hmac.compare_digest(signature.encode(), self._signed(token, ends).encode())
+        return signed and now.timestamp() <= ends
+
+    def _signed(self, token: str, ends: int) -> str:
+        return hmac.digest(self._form_key, f"{token}/{ends:x}".encode(), hashlib.sha256).hex()

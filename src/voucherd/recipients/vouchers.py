@@ -1,0 +1,165 @@
+"""What a recipient sees of one line: the voucher behind a link, when it was seen first, and its code (OP-57)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Tx
+from voucherd.ids import State, state_of
+from voucherd.money import Money
+from voucherd.orders.rules.states import Status
+
+
+class VoucherStatus(Enum):
+    """What can be done with a voucher."""
+
+    READY = "ready"
+    PENDING = "pending"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    RETURNED = "returned"
+
+
+class Voucher(Struct, frozen=True):
+    """One line as its recipient sees it, without its code."""
+
+    order_id: int
+    company_id: int
+    line: int
+    standing: VoucherStatus
+    brand: str
+    brand_slug: str
+    logo: str | None
+    """The name of the brand's logo."""
+    product: str
+    product_type: str
+    region: str
+    face: Money
+    expires_at: datetime | None
+    instructions: str
+    terms: str
+    has_pin: bool
+    link_viewed: bool
+    place: tuple[int, int] | None
+    """The lot and the position in it where the code lies."""
+
+    @property
+    def state(self) -> State:
+        """Live, or sandbox: a voucher for tests."""
+        return state_of(self.order_id)
+
+
+# How to redeem is told as it is known today, because shops change their ways; the terms are those it was sold under.
+_LOOK: Final = """
+    SELECT o.status, o.company_id, u.line_from, u.lot_id, u.seq_from, l.expires_at, l.expires_at <= now(),
+           b.name, b.slug, logo.name, v.name, v.product_type, v.region, i.face_minor, v.face_currency,
+           coalesce(newest.redeem_instructions, v.redeem_instructions, ''), coalesce(v.terms, ''),
+           pin.order_id IS NOT NULL, seen.link_viewed_at IS NOT NULL, seen.returned_at IS NOT NULL
+    FROM orders o
+    JOIN order_item i ON i.order_id = o.id AND i.first_line <= $2 AND i.first_line + i.amount > $2
+    JOIN product_version v ON v.id = i.version_id
+    JOIN product p ON p.id = v.product_id
+    JOIN product_version newest ON newest.id = p.version_id
+    JOIN brand b ON b.id = v.brand_id
+    LEFT JOIN brand_logo logo ON logo.brand_id = b.id
+    LEFT JOIN outcome u ON u.order_id = o.id AND u.line_from <= $2 AND u.line_to > $2
+    LEFT JOIN lot l ON l.id = u.lot_id
+    LEFT JOIN order_pin pin ON pin.order_id = o.id
+    LEFT JOIN line_view seen ON seen.order_id = o.id AND seen.line = $2
+    WHERE o.id = $1
+"""
+
+
+async def look(conn: Connection, order_id: int, line: int) -> Voucher | None:
+    """The voucher of this line; None where there is no such line, or nobody was ever given its link."""
+    row = await conn.fetchrow(_LOOK, order_id, line)
+    if row is None or row[0] in (Status.CREATED, Status.DELETED):
+        return None
+    _, company_id, line_from, lot_id, seq_from, expires_at, expired = row[:7]
+    brand, brand_slug, logo, product, product_type, region, face_minor, currency = row[7:15]
+    if line_from is None:
+        standing = VoucherStatus.PENDING
+    elif lot_id is None:
+        standing = VoucherStatus.CANCELLED
+    elif row[-1]:
+        standing = VoucherStatus.RETURNED
+    else:
+        standing = VoucherStatus.EXPIRED if expired else VoucherStatus.READY
+    instructions, terms, has_pin, link_viewed, _ = row[15:]
+    return Voucher(
+        order_id,
+        company_id,
+        line,
+        standing,
+        brand,
+        brand_slug,
+        logo,
+        product,
+        product_type,
+        region,
+        Money(face_minor, currency),
+        expires_at,
+        instructions,
+        terms,
+        has_pin,
+        link_viewed,
+        None if lot_id is None else (lot_id, seq_from + line - line_from),
+    )
+
+
+async def note_opened(conn: Connection, voucher: Voucher) -> None:
+    """Write down that the link was opened, if it is the first time; a line without a code has no link yet."""
+    if voucher.place is None or voucher.link_viewed:
+        return
+    await conn.execute(
+        """
+        INSERT INTO line_view AS seen (order_id, line, link_viewed_at) VALUES ($1, $2, now())
+        ON CONFLICT (order_id, line) DO UPDATE SET link_viewed_at = now() WHERE seen.link_viewed_at IS NULL
+        """,
+        voucher.order_id,
+        voucher.line,
+    )
+
+
+async def note_shown(tx: Tx, voucher: Voucher) -> None:
+    """Write down that the code is shown, if it is the first time."""
+    # Whoever opened the link may have begun after this transaction did, and still be first with his row.
+    await tx.execute(
+        """
+        INSERT INTO line_view AS seen (order_id, line, link_viewed_at, voucher_viewed_at)
+        VALUES ($1, $2, now(), now())
+        ON CONFLICT (order_id, line) DO UPDATE
+        SET link_viewed_at = coalesce(seen.link_viewed_at, now()),
+            voucher_viewed_at = greatest(now(), seen.link_viewed_at)
+        WHERE seen.voucher_viewed_at IS NULL
+        """,
+        voucher.order_id,
+        voucher.line,
+    )
+
+
+class NoCode(Exception):
+    """The line has no code that could be taken back, or there is no such line."""
+
+
+async def take_back(tx: Tx, order_id: int, line: int) -> datetime:
+    """Write down that the line's code was taken back; when, which is the first time that it was said."""
+    voucher = await look(tx, order_id, line)
+    if voucher is None or voucher.place is None:
+        raise NoCode
+    await tx.execute(
+        """
+        INSERT INTO line_view AS seen (order_id, line, returned_at) VALUES ($1, $2, now())
+        ON CONFLICT (order_id, line) DO UPDATE SET returned_at = now() WHERE seen.returned_at IS NULL
+        """,
+        order_id,
+        line,
+    )
+    at: datetime = await tx.fetchval(
+        "SELECT returned_at FROM line_view WHERE order_id = $1 AND line = $2", order_id, line
+    )
+    return at

@@ -1,0 +1,1 @@
+"""The HTTP server: connections, bounds, processes. It knows no order."""

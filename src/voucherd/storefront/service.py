@@ -1,0 +1,247 @@
+"""The shop window: products as one company sees them, with its prices. Reads only; each answer is one moment's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.cache import VersionCache
+from voucherd.catalogue.price_book import PriceBook
+from voucherd.catalogue.pricing import PLAIN, Exchange, NoRate, UnitPrice, oldest_day, vat_bp
+from voucherd.catalogue.products import Leaflet, ProductVersion
+from voucherd.catalogue.store import Rate
+from voucherd.catalogue.terms import Terms
+from voucherd.companies.model import Company
+from voucherd.db import Connection, Pool
+from voucherd.ids import State
+from voucherd.storefront import feed as changes
+from voucherd.storefront import groups, listing, prices, stock
+from voucherd.storefront.groups import Group
+from voucherd.storefront.listing import Order, ProductFilters
+from voucherd.storefront.sorting import Place
+
+VERSIONS_KEPT_MAX: Final = 5_000
+"""Product versions that the window remembers: less than the desk, which sells the same few all day."""
+
+
+class Shopper(Struct, frozen=True):
+    """Who looks, and in which currency prices are shown beside their own."""
+
+    company: Company
+    state: State
+    payment_currency: str | None = None
+    face_value: Decimal | None = None
+    """The face value at which variable products are priced."""
+
+
+class ShownProduct(Struct, frozen=True):
+    """A product as the visitor sees it."""
+
+    version: ProductVersion
+    leaflet: Leaflet
+    active: bool
+    stocked: bool
+    updated_at: datetime
+    own: UnitPrice | None
+    """The price in the product's own currency; None where the face value is the client's to pick."""
+    paid: UnitPrice | None
+    """The same in the visitor's currency; None also where there is no exchange rate, or only one that is too old."""
+    terms: Terms | None = None
+    """What the visitor's own price list says of it."""
+
+
+class StorefrontPage(Struct, frozen=True):
+    """A page of products, where the next one begins and, where pages are counted, how many there are in all."""
+
+    products: list[ShownProduct]
+    next: Place | None
+    total: int | None
+
+
+class BrandListing(Struct, frozen=True):
+    """A page of brands, likewise."""
+
+    brands: list[Group]
+    more: bool
+    total: int | None
+
+
+class ProductChange(Struct, frozen=True):
+    """One change, and the product as it stood after it."""
+
+    kind: str
+    at: datetime
+    product: ShownProduct
+
+
+class Feed(Struct, frozen=True):
+    """A page of changes, and the number of the last one that was read."""
+
+    changes: list[ProductChange]
+    last: int
+
+
+class _Stand(Struct, frozen=True):
+    """How a product stood at one time."""
+
+    version_id: int
+    active: bool
+    stocked: bool
+    at: datetime
+
+
+class Storefront:
+    """Everything that can be looked at."""
+
+    def __init__(self, pool: Pool, operator_country: str, fx_age_max: timedelta = timedelta(0)) -> None:
+        self._pool = pool
+        self._operator_country = operator_country
+        self._fx_age_max = fx_age_max
+        self._prices = PriceBook()
+        self._versions = VersionCache(VERSIONS_KEPT_MAX)
+
+    async def find_all(
+        self,
+        visitor: Shopper,
+        filters: ProductFilters,
+        order: Order,
+        *,
+        size: int,
+        page: int | None,
+        after: Place | None,
+    ) -> StorefrontPage:
+        """One page of the products that are for sale; NoRate if the visitor's currency has none."""
+        async with self._look() as conn:
+            await listing.plan_for_values(conn)
+            skip = 0 if page is None else (page - 1) * size
+            # One more than a page tells whether another follows.
+            rows = await listing.page_of_products(
+                conn, visitor.state, filters, order, size=size + 1, skip=skip, after=after
+            )
+            more, rows = len(rows) > size, rows[:size]
+            total = None if page is None else await listing.count_products(conn, visitor.state, filters)
+            stands = await self._stands(conn, rows, visitor.state)
+            shown = await self._shown(conn, visitor, stands)
+        return StorefrontPage(shown, rows[-1].place if more else None, total)
+
+    async def find(self, visitor: Shopper, slug: str) -> ShownProduct | None:
+        """The product with this slug, if it is for sale."""
+        async with self._look() as conn:
+            row = await listing.listed(conn, slug)
+            if row is None:
+                return None
+            stands = await self._stands(conn, [row], visitor.state)
+            return (await self._shown(conn, visitor, stands))[0]
+
+    async def changes(self, visitor: Shopper, after: int | None, size: int) -> Feed:
+        """What changed after this one, oldest first; nothing, and where the feed ends, for None."""
+        async with self._look() as conn:
+            if after is None:
+                return Feed([], await changes.newest(conn))
+            found = await changes.changes_after(conn, after, visitor.state, size)
+            sandbox = visitor.state is State.SANDBOX
+            stands = [_Stand(c.version_id, c.active, c.stocked or sandbox, c.at) for c in found]
+            shown = await self._shown(conn, visitor, stands)
+        told = [ProductChange(one.kind, one.at, product) for one, product in zip(found, shown, strict=True)]
+        return Feed(told, found[-1].id if found else after)
+
+    async def brands(self, *, size: int, page: int | None, after_slug: str | None) -> BrandListing:
+        """One page of the brands that have something for sale."""
+        async with self._look() as conn:
+            skip = 0 if page is None else (page - 1) * size
+            found = await groups.page_of_brands(conn, size=size + 1, skip=skip, after_slug=after_slug)
+            total = None if page is None else await groups.count_brands(conn)
+        return BrandListing(found[:size], len(found) > size, total)
+
+    async def brand(self, slug: str) -> Group | None:
+        """The brand with this slug, if it has something for sale."""
+        async with self._look() as conn:
+            return await groups.brand(conn, slug)
+
+    async def categories(self) -> list[Group]:
+        """Every category that has something for sale."""
+        async with self._look() as conn:
+            return await groups.categories(conn)
+
+    async def rates(self) -> list[Rate]:
+        """The exchange rates in force today."""
+        async with self._look() as conn:
+            return await catalogue.list_rates(conn)
+
+    @asynccontextmanager
+    async def _look(self) -> AsyncIterator[Connection]:
+        """One snapshot for all that an answer holds."""
+        async with (
+            self._pool.acquire() as conn,
+            conn.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            yield conn
+
+    async def _stands(self, conn: Connection, rows: Sequence[listing.Row], state: State) -> list[_Stand]:
+        """How these products stand now."""
+        stocked = await stock.in_stock(conn, [row.product_id for row in rows], state) if rows else set()
+        return [_Stand(row.version_id, True, row.product_id in stocked, row.updated_at) for row in rows]
+
+    async def _shown(
+        self, conn: Connection, visitor: Shopper, stands: Sequence[_Stand]
+    ) -> list[ShownProduct]:
+        """The products with the visitor's prices."""
+        ids = list({stand.version_id for stand in stands})
+        versions = await catalogue.versions(conn, ids, self._versions)
+        leaflets = await catalogue.leaflets(conn, ids)
+        company = visitor.company
+        agreed = await self._prices.terms(conn, ((company.id, version) for version in versions.values()))
+        rates, exchange = await self._rates(conn, visitor, versions.values(), agreed.values())
+        vat_rates = await catalogue.vat_rates(conn, [company.country])
+        rate_bp = vat_bp(company.country, company.vat_number, self._operator_country, vat_rates)
+        shown = []
+        for stand in stands:
+            version = versions[stand.version_id]
+            face_minor = prices.face_of(version, visitor.face_value)
+            terms = agreed.get((company.id, version.product_id))
+            own = prices.tag(
+                version, face_minor, payment_currency=None, rates=rates, vat_bp=rate_bp, terms=terms
+            )
+            paid = None
+            if visitor.payment_currency is not None:
+                paid = prices.tag(
+                    version,
+                    face_minor,
+                    payment_currency=visitor.payment_currency,
+                    rates=rates,
+                    vat_bp=rate_bp,
+                    exchange=exchange,
+                    terms=terms,
+                )
+            leaflet = leaflets[stand.version_id]
+            shown.append(
+                ShownProduct(version, leaflet, stand.active, stand.stocked, stand.at, own, paid, terms)
+            )
+        return shown
+
+    async def _rates(
+        self,
+        conn: Connection,
+        visitor: Shopper,
+        versions: Iterable[ProductVersion],
+        agreed: Iterable[Terms],
+    ) -> tuple[dict[str, int], Exchange]:
+        """The exchange rates that the prices depend on: none, where each is shown in its own currency."""
+        if visitor.payment_currency is None:
+            return {}, PLAIN
+        wanted = {visitor.payment_currency}
+        for version in versions:
+            wanted |= {version.face_currency, version.price_currency or version.face_currency}
+        wanted.update(terms.price_currency for terms in agreed if terms.price_currency is not None)
+        rates, days = await catalogue.dated_rates(conn, wanted)
+        if visitor.payment_currency not in rates:
+            raise NoRate(visitor.payment_currency)
+        now: datetime = await conn.fetchval("SELECT now()")
+        margins = await self._prices.margins(conn)
+        return rates, Exchange(days, oldest_day(now, self._fx_age_max), margins)

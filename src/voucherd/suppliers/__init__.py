@@ -1,0 +1,1 @@
+"""Suppliers: one protocol, an adapter for each kind of supplier, their offers and quotes."""

@@ -1,0 +1,234 @@
+"""What was sent and what is to be sent again: the log of deliveries, replays, recoveries and test messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from voucherd.db import Connection, Pool, Tx, within
+from voucherd.events import feed, log
+from voucherd.events.feed import Event
+from voucherd.webhooks import endpoints, fanout
+from voucherd.webhooks.endpoints import Endpoint
+
+KEPT: Final = timedelta(days=30)
+"""How long deliveries are kept, and how far back a recovery goes."""
+REMOVED_MAX: Final = 2_000
+RECOVERED_PAGE: Final = 1_000
+RECOVERED_MAX: Final = 50_000
+"""Events that one recovery looks at; where there are more it says from when to go on."""
+STATUSES: Final = ("waiting", "delivered", "failed")
+
+
+class Attempt(Struct, frozen=True):
+    """One time that a delivery was tried."""
+
+    number: int
+    sent_at: datetime
+    ms: int
+    url: str
+    http: int | None
+    error: str | None
+    head: str
+    body: str
+
+
+class Logged(Struct, frozen=True):
+    """One delivery with its attempts, oldest first."""
+
+    webhook_id: int
+    event_id: int
+    type: str
+    status: str
+    next_at: datetime | None
+    created_at: datetime
+    attempts: tuple[Attempt, ...]
+
+
+class Recovered(Struct, frozen=True):
+    """How many events were queued, and from when to go on if that was not all."""
+
+    queued: int
+    next_since: datetime | None
+
+
+async def deliveries(
+    conn: Connection,
+    webhook_id: int | None,
+    *,
+    size: int,
+    before: int | None = None,
+    status: str | None = None,
+    type_: str | None = None,
+) -> tuple[list[Logged], bool]:
+    """Deliveries of an endpoint, or of all, newest events first, and whether there are more."""
+    # Two statements, because one for both would be planned for neither.
+    whose = "$1::bigint IS NULL" if webhook_id is None else "webhook_id = $1"
+    rows = await conn.fetch(
+        f"""
+        SELECT webhook_id, event_id, type, status, next_at, created_at FROM webhook_delivery
+        WHERE {whose} AND ($2::bigint IS NULL OR event_id < $2) AND ($3::smallint IS NULL OR status = $3)
+          AND ($4::text IS NULL OR type = $4)
+        ORDER BY event_id DESC, webhook_id LIMIT $5
+        """,  # noqa: S608 - Constants only.
+        webhook_id,
+        before,
+        None if status is None else STATUSES.index(status),
+        type_,
+        size + 1,
+    )
+    page = rows[:size]
+    tried = await conn.fetch(
+        """
+        SELECT a.webhook_id, a.event_id, a.number, a.sent_at, a.ms, a.url, a.http, a.error, a.head, a.body
+        FROM unnest($1::bigint[], $2::bigint[]) AS d (webhook_id, event_id)
+        JOIN webhook_attempt a ON a.webhook_id = d.webhook_id AND a.event_id = d.event_id
+        ORDER BY a.webhook_id, a.event_id, a.number
+        """,
+        [row["webhook_id"] for row in page],
+        [row["event_id"] for row in page],
+    )
+    attempts: dict[tuple[int, int], list[Attempt]] = {}
+    for row in tried:
+        attempts.setdefault((row["webhook_id"], row["event_id"]), []).append(Attempt(*tuple(row)[2:]))
+    logged = [
+        Logged(
+            row["webhook_id"],
+            row["event_id"],
+            row["type"],
+            STATUSES[row["status"]],
+            row["next_at"],
+            row["created_at"],
+            tuple(attempts.get((row["webhook_id"], row["event_id"]), ())),
+        )
+        for row in page
+    ]
+    return logged, len(rows) > size
+
+
+async def ping(tx: Tx, endpoint: Endpoint) -> int:
+    """Queue a test message for one endpoint; the id of its event. A disabled endpoint gets it when it is enabled."""
+    assert endpoint.url is not None, "whoever asks says which address, and this has none"
+    await endpoints.lock(tx, endpoint.id)
+    event_id = await tx.fetchval(
+        """
+        INSERT INTO event (at, company_id, state, type, data)
+        VALUES (now(), $1, $2, $3, jsonb_build_object('message', 'Hello from voucherd.')) RETURNING id
+        """,
+        endpoint.company_id,
+        int(endpoint.state),
+        log.PING,
+    )
+    await tx.execute(
+        "INSERT INTO webhook_delivery (webhook_id, event_id, type, next_at) VALUES ($1, $2, $3, now())",
+        endpoint.id,
+        event_id,
+        log.PING,
+    )
+    await _make_due(tx, [endpoint.id])
+    return int(event_id)
+
+
+async def replay(tx: Tx, event: Event, chosen: Sequence[Endpoint]) -> int:
+    """Send an event once more, to those of these endpoints that are enabled; to how many."""
+    numbers = sorted(endpoint.id for endpoint in chosen if endpoint.enabled)
+    await _lock_all(tx, numbers)
+    done = await tx.fetch(
+        """
+        INSERT INTO webhook_delivery (webhook_id, event_id, type, url, next_at)
+        SELECT w.id, $2, $3, o.url, now() FROM webhook w
+        LEFT JOIN order_webhook o ON w.url IS NULL AND o.order_id = $4
+        WHERE w.id = ANY($1::bigint[]) AND (w.url IS NOT NULL OR o.url IS NOT NULL)
+        ON CONFLICT (webhook_id, event_id) DO UPDATE SET status = 0, tries = 0, next_at = now()
+        RETURNING webhook_id
+        """,
+        numbers,
+        event.id,
+        event.type,
+        event.order_id,
+    )
+    await _make_due(tx, [row["webhook_id"] for row in done])
+    return len(done)
+
+
+async def recover(pool: Pool, endpoint: Endpoint, since: datetime) -> Recovered:
+    """Queue everything since then that the endpoint wants and does not have: what failed, and what it never got."""
+    types = (fanout.TYPES & set(endpoint.types)) if endpoint.types else fanout.TYPES
+    filters = feed.EventFilters(types=types, date_from=since)
+    place, queued, seen = None, 0, 0
+    while seen < RECOVERED_MAX:
+        async with pool.acquire() as conn:
+            page = await feed.after(
+                conn,
+                place,
+                limit=RECOVERED_PAGE,
+                company_id=endpoint.company_id,
+                state=endpoint.state,
+                filters=filters,
+            )
+            queued += await _queue_missed(conn, endpoint, page.events)
+        seen += len(page.events)
+        place = page.cursor
+        if not page.more:
+            return Recovered(queued, None)
+    return Recovered(queued, page.events[-1].at if page.events else since)
+
+
+async def _queue_missed(conn: Connection, endpoint: Endpoint, events: Sequence[Event]) -> int:
+    async with within(conn):
+        await endpoints.lock(conn, endpoint.id)
+        done = await conn.fetch(
+            """
+            INSERT INTO webhook_delivery AS d (webhook_id, event_id, type, url, next_at)
+            SELECT w.id, e.id, e.type, CASE WHEN w.url IS NULL THEN o.url END, now()
+            FROM webhook w CROSS JOIN event e LEFT JOIN order_webhook o ON o.order_id = e.order_id
+            WHERE w.id = $1 AND e.id = ANY($2::bigint[]) AND (w.url IS NOT NULL OR o.url IS NOT NULL)
+              -- What lies behind the place of the fan-out is its own to deliver.
+              AND e.id <= (SELECT upto FROM webhook_cursor)
+            ON CONFLICT (webhook_id, event_id) DO UPDATE SET status = 0, tries = 0, next_at = now() WHERE d.status = 2
+            RETURNING 1
+            """,
+            endpoint.id,
+            [event.id for event in events],
+        )
+        if done:
+            await _make_due(conn, [endpoint.id])
+    return len(done)
+
+
+async def sweep(pool: Pool) -> int:
+    """Remove deliveries that were kept long enough; how many."""
+    gone = await pool.fetchval(
+        """
+        WITH gone AS (
+            DELETE FROM webhook_delivery d USING (
+                SELECT webhook_id, event_id FROM webhook_delivery WHERE created_at < now() - $1::interval
+                ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED) old
+            WHERE d.webhook_id = old.webhook_id AND d.event_id = old.event_id RETURNING 1)
+        SELECT count(*) FROM gone
+        """,
+        KEPT,
+        REMOVED_MAX,
+    )
+    return int(gone)
+
+
+async def _lock_all(tx: Tx, numbers: Sequence[int]) -> None:
+    await tx.execute(
+        "SELECT FROM webhook_queue WHERE webhook_id = ANY($1::bigint[]) ORDER BY webhook_id FOR UPDATE",
+        list(numbers),
+    )
+
+
+async def _make_due(tx: Tx, numbers: Sequence[int]) -> None:
+    """Somebody asks for it now: an endpoint that was left alone for its failures is tried at once."""
+    await tx.execute(
+        """
+        UPDATE webhook_queue q SET next_at = now() FROM webhook w
+        WHERE q.webhook_id = ANY($1::bigint[]) AND w.id = q.webhook_id AND w.enabled AND NOT q.leased
+        """,
+        list(numbers),
+    )

@@ -1,0 +1,241 @@
+"""The sender: takes endpoints in turns, sends what is due, and writes down what came of it.
+
+Quick endpoints and slow ones have places, connections and look-ups of their own, so a receiver that hangs, or a
+hundred of them, delays others like it and nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import structlog
+
+from voucherd import clock
+from voucherd.db import Pool
+from voucherd.events import feed
+from voucherd.events.feed import Event
+from voucherd.vault.seal import Sealer
+from voucherd.webhooks import claims, signing
+from voucherd.webhooks.addresses import Network
+from voucherd.webhooks.claims import Claim, Delivery, Report, Sent
+from voucherd.webhooks.messages import Message
+from voucherd.webhooks.post import Outcome, Post
+from voucherd.webhooks.targets import BadTarget, Target, read_target
+
+POLL_S: Final = 0.1
+RENEW_S: Final = 3.0
+STOP_S_MAX: Final = 5.0
+QUICK_MAX: Final = 64
+"""Endpoints that are sent to at once by this process; the slow ones have places of their own."""
+SLOW_MAX: Final = 64
+CONCURRENCY: Final = 8
+"""Deliveries to one endpoint at once, while none fails."""
+TURN_S_MAX: Final = 4.0
+"""How long one turn of an endpoint begins new deliveries."""
+RECORD_TRIES_MAX: Final = 5
+TARGETS_KEPT: Final = 4_096
+
+logger = structlog.get_logger(__name__)
+
+
+class Lane:
+    """Places for endpoints of one kind."""
+
+    def __init__(self, post: Post, places: int, *, slow: bool) -> None:
+        self.post = post
+        self.places = places
+        self.slow = slow
+        self.held: dict[int, Claim] = {}
+
+    @property
+    def free(self) -> int:
+        """How many more endpoints can be taken."""
+        return self.places - len(self.held)
+
+
+class Sender:
+    """Sends in the background until it is stopped. Any number may run, on any machines."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        sealer: Sealer,
+        write: Callable[[Event], Message],
+        own: Sequence[Network] = (),
+        make_post: Callable[[Sequence[Network]], Post] = Post,
+    ) -> None:
+        self._pool = pool
+        self._sealer = sealer
+        self._write = write
+        self._target: Callable[[str], Target] = lru_cache(TARGETS_KEPT)(lambda url: read_target(url, own))
+        self.lanes = (
+            Lane(make_post(own), QUICK_MAX, slow=False),
+            Lane(make_post(own), SLOW_MAX, slow=True),
+        )
+        self._wake = asyncio.Event()
+        self._done: list[tuple[Lane, Report]] = []
+        self._turns: set[asyncio.Task[None]] = set()
+        self._recording: asyncio.Task[None] | None = None
+        self._loops: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._loops = [asyncio.create_task(self._send()), asyncio.create_task(self._renew())]
+
+    def wake(self) -> None:
+        """Look for something due now."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Begin nothing more; give what is under way a moment. The rest is sent again by whoever comes next."""
+        self._stopping = True
+        for loop in self._loops:
+            loop.cancel()
+        if self._turns:
+            await asyncio.wait(self._turns, timeout=STOP_S_MAX)
+        for turn in self._turns:
+            turn.cancel()
+        await asyncio.gather(*self._loops, *self._turns, return_exceptions=True)
+        if self._recording is not None:
+            await asyncio.wait([self._recording], timeout=STOP_S_MAX)
+        for lane in self.lanes:
+            await lane.post.close()
+
+    async def settled(self) -> None:
+        """Wait until nothing is under way: for tests."""
+        while self._turns or self._recording is not None:
+            await asyncio.gather(*self._turns, *([self._recording] if self._recording else []))
+
+    # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _send(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            begun = 0
+            try:
+                begun = await self.round()
+            except Exception as error:  # noqa: BLE001 - The work goes on when the database is back.
+                logger.warning("webhooks_failed", error=repr(error))
+            if not begun:
+                # Not wait_for: where it ends in the moment of a cancellation, Python 3.11 forgets the cancellation.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_S):
+                        await self._wake.wait()
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_S)
+            held = [claim for lane in self.lanes for claim in lane.held.values()]
+            if held:
+                try:
+                    await claims.renew(self._pool, held)
+                except Exception as error:  # noqa: BLE001 - Then others send it once more.
+                    logger.warning("webhook_leases_not_renewed", error=repr(error))
+
+    async def round(self) -> int:
+        """Take endpoints as far as there are places, and begin to send; how many were taken."""
+        begun = 0
+        for lane in self.lanes:
+            if lane.free <= 0 or self._stopping:
+                continue
+            taken = await claims.claim(self._pool, self._sealer, slow=lane.slow, endpoints_max=lane.free)
+            events: dict[int, Event] = {}
+            numbers = {delivery.event_id for claim in taken for delivery in claim.deliveries}
+            if numbers:
+                async with self._pool.acquire() as conn:
+                    events = await feed.these(conn, numbers)
+            for claim in taken:
+                lane.held[claim.webhook_id] = claim
+                self._begin(self._turn(lane, claim, events))
+            begun += len(taken)
+        return begun
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._turns.add(task)
+        task.add_done_callback(self._turns.discard)
+
+    # ── one endpoint ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _turn(self, lane: Lane, claim: Claim, events: dict[int, Event]) -> None:
+        """Send what is due at one endpoint, a few at a time, until one fails or the turn is over."""
+        report = Report(claim, [])
+        queue = iter(claim.deliveries)
+        ends_at = time.monotonic() + TURN_S_MAX
+
+        async def work_off(queue: Iterator[Delivery]) -> None:
+            for delivery in queue:
+                sent = await self._attempt(lane, claim, delivery, events.get(delivery.event_id))
+                report.sent.append(sent)
+                failed = claim.url is not None and not sent.outcome.delivered
+                if failed or self._stopping or time.monotonic() > ends_at:
+                    # What is left is due as before, and comes in another turn.
+                    for _ in queue:
+                        pass
+
+        try:
+            count = 1 if claim.failures else CONCURRENCY
+            await asyncio.gather(*[work_off(queue) for _ in range(min(count, len(claim.deliveries)))])
+        finally:
+            self._done.append((lane, report))
+            if self._recording is None:
+                self._recording = asyncio.create_task(self._record())
+
+    async def _attempt(self, lane: Lane, claim: Claim, delivery: Delivery, event: Event | None) -> Sent:
+        url = delivery.url or claim.url or ""
+        sent_at = clock.now()
+        try:
+            outcome = await self._post(lane, claim, url, event, int(sent_at.timestamp()))
+        except BadTarget as rule:
+            outcome = Outcome(0, error=f"refused: the address {rule}")
+        return Sent(delivery, url, sent_at, outcome)
+
+    async def _post(self, lane: Lane, claim: Claim, url: str, event: Event | None, now_s: int) -> Outcome:
+        if event is None:
+            return Outcome(0, error="the event is no longer kept")
+        if claim.keys is None:
+            return Outcome(0, error="the secret of the endpoint can't be opened")
+        target = self._target(url)
+        message = self._write(event)
+        signature = signing.sign(claim.keys.secrets, message.id, now_s, message.body)
+        headers = [
+            (b"webhook-id", message.id.encode()),
+            (b"webhook-timestamp", b"%d" % now_s),
+            (b"webhook-signature", signature.encode()),
+            *claim.keys.headers,
+        ]
+        return await lane.post.send(target, headers, message.body)
+
+    async def _record(self) -> None:
+        """Write down everything that has ended by now, and again while there is more."""
+        try:
+            while self._done:
+                ended, self._done = self._done, []
+                await self._recorded([report for _, report in ended])
+                for lane, report in ended:
+                    lane.held.pop(report.claim.webhook_id, None)
+                self._wake.set()
+        finally:
+            self._recording = None
+
+    async def _recorded(self, reports: list[Report]) -> None:
+        for tries in range(RECORD_TRIES_MAX):
+            try:
+                await claims.record(self._pool, reports)
+            except Exception as error:  # noqa: BLE001 - What is not written down is sent again: at least once.
+                logger.warning("webhooks_not_recorded", error=repr(error))
+                await asyncio.sleep(0.1 * 2.0**tries)
+            else:
+                return
+            if len(reports) > 1 and tries:
+                # Should one of them be at fault, the others are written down without it.
+                for report in reports:
+                    await self._recorded([report])
+                return
+        logger.error("webhooks_sent_unrecorded", endpoints=[one.claim.webhook_id for one in reports])

@@ -1,0 +1,76 @@
+"""People at browsers, without the browser: a session, its cookie, and forms that bring their csrf field along."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import httpx
+
+from tests.shop import Company, Shop
+from voucherd.db import transaction
+from voucherd.ids import State
+from voucherd.people import sessions, user_store
+from voucherd.people.sessions import Browser
+from voucherd.people.users import UserDraft
+
+_count = itertools.count(1)
+HTML = {"accept": "text/html"}
+
+
+class Someone:
+    """A person who signed in."""
+
+    def __init__(self, shop: Shop, user_id: int, email: str, token: str, csrf: str) -> None:
+        self.shop = shop
+        self.user_id = user_id
+        self.email = email
+        self.token = token
+        self.csrf = csrf
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the browser sends along."""
+        return {"cookie": f"voucherd={self.token}", **HTML}
+
+    async def get(self, path: str, **more: Any) -> httpx.Response:
+        """Open a page."""
+        return await self.shop.client.get(path, headers=self.headers, **more)
+
+    async def post(
+        self, path: str, fields: dict[str, Any] | None = None, *, follow: bool = False, **more: Any
+    ) -> httpx.Response:
+        """Send a form; `follow` opens the page that it leads to."""
+        data = {"csrf": self.csrf, **(fields or {})}
+        answer = await self.shop.client.post(path, headers=self.headers, data=data, **more)
+        if follow:
+            assert answer.status_code == 303, answer.text
+            page = await self.get(answer.headers["location"])
+            assert page.status_code == 200, page.text
+            return page
+        return answer
+
+    async def look_at(self, state: State) -> None:
+        """Switch between live and sandbox."""
+        answer = await self.post("/state", {"state": "sandbox" if state is State.SANDBOX else "live"})
+        assert answer.status_code == 303
+
+
+async def someone(
+    shop: Shop,
+    role: str,
+    company: Company | None = None,
+    *,
+    state: State = State.LIVE,
+    strong: bool | None = None,
+) -> Someone:
+    """A person of that role, signed in; without a company one of the operator's own, who has a second factor."""
+    strong = company is None if strong is None else strong
+    email = f"{role}{next(_count)}@people.example"
+    async with transaction(shop.pool) as tx:
+        draft = UserDraft(email, None if company is None else company.id, role)
+        user = await user_store.add_user(tx, draft, "no password opens this")
+        token = await sessions.begin(tx, user.id, Browser("127.0.0.1", "tests"), state=state, strong=strong)
+    found = await sessions.find(shop.pool, token)
+    assert found is not None
+    return Someone(shop, user.id, email, token, found.csrf.hex())

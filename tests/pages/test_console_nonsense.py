@@ -1,0 +1,75 @@
+"""Nonsense in the console's forms and addresses is refused in words, and is never an error of ours."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from tests.pages.people import someone
+from tests.shop import Shop
+from voucherd.pages.console.shop_pages import PAGES
+
+FIELDS = (
+    *(
+        "name",
+        "country",
+        "vat_number",
+        "order",
+        "day",
+        "list",
+        "approve_from",
+        "company",
+        "kind",
+        "amount",
+        "currency",
+    ),
+    *(
+        "reference",
+        "note",
+        "product",
+        "brand",
+        "discount",
+        "price",
+        "fee",
+        "from",
+        "until",
+        "rate",
+        "of",
+        "to",
+        "share",
+    ),
+    *("actor", "action", "before", "after", "by", "trx", "q", "state"),
+)
+NONSENSE = (
+    "-1",
+    "9" * 30,
+    "<script>'\"%00\\",
+    "2999-12-31",
+    "999999999999999.99 EUR",
+    "\u202e\U0001f600",
+)
+
+
+async def test_nonsense_is_never_an_error_of_ours(shop: Shop) -> None:
+    """OP-91: every form and every address of these pages with each of them in every field."""
+    company = await shop.company()
+    await shop.product("gift", stock=1)
+    admin = await someone(shop, "admin", strong=True)
+    listed = (await admin.post("/console/prices", {"name": "gold"})).headers["location"].rpartition("/")[2]
+    wish = {"company": str(company.id), "kind": "top-up", "amount": "1", "currency": "EUR", "reference": "r"}
+    payment = (await admin.post("/console/money", wish)).headers["location"].rpartition("/")[2]
+    places = {"company": str(company.id), "list": listed, "number": payment, "key": "1", "currency": "EUR"}
+    for text in NONSENSE:
+        fields = dict.fromkeys(FIELDS, text)
+        query = "&".join(f"{name}={quote(text[:1_000])}" for name in FIELDS)
+        for page in PAGES:
+            path = page.path.format(**places, report="sales")
+            sent = admin.post(path, fields) if page.method == "POST" else admin.get(f"{path}?{query}")
+            answer = await sent
+            assert answer.status_code < 500, (page.method, path, text[:40])
+        for name in places:
+            for page in PAGES:
+                if f"{{{name}}}" in page.path and text:
+                    path = page.path.format(**places | {name: quote(text[:150], safe="")}, report="vat")
+                    answer = await (admin.post(path) if page.method == "POST" else admin.get(path))
+                    assert answer.status_code < 500, (page.method, path)
+    await shop.assert_books_balance()

@@ -1,0 +1,47 @@
+"""The audit trail in the console: found by who, what and when; and whether its chain is whole."""
+
+from __future__ import annotations
+
+from tests.pages.people import someone
+from tests.shop import Shop
+from voucherd.trail.chain import Sealing
+
+
+async def test_what_was_done_is_found_and_its_chain_is_checked(shop: Shop) -> None:
+    """OP-94: filters, heads, a chain that holds, one that was broken, and who has seen an order's codes."""
+    company = await shop.company()
+    await shop.product("gift", stock=1)
+    order = await shop.create(company, ("gift", 1))
+    await shop.confirm(company, order["trx"])
+    admin, finance = await someone(shop, "admin"), await someone(shop, "finance")
+    await admin.post(f"/console/companies/{company.id}/limits", {"order": "5", "day": ""})
+    await admin.post("/console/fx", {"currency": "USD", "rate": "0.9"})
+
+    async def found(query: str) -> str:
+        answer = await finance.get(f"/console/trail?{query}")
+        assert answer.status_code == 200, query
+        return answer.text
+
+    assert "company.limit" in await found("action=company&actor=admin")
+    assert "company.limit" in await found(f"company={company.name}&from=2020-01-01&to=2999-12-31")
+    for nothing in (
+        "action=fx.list",
+        "actor=nobody",
+        "to=2020-01-01",
+        f"action=fx&company={company.name}",
+        "before=1",
+    ):
+        assert "Nothing of this sort" in await found(nothing), nothing
+    assert (await finance.get("/console/trail?company=nobody")).status_code == 422
+    assert (await finance.get("/console/trail?from=yesterday")).status_code == 422
+    await Sealing(shop.pool).round()
+    assert "trail:1:" in await found("")
+    assert "Good: no row" in (await finance.get("/console/trail/check")).text
+    async with shop.pool.acquire() as conn, conn.transaction():
+        await conn.execute("ALTER TABLE trail DISABLE TRIGGER USER")
+        await conn.execute("UPDATE trail SET actor = 'nobody' WHERE action = 'company.limit'")
+        await conn.execute("ALTER TABLE trail ENABLE TRIGGER USER")
+    assert "rows were changed" in (await finance.get("/console/trail/check")).text
+    seen = (await finance.get(f"/console/reveals?trx={order['trx']}")).text
+    assert "confirm" in seen
+    assert (await finance.get("/console/reveals?trx=TRXnone")).status_code == 422

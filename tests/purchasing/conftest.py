@@ -1,0 +1,136 @@
+"""A shop with suppliers that do as they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.purchasing.fake import FakeSupplier
+from tests.shop import Company, Shop, open_shop
+from voucherd.db import Pool, transaction
+from voucherd.ids import State
+from voucherd.orders.store import Memory
+from voucherd.purchasing.dispatcher import Dispatcher
+from voucherd.suppliers.registry import Spec
+from voucherd.suppliers.store import SupplierDraft, SupplierRow, add_offer, add_supplier, supplier
+
+
+class Market:
+    """A shop, its suppliers, and a dispatcher that goes one round when it is told to."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.suppliers: dict[str, FakeSupplier] = {}
+        self.moved: list[int] = []
+        self.dispatcher = self.another_dispatcher()
+
+    def another_dispatcher(self) -> Dispatcher:
+        """A second worker, as it were."""
+        return Dispatcher(
+            self.shop.pool,
+            self.shop.sealer,
+            Memory(self.shop.order_service._memory.windows),
+            lambda orders: self.moved.extend(order.id for order in orders),
+            self._open,
+        )
+
+    def _open(self, spec: Spec, _pool: Pool) -> FakeSupplier:
+        return self.suppliers[spec.name]
+
+    async def supplier(
+        self,
+        name: str,
+        *slugs: str,
+        price: str = "9.00 EUR",
+        state: State = State.LIVE,
+        concurrency_max: int = 8,
+        settle_s: int = 0,
+        on_unknown: str = "wait",
+        **manner: object,
+    ) -> FakeSupplier:
+        """A supplier that sells these products, with fresh quotes."""
+        fake = self.suppliers[name] = FakeSupplier(price=price, **manner)  # type: ignore[arg-type]
+        draft = SupplierDraft(
+            name,
+            "http",
+            state,
+            {},
+            settle_s=settle_s,
+            concurrency_max=concurrency_max,
+            on_unknown=on_unknown,
+            timeout_s=1,
+        )
+        async with transaction(self.shop.pool) as tx:
+            row = await add_supplier(tx, draft, self.shop.sealer)
+            for slug in slugs:
+                product = self.shop.products[slug]
+                first = product.face_minor or product.face_min_minor
+                assert first is not None
+                await add_offer(
+                    tx,
+                    row,
+                    product.product_id,
+                    sku=f"sku-{slug}",
+                    face_minor=first,
+                    face_to_minor=product.face_max_minor,
+                )
+        await self.quotes()
+        return fake
+
+    async def row(self, name: str) -> SupplierRow:
+        """The supplier as the database knows it."""
+        async with self.shop.pool.acquire() as conn:
+            return await supplier(conn, name)
+
+    async def quotes(self) -> None:
+        """Ask everybody for prices now."""
+        await self.shop.pool.execute("UPDATE offer SET quoted_at = now() - interval '1 day'")
+        await self.shop.pool.execute("UPDATE supplier_health SET quoting_until = '-infinity'")
+        self.dispatcher._read_at = -10.0
+        await self.dispatcher.refresh_quotes()
+        await self.dispatcher.settled()
+        self.shop.order_service._memory.offers._checked_at = -10.0
+        self.dispatcher._memory.offers._checked_at = -10.0
+
+    async def round(self) -> None:
+        """Wake everybody from their pause, let the dispatcher go one round, and wait for the answers."""
+        await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at IS NOT NULL")
+        self.dispatcher._read_at = -10.0
+        await self.dispatcher.dispatch()
+        await self.dispatcher.dispatch()
+        await self.dispatcher.settled()
+
+    async def look_ups(self) -> None:
+        """Look up whatever is not known, now."""
+        await self.shop.pool.execute("UPDATE attempt SET ask_at = now() WHERE status = 1")
+        await self.dispatcher.follow_up()
+        await self.dispatcher.settled()
+
+    async def until_held(self, company: Company) -> None:
+        """Wait until a Resolve of the company holds its money."""
+        for _ in range(500):
+            if await self.shop.held(company):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("nothing was held")
+
+    async def attempts(self) -> list[tuple[int, int, int, int]]:
+        """Every purchase so far: status, codes asked for, codes that came, codes that no line took."""
+        rows = await self.shop.pool.fetch(
+            "SELECT status, count, codes, spare FROM attempt ORDER BY placed_at, id"
+        )
+        return [tuple(row) for row in rows]
+
+
+@pytest.fixture
+async def market(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Market]:
+    """A shop without a worker in which Confirm does not wait."""
+    async with open_shop(pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0) as shop:
+        opened = Market(shop)
+        yield opened
+        for fake in opened.suppliers.values():
+            fake.free.set()
+        await opened.dispatcher.stop()

@@ -1,0 +1,252 @@
+"""Lines that a supplier serves: bought once, delivered, paid; failures go on to the next offer."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.purchasing.conftest import Market
+from tests.purchasing.fake import (
+    sold_but_unclear,
+    sold_out,
+    too_few,
+    too_many,
+    unclear,
+    waits,
+    waits_in_vain,
+)
+from voucherd.money import Money
+
+
+async def test_what_the_shelf_lacks_is_bought_at_the_cheapest_supplier_and_delivered(market: Market) -> None:
+    """OP-43, OP-44: the line waits, is bought, and the order ends; the wire says where it came from."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR", stock=2)
+    company = await shop.company(balance="100.00 EUR")
+    dear = await market.supplier("dear", "gift", price="9.30 EUR")
+    cheap = await market.supplier("cheap", "gift", price="9.10 EUR")
+
+    order = await shop.create(company, ("gift", 5))
+    pending = await shop.confirm(company, order["trx"])
+    await market.round()
+    done = await shop.find(company, order["trx"])
+
+    assert (pending["orderStatus"], pending["items"][0]["linesCompleted"]) == ("pending", 2)
+    assert (done["orderStatus"], done["paymentStatus"]) == ("finished", "paid")
+    lines = done["items"][0]["orderLines"]
+    assert [line["externalSupplier"] for line in lines] == ["wholesale"] * 2 + ["cheap"] * 3
+    assert [line["externalId"] for line in lines[2:]] == ["F1"] * 3
+    assert [line["purchasePriceAmount"] for line in lines[2:]] == [9.1] * 3
+    assert [line["commissionEur"] for line in lines[2:]] == [0.4] * 3
+    assert {line["voucherCode"] for line in lines[2:]} == {
+        c.code for b in cheap.sold.values() for c in b.codes
+    }
+    assert dear.calls == []
+    assert await shop.balance(company) == Money.read("52.50 EUR")
+    await shop.assert_books_balance()
+
+
+async def test_a_resolve_is_bought_for_and_answered_within_its_limit(market: Market) -> None:
+    """Spec 3: Resolve holds, buys, settles."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    await market.supplier("one", "gift")
+    order = await shop.create(company, ("gift", 2))
+
+    resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
+    await market.until_held(company)
+    await market.round()
+    resolved = await resolving
+
+    assert (resolved["orderStatus"], resolved["items"][0]["linesCompleted"]) == ("finished", 2)
+    assert await shop.balance(company) == Money.read("81.00 EUR")
+    await shop.assert_books_balance()
+
+
+async def test_a_code_that_comes_after_resolves_limit_lies_on_the_shelf_and_costs_the_client_nothing(
+    market: Market,
+) -> None:
+    """OP-46: cancelled in time, the hold released; the late code is stock, with its cost."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("slow", "gift")
+    fake.deeds.append(waits)
+    order = await shop.create(company, ("gift", 1))
+
+    resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
+    await market.until_held(company)
+    await market.dispatcher.dispatch()
+    resolved = await resolving
+    fake.free.set()
+    await market.dispatcher.settled()
+
+    assert (resolved["orderStatus"], resolved["paymentStatus"]) == ("cancelled", "unpaid")
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    assert await shop.left("gift") == 1
+    assert await market.attempts() == [(3, 1, 1, 1)]
+    legs = await shop.pool.fetch("SELECT account, amount_minor FROM purchase_leg ORDER BY 1")
+    assert [tuple(leg) for leg in legs] == [("spare", 900), ("stock", 0), ("supplier", -900)]
+    await shop.assert_books_balance()
+
+
+async def test_an_answer_that_got_lost_is_looked_up_and_never_bought_again(market: Market) -> None:
+    """Design, suppliers: after a crash we ask what became of our reference."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("one", "gift")
+    fake.deeds.append(sold_but_unclear)
+    order = await shop.create(company, ("gift", 3))
+    await shop.confirm(company, order["trx"])
+
+    await market.round()
+    asking = await market.attempts()
+    await market.look_ups()
+
+    assert asking == [(1, 3, 0, 0)]
+    assert await market.attempts() == [(3, 3, 3, 0)]
+    assert [verb for verb, _ in fake.calls] == ["buy", "look_up"]
+    assert (await shop.find(company, order["trx"]))["orderStatus"] == "finished"
+    await shop.assert_books_balance()
+
+
+async def test_an_offer_that_fails_falls_over_to_the_next_best_one(market: Market) -> None:
+    """OP-44."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    cheap = await market.supplier("cheap", "gift", price="8.00 EUR")
+    dear = await market.supplier("dear", "gift", price="9.00 EUR")
+    cheap.deeds.append(sold_out)
+    order = await shop.create(company, ("gift", 3))
+    await shop.confirm(company, order["trx"])
+
+    await market.round()
+    await market.round()
+
+    assert (await shop.find(company, order["trx"]))["orderStatus"] == "finished"
+    assert [len(cheap.sold), len(dear.sold)] == [0, 1]
+    await shop.assert_books_balance()
+
+
+async def test_a_purchase_that_never_happened_is_found_out_and_made_elsewhere(market: Market) -> None:
+    """Design: `not found` is believed once nothing can be on its way any more."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    cheap = await market.supplier("cheap", "gift", price="8.00 EUR")
+    await market.supplier("dear", "gift", price="9.00 EUR")
+    cheap.deeds.append(unclear)
+    order = await shop.create(company, ("gift", 3))
+    await shop.confirm(company, order["trx"])
+
+    await market.round()
+    await market.look_ups()
+    early = await market.attempts()
+    await shop.pool.execute("UPDATE attempt SET settles_at = now()")
+    await market.look_ups()
+    await market.round()
+
+    assert early == [(1, 3, 0, 0)]
+    assert [one[0] for one in await market.attempts()] == [4, 3]
+    assert (await shop.find(company, order["trx"]))["orderStatus"] == "finished"
+    await shop.assert_books_balance()
+
+
+async def test_a_cancel_during_a_purchase_keeps_what_is_bought_and_refunds_the_rest(market: Market) -> None:
+    """OP-45: bought codes are delivered and paid for; lines that nobody buys for are refunded at once."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR", async_delivery=True)
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("slow", "gift", stock=2)
+    fake.deeds.append(waits)
+    order = await shop.create(company, ("gift", 5))
+    await shop.confirm(company, order["trx"])
+    await market.dispatcher.dispatch()
+
+    cancelling = await shop.cancel(company, order["trx"])
+    fake.free.set()
+    await market.dispatcher.settled()
+    ended = await shop.find(company, order["trx"])
+
+    first = cancelling.json()
+    assert (cancelling.status_code, first["orderStatus"], first["paymentStatus"]) == (
+        200,
+        "pending",
+        "partially_refunded",
+    )
+    assert (ended["orderStatus"], ended["paymentStatus"]) == ("cancelled", "partially_refunded")
+    assert [line["status"] for line in ended["items"][0]["orderLines"]] == ["finished"] * 2 + [
+        "cancelled"
+    ] * 3
+    assert await shop.balance(company) == Money.read("81.00 EUR")
+    await shop.assert_books_balance()
+
+
+async def test_a_cancel_during_a_purchase_that_fails_refunds_everything(market: Market) -> None:
+    """OP-45: a line whose purchase fails after the Cancel is cancelled and refunded, not bought elsewhere."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("slow", "gift", price="8.00 EUR")
+    other = await market.supplier("other", "gift", price="9.00 EUR")
+    fake.deeds.append(waits_in_vain)
+    order = await shop.create(company, ("gift", 2))
+    await shop.confirm(company, order["trx"])
+    await market.dispatcher.dispatch()
+
+    cancelling = await shop.cancel(company, order["trx"])
+    fake.free.set()
+    await market.dispatcher.settled()
+    await market.round()
+    ended = await shop.find(company, order["trx"])
+
+    assert cancelling.json()["orderStatus"] == "pending"
+    assert (ended["orderStatus"], ended["paymentStatus"]) == ("cancelled", "refunded")
+    assert other.calls == []
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    await shop.assert_books_balance()
+
+
+async def test_too_few_and_too_many_codes_are_delivered_kept_and_noted(market: Market) -> None:
+    """Design: a code that was bought is never lost; a line without one goes on to be bought for."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("one", "gift")
+    fake.deeds += [too_few, too_many]
+    order = await shop.create(company, ("gift", 3))
+    await shop.confirm(company, order["trx"])
+
+    await market.round()
+    partly = await shop.find(company, order["trx"])
+    await shop.pool.execute("UPDATE attempt SET settles_at = now()")
+    await market.look_ups()
+    await market.round()
+    await market.round()
+
+    assert (partly["orderStatus"], partly["items"][0]["linesCompleted"]) == ("pending", 2)
+    assert (await shop.find(company, order["trx"]))["orderStatus"] == "finished"
+    assert await market.attempts() == [(3, 3, 2, 0), (3, 1, 3, 2)]
+    assert await shop.left("gift") == 2
+    await shop.assert_books_balance()
+
+
+async def test_a_price_in_a_currency_without_a_rate_is_not_booked_and_the_quoted_one_is(
+    market: Market,
+) -> None:
+    """OP-50, OP-58: what a code cost can always be told in EUR."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("one", "gift", price="9.00 EUR")
+    order = await shop.create(company, ("gift", 1))
+    await shop.confirm(company, order["trx"])
+    fake.price = "1500 JPY"
+
+    await market.round()
+
+    (line,) = (await shop.find(company, order["trx"]))["items"][0]["orderLines"]
+    assert (line["purchasePriceAmount"], line["purchasePriceCurrency"]) == (9.0, "eur")
+    await shop.assert_books_balance()
