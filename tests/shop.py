@@ -71,7 +71,7 @@ class Shop:
     @property
     def order_service(self) -> OrderService:
         """The desk behind the API, for scenarios about what no client can see."""
-        return self.app.front._api._service.orders
+        return self.app.front._api._services.orders
 
     # ── what the operator does ────────────────────────────────────────────────────────────────────────
 

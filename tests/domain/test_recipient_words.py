@@ -14,10 +14,11 @@ from jinja2.ext import babel_extract
 
 import voucherd.pages.recipient as package
 from voucherd.http import Request
+from voucherd.limits.unknown_links import UNKNOWN_MAX, WINDOW_S, UnknownLinks
 from voucherd.money import Money
 from voucherd.pages.assets import templates
 from voucherd.pages.recipient import link, pictures
-from voucherd.pages.recipient.visitors import UNKNOWN_MAX, WINDOW_S, Allowance, is_person
+from voucherd.pages.recipient.visitors import is_person
 from voucherd.pages.recipient.words import LANGUAGES, SOURCE, Words, catalogue, pick
 
 FOLDER = Path(str(package.__file__)).parent
@@ -182,7 +183,7 @@ def test_persons_are_persons_unless_nobody_looks_yet() -> None:
 def test_an_address_that_tries_many_links_has_to_wait() -> None:
     """Decision 9: tokens can't be guessed, and nobody may try for long."""
     now = 0.0
-    allowance = Allowance(lambda: now)
+    allowance = UnknownLinks(lambda: now)
     for _ in range(UNKNOWN_MAX):
         assert not allowance.spent("a")
         allowance.note("a")

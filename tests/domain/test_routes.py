@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from voucherd.api.errors import Op
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.routes import Map, Route
 from voucherd.http import Response
 from voucherd.keys.key_text import Scope
+from voucherd.services import Services
 
 
-async def nothing(_service: Service, _call: Call) -> Response:
+async def nothing(_services: Services, _call: Call) -> Response:
     """A handler that nobody calls."""
     raise AssertionError
 

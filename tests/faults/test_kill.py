@@ -45,14 +45,14 @@ async def shop(pool: Pool, tmp_path: Path) -> AsyncIterator[Shop]:
 
 async def storm(shop: Shop, server: Server, *, kills: int, seed: int) -> Ledger:
     """Clients at work while their server is killed again and again."""
-    ledger, stop, sandbox_outcome = Ledger(), asyncio.Event(), random.Random(seed)
+    ledger, stop, chance = Ledger(), asyncio.Event(), random.Random(seed)
     companies = [await shop.company(balance=WALLET_IS_ENDLESS) for _ in range(3)]
     clients = [Client([server], companies[at % 3], ledger, seed + at) for at in range(CLIENTS)]
     async with asyncio.TaskGroup() as group:
         for client in clients:
             group.create_task(client.buy_until(stop))
         for _ in range(kills):
-            await asyncio.sleep(sandbox_outcome.uniform(0.7, 1.5))
+            await asyncio.sleep(chance.uniform(0.7, 1.5))
             await server.kill()
             await shop.stock("later", 40)
             await server.start()

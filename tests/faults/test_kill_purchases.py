@@ -70,7 +70,7 @@ class Town:
 
     async def storm(self, kills: int, seed: int) -> None:
         """Clients at work and a supplier in a bad mood while processes are killed, one after another."""
-        stop, calm, sandbox_outcome = asyncio.Event(), asyncio.Event(), random.Random(seed)
+        stop, calm, chance = asyncio.Event(), asyncio.Event(), random.Random(seed)
         companies = [await self.shop.company(balance=WALLET_IS_ENDLESS) for _ in range(COMPANIES)]
         async with asyncio.TaskGroup() as group:
             group.create_task(self._mischief(calm, random.Random(seed + 1)))
@@ -79,8 +79,8 @@ class Town:
                 client = Client(self.servers, whose, self.ledger, seed + at, SLUGS, operations=(4, 4, 2))
                 group.create_task(client.buy_until(stop))
             for _ in range(kills):
-                await asyncio.sleep(sandbox_outcome.uniform(0.5, 1.5))
-                await self._kill_one(sandbox_outcome, group)
+                await asyncio.sleep(chance.uniform(0.5, 1.5))
+                await self._kill_one(chance, group)
             calm.set()
             await self._until_bought(PURCHASES_MIN)
             stop.set()
@@ -97,7 +97,7 @@ class Town:
         await self.shop.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
         await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
 
-    async def _kill_one(self, sandbox_outcome: random.Random, group: asyncio.TaskGroup) -> None:
+    async def _kill_one(self, chance: random.Random, group: asyncio.TaskGroup) -> None:
         """Kill one of two that are up, and start it again while the storm goes on."""
         ends_at = time.monotonic() + START_S_MAX
         while True:
@@ -106,22 +106,22 @@ class Town:
                 break
             assert time.monotonic() < ends_at
             await asyncio.sleep(0.05)
-        process = sandbox_outcome.choice(sandbox_outcome.choice(pairs))
+        process = chance.choice(chance.choice(pairs))
         await process.kill()
         self.kills["server" if process in self.servers else "worker"] += 1
         group.create_task(process.start())
 
-    async def _mischief(self, calm: asyncio.Event, sandbox_outcome: random.Random) -> None:
+    async def _mischief(self, calm: asyncio.Event, chance: random.Random) -> None:
         skus = [f"{supplier}-{slug}" for supplier in SUPPLIERS for slug in SLUGS]
         while not calm.is_set():
             # Later than the time limit of a call, but within the settling time.
-            seconds = sandbox_outcome.uniform(0.1, TIMEOUT_S + SETTLE_S / 2)
+            seconds = chance.uniform(0.1, TIMEOUT_S + SETTLE_S / 2)
             await self.wholesaler.behave(
-                sandbox_outcome.choice(skus),
-                sandbox_outcome.choice(MISCHIEF),
+                chance.choice(skus),
+                chance.choice(MISCHIEF),
                 seconds=seconds,
-                hidden_s=sandbox_outcome.choice([0, 0, SETTLE_S / 2]),
-                times=sandbox_outcome.randint(1, 4),
+                hidden_s=chance.choice([0, 0, SETTLE_S / 2]),
+                times=chance.randint(1, 4),
             )
             await asyncio.sleep(MISCHIEF_EVERY_S)
         await self.wholesaler.be_honest()

@@ -79,7 +79,7 @@ async def test_rotating_under_load_loses_and_breaks_nothing(
     shop: Shop, database_url: str, tmp_path: Path, stock: int, kills: int
 ) -> None:
     """OP-95: every code reads the same before, during and after, whatever process is asked."""
-    sandbox_outcome = random.Random(kills)
+    chance = random.Random(kills)
     for _ in range(kills):
         await shop.stock("now", stock)
     async with shop.pool.acquire() as conn:
@@ -99,7 +99,7 @@ async def test_rotating_under_load_loses_and_breaks_nothing(
                 assert not await rotate(env, half_done), "it was killed on its way"
             assert await rotate(env)
             stop.set()
-        promised = sandbox_outcome.sample(
+        promised = chance.sample(
             sorted(ledger.promised.items()), min(READ_AGAIN * kills, len(ledger.promised))
         )
         for number, (trx, codes) in enumerate(promised):

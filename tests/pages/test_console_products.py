@@ -9,7 +9,7 @@ import openpyxl
 
 from tests.pages.people import someone
 from tests.shop import Shop
-from voucherd.pages.background import BackgroundJobs
+from voucherd.background import BackgroundJobs
 
 FILES = "/console/products/-/files"
 NEW = {
@@ -29,7 +29,7 @@ NEW = {
 
 def jobs(shop: Shop) -> BackgroundJobs:
     """What pages have begun."""
-    return shop.app.front._api.site.house.jobs
+    return shop.app.front._api.site.services.jobs
 
 
 async def test_a_product_is_added_changed_and_taken_off_sale(shop: Shop) -> None:

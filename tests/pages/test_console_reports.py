@@ -8,8 +8,8 @@ import pytest
 
 from tests.pages.people import someone
 from tests.shop import Shop
-from voucherd.pages.cache import AGE_S_MAX, KEPT_MAX, ReportCache
 from voucherd.pages.charts import bars
+from voucherd.reports.cache import AGE_S_MAX, KEPT_MAX, ReportCache
 
 
 async def test_reports_show_what_was_sold(shop: Shop) -> None:

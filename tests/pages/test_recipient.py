@@ -18,8 +18,8 @@ from voucherd.catalogue import logos
 from voucherd.clock import iso
 from voucherd.db import transaction
 from voucherd.ids import State
+from voucherd.limits.unknown_links import UNKNOWN_MAX
 from voucherd.orders.model import INLINE_LINES_MAX
-from voucherd.pages.recipient.visitors import UNKNOWN_MAX
 from voucherd.recipients import vouchers
 from voucherd.vault.reveals import Via
 

@@ -301,14 +301,14 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
 
     # Somebody else has done it, because this one took longer than its claim: its own work is undone.
     ticket_taken = "UPDATE idempotency SET answer = '\\x00' WHERE answer IS NULL"
-    add = shop.app.front._api._service.webhooks.add
+    add = shop.app.front._api._services.webhooks.add
 
     async def slow(*arguments: Any) -> Any:
         done = await add(*arguments)
         await shop.pool.execute(ticket_taken)
         return done
 
-    monkeypatch.setattr(shop.app.front._api._service.webhooks, "add", slow)
+    monkeypatch.setattr(shop.app.front._api._services.webhooks, "add", slow)
     late = await shop.call("POST", "/api/1.03/webhook", boss, headers={"idempotency-key": "late"}, json=hook)
     assert (late.status_code, late.headers["retry-after"]) == (409, "1")
     assert await shop.pool.fetchval("SELECT count(*) FROM webhook") == 1

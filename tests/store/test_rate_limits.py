@@ -88,14 +88,14 @@ async def test_whoever_waits_as_long_as_told_is_let_in(pool: Pool) -> None:
 
 async def test_no_burst_at_the_turn_of_a_minute_gets_twice_the_quota(pool: Pool) -> None:
     """OP-27: the window slides over all processes: no six seconds have more than the quota and what they restore."""
-    sandbox_outcome = random.Random(27)
+    chance = random.Random(27)
     fleet = Fleet(pool, 4)
     for key_id in range(1, 31):
-        rate_limit = sandbox_outcome.randint(1, 20)
+        rate_limit = chance.randint(1, 20)
         passed = []
         for _ in range(60):
-            fleet.time.now_s += sandbox_outcome.choice([0.0, 0.0, 0.01, 0.5, 5.0, 29.9, 61.0])
-            if (await fleet.take(sandbox_outcome.randrange(4), key_id, rate_limit)).allowed:
+            fleet.time.now_s += chance.choice([0.0, 0.0, 0.01, 0.5, 5.0, 29.9, 61.0])
+            if (await fleet.take(chance.randrange(4), key_id, rate_limit)).allowed:
                 passed.append(fleet.time.now_s)
         for moment in passed:
             within = [other for other in passed if moment <= other < moment + WINDOW_S / 10]

@@ -33,7 +33,7 @@ async def deeds(pool: Pool, count: int) -> None:
     """Write rows, each in a transaction of its own."""
     for number in range(count):
         async with transaction(pool) as tx:
-            await trail.record(tx, TrailEntry(SYSTEM, "test.deed", f"deed {number}"))
+            await trail.record_all(tx, [TrailEntry(SYSTEM, "test.deed", f"deed {number}")])
 
 
 async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
@@ -84,7 +84,7 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
 
 async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> None:
     """OP-94: only rows that no open transaction can still precede are sealed, and writers wait for nobody."""
-    sandbox_outcome = random.Random(94)
+    chance = random.Random(94)
     sealings = [Sealing(pool), Sealing(pool)]
     done = asyncio.Event()
 
@@ -93,9 +93,9 @@ async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> No
             async with pool.acquire() as conn:
                 deed = conn.transaction()
                 await deed.start()
-                await trail.record(conn, TrailEntry(SYSTEM, "test.deed", f"deed {number}"))
-                await asyncio.sleep(sandbox_outcome.choice([0, 0, 0.002, 0.02]))
-                await (deed.rollback() if sandbox_outcome.random() < 0.2 else deed.commit())
+                await trail.record_all(conn, [TrailEntry(SYSTEM, "test.deed", f"deed {number}")])
+                await asyncio.sleep(chance.choice([0, 0, 0.002, 0.02]))
+                await (deed.rollback() if chance.random() < 0.2 else deed.commit())
 
     async def seal(sealing: Sealing) -> None:
         for _ in range(ROUNDS_MAX):
@@ -124,7 +124,7 @@ async def test_a_transaction_that_is_open_holds_back_what_it_may_precede(pool: P
     """OP-94: a row that commits late is in the chain in its place, not beside it."""
     sealing = Sealing(pool)
     async with transaction(pool) as slow:
-        await trail.record(slow, TrailEntry(SYSTEM, "test.slow", "first"))
+        await trail.record_all(slow, [TrailEntry(SYSTEM, "test.slow", "first")])
         await deeds(pool, 2)
         assert [await sealing.round() for _ in range(3)] == [0, 0, 0]
     assert await sealing.round() == 3

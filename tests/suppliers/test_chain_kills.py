@@ -30,18 +30,16 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-async def buy(
-    chain: Chain, company: Company, slug: str, stop: asyncio.Event, sandbox_outcome: random.Random
-) -> None:
+async def buy(chain: Chain, company: Company, slug: str, stop: asyncio.Event, chance: random.Random) -> None:
     """A client of the second shop that confirms, resolves and changes its mind."""
     second = chain.second
     while not stop.is_set():
-        created = await second.try_create(company, (slug, sandbox_outcome.randint(1, 3)))
+        created = await second.try_create(company, (slug, chance.randint(1, 3)))
         assert created.status_code == 201, created.text
         trx = created.json()["trx"]
-        answer = await second.finalise(sandbox_outcome.choice(["confirm", "resolve"]), company, trx)
+        answer = await second.finalise(chance.choice(["confirm", "resolve"]), company, trx)
         assert answer.status_code in {200, 422, 503}, answer.text
-        if sandbox_outcome.random() < 0.3:
+        if chance.random() < 0.3:
             await second.cancel(company, trx)
 
 
@@ -68,7 +66,7 @@ async def test_a_voucherd_that_is_killed_while_another_buys_from_it_sells_nothin
     first_pool, port = await open_pool(another_schema_url, size_max=4), free_port()
     (tmp_path / "first").mkdir()
     surroundings = environment(another_schema_url, tmp_path / "first", port=port, confirm_wait_s=0.5)
-    server, sandbox_outcome, stop = (
+    server, chance, stop = (
         Server(SERVICE, surroundings, tmp_path / "first.log"),
         random.Random(8),
         asyncio.Event(),
@@ -88,9 +86,9 @@ async def test_a_voucherd_that_is_killed_while_another_buys_from_it_sells_nothin
                 for at in range(CLIENTS):
                     clients.create_task(buy(chain, company, slug, stop, random.Random(at)))
                 for _ in range(KILLS):
-                    await asyncio.sleep(sandbox_outcome.uniform(1.0, 3.0))
+                    await asyncio.sleep(chance.uniform(1.0, 3.0))
                     await server.kill()
-                    await asyncio.sleep(sandbox_outcome.uniform(0.0, 2.0))
+                    await asyncio.sleep(chance.uniform(0.0, 2.0))
                     await server.start()
                 await asyncio.sleep(2.0)
                 stop.set()

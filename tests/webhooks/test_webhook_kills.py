@@ -66,7 +66,7 @@ async def test_no_kill_loses_an_event(
 ) -> None:
     """OP-54: senders and receivers die at any moment; what was told is genuine, whole, and can be put in order."""
     company = await shop.company()
-    sandbox_outcome = random.Random(kills)
+    chance = random.Random(kills)
     inbox, log = tmp_path / "inbox", tmp_path / "log"
     key_file = str(shop.settings.master_key_file)
     orders = 0
@@ -82,8 +82,8 @@ async def test_no_kill_loses_an_event(
         while killed < kills:
             await _happen(shop, company.id, orders)
             orders += ORDERS_A_ROUND
-            await asyncio.sleep(sandbox_outcome.uniform(0.0, 0.3))
-            victims = sandbox_outcome.sample((mailbox, one, other), sandbox_outcome.randint(1, 3))
+            await asyncio.sleep(chance.uniform(0.0, 0.3))
+            victims = chance.sample((mailbox, one, other), chance.randint(1, 3))
             await asyncio.gather(*(victim.kill() for victim in victims))
             await asyncio.gather(*(victim.start() for victim in victims))
             killed += len(victims)

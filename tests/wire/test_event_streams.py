@@ -76,7 +76,7 @@ async def listening(
 
 def open_streams(shop: Shop) -> int:
     """How many streams the service serves."""
-    return shop.app.front._api._service.streams.open
+    return shop.app.front._api._services.streams.open
 
 
 async def until(arrived: Callable[[], bool]) -> None:

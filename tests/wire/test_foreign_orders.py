@@ -82,13 +82,13 @@ async def test_a_foreign_order_takes_as_long_as_one_that_is_not_there(
         await shop.product("gift-10", stock=50)
         company = await shop.company()
         names = await trxs(shop, company)
-        sandbox_outcome = random.Random(2)
+        chance = random.Random(2)
         kinds = ("foreign", "foreign and finished", "of no order", "of another master key")
         for method, path in (("GET", "/api/1.03/order/{trx}"), ("PATCH", "/api/1.03/order/confirm/{trx}")):
             took: dict[str, list[float]] = {kind: [] for kind in kinds}
             for at in range(ROUNDS + 20):
                 # In another order each time: whoever comes after a slow one is slow, too.
-                for kind in sandbox_outcome.sample(kinds, len(kinds)):
+                for kind in chance.sample(kinds, len(kinds)):
                     began = time.perf_counter()
                     await shop.call(method, path.format(trx=names[kind]), company)
                     if at >= 20:

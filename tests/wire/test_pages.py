@@ -25,7 +25,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-CSS = (files("voucherd.portal") / "static" / "docs.css").read_text("utf-8")
+CSS = (files("voucherd.pages") / "static" / "docs.css").read_text("utf-8")
 
 
 class Outline(HTMLParser):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from voucherd.api import query
 from voucherd.api.errors import AccountNotFound
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.wire import accounts as wire
 from voucherd.api.wire.shapes import AccountEntryPage, WalkMetadata
 from voucherd.api.wire.templates import encode
@@ -16,6 +16,7 @@ from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers
 from voucherd.money import DIGITS
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.services import Services
 from voucherd.sheets import rfc4180 as csv
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.statement import Account, StatementFilters
@@ -35,36 +36,36 @@ class StatementQuery(Struct, frozen=True):
     as_csv: bool
 
 
-async def accounts(service: Service, call: Call) -> Response:
+async def accounts(services: Services, call: Call) -> Response:
     """The company's balances in the key's state."""
     currency = read_currency(call.request)
-    found = await service.statements.balances(call.caller.company_id, call.caller.state)
+    found = await services.statements.balances(call.caller.company_id, call.caller.state)
     shown = [wire.account(one) for one in found if currency in (None, one.currency)]
     return Response(200, encode(shown), JSON)
 
 
-async def statement(service: Service, call: Call) -> Response:
+async def statement(services: Services, call: Call) -> Response:
     """An account's movements: a page of them, or all of them as a file."""
-    asked = read_statement(call.request, service.ids)
-    account = await _account(service, call)
+    asked = read_statement(call.request, services.ids)
+    account = await _account(services, call)
     if asked.as_csv:
         name = file_name(account, call.caller.state.word)
-        body = statement_file(service.statements, account, asked.filters, service.ids)
+        body = statement_file(services.statements, account, asked.filters, services.ids)
         return Response(200, body, csv.CSV, csv.headers(name))
-    part = await service.statements.page(account, asked.filters, after=asked.after, size=asked.size)
+    part = await services.statements.page(account, asked.filters, after=asked.after, size=asked.size)
     page = AccountEntryPage(
-        wire.entries(part.lines, account.currency, service.ids),
+        wire.entries(part.lines, account.currency, services.ids),
         WalkMetadata(asked.size, None if part.after is None else query.write_place(part.after)),
     )
     return Response(200, encode(page), JSON)
 
 
-async def _account(service: Service, call: Call) -> Account:
+async def _account(services: Services, call: Call) -> Account:
     """The account in the path. A currency that does not exist has none either."""
     code = call.parameter.upper() if call.parameter.isascii() else ""
     found = None
     if code in DIGITS:
-        found = await service.statements.account(call.caller.company_id, code, call.caller.state)
+        found = await services.statements.account(call.caller.company_id, code, call.caller.state)
     if found is None:
         raise AccountNotFound
     return found

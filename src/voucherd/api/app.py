@@ -9,10 +9,11 @@ from typing import Final
 import structlog
 
 from voucherd.api import errors, routes
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.idempotent import HEADER, IN_USE, IdempotentCalls
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
+from voucherd.api.wire.templates import TemplateBook
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
 from voucherd.idempotency import TicketTaken
@@ -24,6 +25,7 @@ from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.pages.site import Site
+from voucherd.services import Services
 
 logger = structlog.get_logger(__name__)
 
@@ -46,10 +48,16 @@ class Api:
     """Answers every request."""
 
     def __init__(
-        self, service: Service, authenticator: Authenticator, pages: Pages, once: IdempotentCalls, site: Site
+        self,
+        services: Services,
+        authenticator: Authenticator,
+        pages: Pages,
+        once: IdempotentCalls,
+        site: Site,
     ) -> None:
-        self._service = service
+        self._services = services
         self._once = once
+        self._templates = TemplateBook()
         self._authenticator = authenticator
         self._pages = pages
         self.site = site
@@ -126,7 +134,7 @@ class Api:
                 headers=[*rate_headers, retry_after],
                 retryable=True,
             )
-        call = Call(request, caller, version, parameters, op=route.op)
+        call = Call(request, caller, version, parameters, op=route.op, templates=self._templates)
         try:
             caller.require(route.scope)
             if route.also is not None:
@@ -146,7 +154,7 @@ class Api:
     async def _respond(self, route: Route, call: Call) -> Response:
         """The handler's answer; a refusal is one too."""
         try:
-            return await route.handler(self._service, call)
+            return await route.handler(self._services, call)
         except Refusal as refusal:
             return errors.refused(route.op, refusal, call.request)
         except HttpError as problem:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from voucherd.api import catalogue_requests as requests
 from voucherd.api.errors import BrandNotFound, ProductNotFound
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.query import PageQuery
 from voucherd.api.wire import catalogue as wire
 from voucherd.api.wire.shapes import PageMetadata
@@ -17,15 +17,16 @@ from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.pricing import NoRate
 from voucherd.http import JSON, Response
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.services import Services
 from voucherd.storefront.service import Shopper
 
 
-async def find_products(service: Service, call: Call) -> Response:
+async def find_products(services: Services, call: Call) -> Response:
     """Find all products."""
     asked = requests.find_all(call.request)
     visitor, page = _visitor(call, asked.payment_currency, asked.filters.face_value), asked.page
     try:
-        found = await service.storefront.find_all(
+        found = await services.storefront.find_all(
             visitor, asked.filters, asked.order, size=page.size, page=page.number, after=asked.after
         )
     except NoRate as missing:
@@ -35,12 +36,12 @@ async def find_products(service: Service, call: Call) -> Response:
     return _json(wire.ProductPage(data, _metadata(page, cursor, found.total)))
 
 
-async def find_product(service: Service, call: Call) -> Response:
+async def find_product(services: Services, call: Call) -> Response:
     """Find one product."""
     asked = requests.find(call.request)
     visitor = _visitor(call, asked.payment_currency, asked.face_value)
     try:
-        shown = await service.storefront.find(visitor, call.parameter)
+        shown = await services.storefront.find(visitor, call.parameter)
     except NoRate as missing:
         raise _no_rate(missing) from None
     if shown is None:
@@ -48,11 +49,11 @@ async def find_product(service: Service, call: Call) -> Response:
     return _json(wire.product(shown, asked.payment_currency))
 
 
-async def find_changes(service: Service, call: Call) -> Response:
+async def find_changes(services: Services, call: Call) -> Response:
     """The feed of changes."""
     asked = requests.changes(call.request)
     try:
-        feed = await service.storefront.changes(
+        feed = await services.storefront.changes(
             _visitor(call, asked.payment_currency), asked.after, asked.size
         )
     except NoRate as missing:
@@ -61,32 +62,32 @@ async def find_changes(service: Service, call: Call) -> Response:
     return _json(wire.ProductChangePage(data, wire.FeedMetadata(requests.number_cursor(feed.last))))
 
 
-async def find_brands(service: Service, call: Call) -> Response:
+async def find_brands(services: Services, call: Call) -> Response:
     """Find all brands."""
     page, after = requests.brands(call.request)
-    found = await service.storefront.brands(size=page.size, page=page.number, after_slug=after)
+    found = await services.storefront.brands(size=page.size, page=page.number, after_slug=after)
     cursor = requests.slug_cursor(found.brands[-1].slug) if found.more else None
     data = [wire.brand(group) for group in found.brands]
     return _json(wire.BrandPage(data, _metadata(page, cursor, found.total)))
 
 
-async def find_brand(service: Service, call: Call) -> Response:
+async def find_brand(services: Services, call: Call) -> Response:
     """Find one brand."""
-    group = await service.storefront.brand(call.parameter)
+    group = await services.storefront.brand(call.parameter)
     if group is None:
         raise BrandNotFound
     return _json(wire.brand(group))
 
 
-async def find_categories(service: Service, _call: Call) -> Response:
+async def find_categories(services: Services, _call: Call) -> Response:
     """Find all categories."""
-    data = [wire.category(group) for group in await service.storefront.categories()]
+    data = [wire.category(group) for group in await services.storefront.categories()]
     return _json(wire.CategoryList(data, wire.ListMetadata(len(data))))
 
 
-async def find_rates(service: Service, _call: Call) -> Response:
+async def find_rates(services: Services, _call: Call) -> Response:
     """Find all exchange rates."""
-    data = [wire.fx_rate(rate, BASE) for rate in await service.storefront.rates()]
+    data = [wire.fx_rate(rate, BASE) for rate in await services.storefront.rates()]
     return _json(wire.FxRateList(data, wire.ListMetadata(len(data))))
 
 

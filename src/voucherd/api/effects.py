@@ -14,34 +14,35 @@ from msgspec import Struct
 
 from voucherd import idempotency, trail
 from voucherd.api import stored_answers
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
-from voucherd.trail import Actor, ActorKind, TrailEntry
+from voucherd.services import Services
+from voucherd.trail import TrailEntry
 
 
 class Effect(Struct):
     """A write under way: do it in `tx`, then say what its answer is."""
 
     tx: Tx
-    service: Service
+    services: Services
     call: Call
     recorded: bool = False
 
     async def record(self, action: str, subject: str, **detail: Any) -> None:
         """Write into the audit trail what the calling key does here."""
         self.recorded = True
-        await trail.record(self.tx, self._entry(action, subject, detail))
+        await trail.record(self.tx, self.call.actor, action, subject, detail)
 
     async def answered(self, response: Response) -> Response:
         """The answer, which holds from now on for whoever sends the same request again."""
         ticket = self.call.ticket
         if ticket is not None:
             await idempotency.keep_with(
-                self.tx, ticket, stored_answers.seal(self.service.sealer, ticket, response)
+                self.tx, ticket, stored_answers.seal(self.services.sealer, ticket, response)
             )
         if not self.recorded:
-            await trail.record(self.tx, self._deed(response))
+            await trail.record_all(self.tx, [self._deed(response)])
         return response
 
     def _deed(self, response: Response) -> TrailEntry:
@@ -52,24 +53,13 @@ class Effect(Struct):
         made = [value.rpartition(b"/")[2].decode() for name, value in response.headers if name == b"location"]
         named = list(call.parameters) or made
         detail = {"made": made[0]} if call.parameters and made else None
-        return self._entry(f"{noun or 'order'}.{verb}", " ".join([noun or "order", *named]), detail)
-
-    def _entry(self, action: str, subject: str, detail: dict[str, Any] | None) -> TrailEntry:
-        caller, request = self.call.caller, self.call.request
-        return TrailEntry(
-            Actor(ActorKind.KEY, f"key {caller.key_id} of {caller.company.name}", caller.key_id),
-            action,
-            subject,
-            company_id=caller.company_id,
-            state=caller.state,
-            address=request.client_ip,
-            request_id=request.id,
-            detail=detail,
+        return trail.entry(
+            call.actor, f"{noun or 'order'}.{verb}", " ".join([noun or "order", *named]), detail
         )
 
 
 @asynccontextmanager
-async def effect(service: Service, call: Call) -> AsyncIterator[Effect]:
+async def effect(services: Services, call: Call) -> AsyncIterator[Effect]:
     """The transaction of a write; a refusal that is raised in it undoes it."""
-    async with transaction(service.pool) as tx:
-        yield Effect(tx, service, call)
+    async with transaction(services.pool) as tx:
+        yield Effect(tx, services, call)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from voucherd.api import query
 from voucherd.api.errors import EventNotFound
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.events import feed, log
@@ -21,6 +21,7 @@ from voucherd.http import EVENT_STREAM, JSON, HttpError, Request, Response
 from voucherd.ids import Identifiers
 from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.services import Services
 
 TYPES: Final = tuple(sorted(log.FOR_COMPANIES))
 LAST_EVENT_ID: Final = b"last-event-id"
@@ -47,34 +48,34 @@ class StreamQuery(Struct, frozen=True):
     from_now: bool
 
 
-async def find_events(service: Service, call: Call) -> Response:
+async def find_events(services: Services, call: Call) -> Response:
     """A page of events, oldest first."""
-    asked = read_page(call.request, service.ids)
+    asked = read_page(call.request, services.ids)
     try:
-        page = await service.streams.page(call.caller, asked.cursor, limit=asked.size, filters=asked.filters)
+        page = await services.streams.page(call.caller, asked.cursor, limit=asked.size, filters=asked.filters)
     except feed.Removed:
         raise _too_old() from None
-    data = b",".join([written(event, service.ids) for event in page.events])
-    metadata = EventMetadata(asked.size, service.ids.event(page.cursor.place), page.more)
+    data = b",".join([written(event, services.ids) for event in page.events])
+    metadata = EventMetadata(asked.size, services.ids.event(page.cursor.place), page.more)
     return Response(200, b'{"data":[%b],"metadata":%b}' % (data, encode(metadata)), JSON)
 
 
-async def find_event(service: Service, call: Call) -> Response:
+async def find_event(services: Services, call: Call) -> Response:
     """One event."""
-    number = service.ids.event_number(call.parameter)
-    found = None if number is None else await service.streams.find(call.caller, number)
+    number = services.ids.event_number(call.parameter)
+    found = None if number is None else await services.streams.find(call.caller, number)
     if found is None:
         raise EventNotFound
-    return Response(200, written(found, service.ids), JSON)
+    return Response(200, written(found, services.ids), JSON)
 
 
-async def stream(service: Service, call: Call) -> Response:
+async def stream(services: Services, call: Call) -> Response:
     """Events as they happen."""
-    asked = read_stream(call.request, service.ids)
+    asked = read_stream(call.request, services.ids)
     # The key is in the request, or nobody would have let it in.
     pass_ = Pass(call.request.headers[b"authorization"], call.request.client_ip)
     try:
-        body = await service.streams.listen(
+        body = await services.streams.listen(
             call.caller, pass_, cursor=asked.cursor, types=asked.types, from_now=asked.from_now
         )
     except feed.Removed:

@@ -18,26 +18,19 @@ from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
-from voucherd.db import Pool
-from voucherd.events.streams import Streams
 from voucherd.http import JSON, Request, Response
 from voucherd.idempotency import Ticket
-from voucherd.ids import Identifiers, State
+from voucherd.ids import State
 from voucherd.keys.callers import Caller
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Order
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.orders.rules.states import Status
-from voucherd.orders.service import OrderService
-from voucherd.recipients.pins import Pins
-from voucherd.settings import Settings
-from voucherd.storefront.service import Storefront
-from voucherd.trail import ActorKind
+from voucherd.services import Services
+from voucherd.trail import Actor, ActorKind
 from voucherd.vault.reveals import Reveal, Via, Viewer
-from voucherd.vault.seal import Sealer
-from voucherd.wallet.statement import Statements
-from voucherd.webhooks.service import Owner, Webhooks
+from voucherd.webhooks.service import Owner
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
 SANDBOX_DECLINES: Final = 0.5
@@ -53,22 +46,6 @@ VIA: Final[dict[Op | None, Via]] = {
 _coin: Final = random.SystemRandom().random
 
 
-class Service(Struct):
-    """What handlers work with."""
-
-    orders: OrderService
-    ids: Identifiers
-    settings: Settings
-    storefront: Storefront
-    statements: Statements
-    webhooks: Webhooks
-    streams: Streams
-    pool: Pool
-    sealer: Sealer
-    pins: Pins
-    templates: TemplateBook = field(default_factory=TemplateBook)
-
-
 class Call(Struct):
     """A request that was let in."""
 
@@ -80,11 +57,26 @@ class Call(Struct):
     ticket: Ticket | None = None
     """With an Idempotency-Key: what it does is named in the transaction that does it."""
     op: Op | None = None
+    templates: TemplateBook = field(default_factory=TemplateBook)
+    """Pieces of answers that were encoded before."""
 
     @property
     def parameter(self) -> str:
         """The first of them, for the many paths that have one."""
         return self.parameters[0]
+
+    @property
+    def actor(self) -> Actor:
+        """The calling key, as the trail names it."""
+        caller = self.caller
+        name = f"key {caller.key_id} of {caller.company.name}"
+        return Actor(
+            *(ActorKind.KEY, name, caller.key_id),
+            company_id=caller.company_id,
+            state=caller.state,
+            address=self.request.client_ip,
+            request_id=self.request.id,
+        )
 
     @property
     def viewer(self) -> Viewer | None:
@@ -100,87 +92,87 @@ class Shown(Struct, frozen=True):
     bare: bool
 
 
-Handler: TypeAlias = Callable[[Service, Call], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Services, Call], Awaitable[Response]]
 
 
-async def create(service: Service, call: Call) -> Response:
+async def create(services: Services, call: Call) -> Response:
     """Create order."""
     caller = call.caller
-    command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
+    command = requests.create(call.request, caller.company_id, caller.state, services.webhooks.own)
     if command.webhook_url is not None:
-        await _require_per_order(service, caller)
-    return await _created(service, call, await service.orders.create(replace(command, ticket=call.ticket)))
+        await _require_per_order(services, caller)
+    return await _created(services, call, await services.orders.create(replace(command, ticket=call.ticket)))
 
 
-async def _require_per_order(service: Service, caller: Caller) -> None:
+async def _require_per_order(services: Services, caller: Caller) -> None:
     """An order may name an address only where the company has a secret that its events are signed with."""
-    if not await service.webhooks.has_per_order(Owner(caller.company_id, caller.state)):
+    if not await services.webhooks.has_per_order(Owner(caller.company_id, caller.state)):
         raise BadInput("webhookUrl", "needs a webhook with perOrder first")
 
 
-async def _created(service: Service, call: Call, answer: Answer) -> Response:
-    location = f"/api/{call.version}/order/{service.ids.trx(answer.order.id)}".encode()
-    return await shown(service, call, answer, 201, [(b"location", location)])
+async def _created(services: Services, call: Call, answer: Answer) -> Response:
+    location = f"/api/{call.version}/order/{services.ids.trx(answer.order.id)}".encode()
+    return await shown(services, call, answer, 201, [(b"location", location)])
 
 
-async def quote(service: Service, call: Call) -> Response:
+async def quote(services: Services, call: Call) -> Response:
     """Quote order."""
     caller = call.caller
-    command = requests.create(call.request, caller.company_id, caller.state, service.webhooks.own)
-    return Response(200, encode(quoted(await service.orders.quote(command))), JSON)
+    command = requests.create(call.request, caller.company_id, caller.state, services.webhooks.own)
+    return Response(200, encode(quoted(await services.orders.quote(command))), JSON)
 
 
-async def confirm(service: Service, call: Call) -> Response:
+async def confirm(services: Services, call: Call) -> Response:
     """Confirm order."""
-    answer = await service.orders.confirm(_finalise(service, call, resolve=False))
-    return await shown(service, call, answer, bare=True)
+    answer = await services.orders.confirm(_finalise(services, call, resolve=False))
+    return await shown(services, call, answer, bare=True)
 
 
-async def resolve(service: Service, call: Call) -> Response:
+async def resolve(services: Services, call: Call) -> Response:
     """Resolve order."""
-    answer = await service.orders.resolve(_finalise(service, call, resolve=True))
-    return await shown(service, call, answer, bare=True)
+    answer = await services.orders.resolve(_finalise(services, call, resolve=True))
+    return await shown(services, call, answer, bare=True)
 
 
-async def cancel(service: Service, call: Call) -> Response:
+async def cancel(services: Services, call: Call) -> Response:
     """Cancel order."""
-    order_id = service.ids.order_id(call.parameter)
+    order_id = services.ids.order_id(call.parameter)
     command = Cancel(
         order_id, call.caller.company_id, call.caller.state, ticket=call.ticket, viewer=call.viewer
     )
-    answer = await service.orders.cancel(command)
+    answer = await services.orders.cancel(command)
     if answer.order.status is Status.DELETED:
         return Response(204)
-    return await shown(service, call, answer)
+    return await shown(services, call, answer)
 
 
-async def done_before(service: Service, call: Call, op: Op, order_id: int) -> Response:
+async def done_before(services: Services, call: Call, op: Op, order_id: int) -> Response:
     """The answer to a request that did its work, and whose process died before it could say so."""
-    caller, order_service = call.caller, service.orders
+    caller, order_service = call.caller, services.orders
     answer = await order_service.look_again(
         order_id, caller.company_id, caller.state, resolve=op is Op.RESOLVE
     )
     if op is Op.CREATE:
-        return await _created(service, call, answer)
+        return await _created(services, call, answer)
     if answer.order.status is Status.DELETED:
         return Response(204)
-    return await shown(service, call, answer, bare=op is not Op.CANCEL)
+    return await shown(services, call, answer, bare=op is not Op.CANCEL)
 
 
-async def find(service: Service, call: Call) -> Response:
+async def find(services: Services, call: Call) -> Response:
     """Find order."""
     wait_s = requests.wait_s(call.request) if call.request.query else 0
-    order_id = service.ids.order_id(call.parameter)
+    order_id = services.ids.order_id(call.parameter)
     caller = call.caller
-    answer = await service.orders.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)
-    return await shown(service, call, answer)
+    answer = await services.orders.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)
+    return await shown(services, call, answer)
 
 
-async def find_all(service: Service, call: Call) -> Response:
+async def find_all(services: Services, call: Call) -> Response:
     """Find all orders."""
-    filters, page = requests.find_all(call.request, service.ids)
+    filters, page = requests.find_all(call.request, services.ids)
     after = requests.read_cursor(page.cursor) if page.cursor else None
-    found = await service.orders.find_all(
+    found = await services.orders.find_all(
         call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=after
     )
     last = found.answers[-1].order if found.more else None
@@ -191,11 +183,11 @@ async def find_all(service: Service, call: Call) -> Response:
         metadata.page = page.number
         metadata.totalItems = found.total
         metadata.totalPages = -(-found.total // page.size)
-    await note_reveals(service, call, found.answers)
-    return Response(200, _page(service, call, found.answers, metadata), JSON)
+    await note_reveals(services, call, found.answers)
+    return Response(200, _page(services, call, found.answers, metadata), JSON)
 
 
-def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
+def _finalise(services: Services, call: Call, *, resolve: bool) -> Finalise:
     caller = call.caller
     asked = requests.sandbox_outcome(call.request, caller.state)
     if asked is not None:
@@ -204,7 +196,7 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
         sandbox_outcome, slow_s = SandboxOutcome.CANCELLED, 0
     else:
         sandbox_outcome, slow_s = SandboxOutcome.FINISHED, 0
-    order_id = service.ids.order_id(call.parameter)
+    order_id = services.ids.order_id(call.parameter)
     return Finalise(
         order_id,
         caller.company_id,
@@ -218,26 +210,26 @@ def _finalise(service: Service, call: Call, *, resolve: bool) -> Finalise:
     )
 
 
-def view_of(service: Service, call: Call, answer: Answer, *, bare: bool) -> View:
+def view_of(services: Services, call: Call, answer: Answer, *, bare: bool) -> View:
     """The order as this caller may see it."""
     return View(
         answer,
-        service.ids,
-        service.templates,
-        service.settings.public_url,
+        services.ids,
+        call.templates,
+        services.settings.public_url,
         call.caller.company.expose_costs,
         bare,
         call.caller.sees_codes,
-        service.orders.reader.views_of,
+        services.orders.reader.views_of,
     )
 
 
-async def note_reveals(service: Service, call: Call, answers: Sequence[Answer]) -> None:
+async def note_reveals(services: Services, call: Call, answers: Sequence[Answer]) -> None:
     """Write down whose codes are shown, before any of them leaves (OP-94)."""
     viewer = call.viewer
     if viewer is not None:
         via = VIA.get(call.op, Via.FIND)
-        await service.orders.reveals.record(
+        await services.orders.reveals.record(
             [
                 Reveal(one.order.id, one.order.company_id, one.order.lines_finished, via, viewer)
                 for one in answers
@@ -247,7 +239,7 @@ async def note_reveals(service: Service, call: Call, answers: Sequence[Answer]) 
 
 
 async def shown(
-    service: Service,
+    services: Services,
     call: Call,
     answer: Answer,
     status: int = 200,
@@ -257,25 +249,25 @@ async def shown(
 ) -> Response:
     """The order in the shape of the call's version, in one piece or as a stream."""
     if answer.order.lines_finished and not answer.noted:
-        await note_reveals(service, call, [answer])
+        await note_reveals(services, call, [answer])
     shape = SHAPES[call.version]
-    view = view_of(service, call, answer, bare=bare)
-    body = stream(shape, view, service.orders.reader.codes_of) if is_large(view) else render(shape, view)
+    view = view_of(services, call, answer, bare=bare)
+    body = stream(shape, view, services.orders.reader.codes_of) if is_large(view) else render(shape, view)
     return Response(status, body, JSON, headers or [], shown=Shown(answer.order, bare))
 
 
 async def _page(
-    service: Service, call: Call, answers: list[Answer], metadata: PageMetadata
+    services: Services, call: Call, answers: list[Answer], metadata: PageMetadata
 ) -> AsyncIterator[bytes]:
     """A page of orders, one after another, so that a page of large orders is never in memory as a whole."""
     shape = SHAPES[call.version]
     yield b'{"data":['
     for at, answer in enumerate(answers):
-        view = view_of(service, call, answer, bare=False)
+        view = view_of(services, call, answer, bare=False)
         comma = b"," if at else b""
         if is_large(view):
             yield comma
-            async for part in stream(shape, view, service.orders.reader.codes_of):
+            async for part in stream(shape, view, services.orders.reader.codes_of):
                 yield part
         else:
             yield comma + render(shape, view)

@@ -16,11 +16,12 @@ import structlog
 from voucherd import idempotency
 from voucherd.api import handlers, stored_answers
 from voucherd.api.errors import Op
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
 from voucherd.idempotency import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
 from voucherd.orders.batcher import Batcher
+from voucherd.services import Services
 from voucherd.vault.seal import KeyNotKnown, Sealer
 
 HEADER: Final = b"idempotency-key"
@@ -41,11 +42,11 @@ logger = structlog.get_logger(__name__)
 class IdempotentCalls:
     """Lets each key do its work once."""
 
-    def __init__(self, pool: Pool, sealer: Sealer, service: Service) -> None:
-        settings = service.settings
+    def __init__(self, pool: Pool, sealer: Sealer, services: Services) -> None:
+        settings = services.settings
         self._pool = pool
         self._sealer = sealer
-        self._service = service
+        self._services = services
         self._lease_s = max(settings.confirm_wait_s, settings.resolve_limit_s) + LEASE_MARGIN_S
         limit = settings.waiting_calls_max
         self._claims: Batcher[Claim, KnownRequest] = Batcher(
@@ -83,7 +84,7 @@ class IdempotentCalls:
                 assert told.order_id is not None
                 order_id = told.order_id
                 return await self._first(
-                    ticket, lambda: handlers.done_before(self._service, call, op, order_id)
+                    ticket, lambda: handlers.done_before(self._services, call, op, order_id)
                 )
         call.ticket = ticket
         return await self._first(ticket, work)
@@ -123,9 +124,9 @@ class IdempotentCalls:
             first = stored_answers.open_(self._sealer, ticket, sealed)
         response = Response(first.status, first.body, first.content_type, list(first.headers))
         if first.order is not None:
-            answer = await self._service.orders.show(first.order)
+            answer = await self._services.orders.show(first.order)
             response = await handlers.shown(
-                self._service, call, answer, first.status, list(first.headers), bare=first.bare
+                self._services, call, answer, first.status, list(first.headers), bare=first.bare
             )
         response.headers.append(REPLAYED)
         return response

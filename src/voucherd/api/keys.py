@@ -10,7 +10,7 @@ from voucherd import clock
 from voucherd.api import key_requests as requests
 from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import KeyNotFound, KeyNotUsable, TooManyKeys
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
@@ -22,53 +22,54 @@ from voucherd.keys import store as key_store
 from voucherd.keys.grants import BeyondOwn
 from voucherd.keys.store import Key
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.services import Services
 
 
-async def find_all(service: Service, call: Call) -> Response:
+async def find_all(services: Services, call: Call) -> Response:
     """A page of keys, newest first."""
-    size, before = requests.page(call.request, service.ids)
-    async with tenant(service.pool, call.caller.company_id, call.caller.state) as conn:
+    size, before = requests.page(call.request, services.ids)
+    async with tenant(services.pool, call.caller.company_id, call.caller.state) as conn:
         found, more = await key_store.page_of_keys(
             conn, call.caller.company_id, call.caller.state, size=size, before=before
         )
-    cursor = service.ids.key(found[-1].id) if more else None
-    page = wire.ApiKeyPage([_shown(service, call, key) for key in found], WalkMetadata(size, cursor))
+    cursor = services.ids.key(found[-1].id) if more else None
+    page = wire.ApiKeyPage([_shown(services, call, key) for key in found], WalkMetadata(size, cursor))
     return Response(200, encode(page), JSON)
 
 
-async def find(service: Service, call: Call) -> Response:
+async def find(services: Services, call: Call) -> Response:
     """Find one key."""
-    number = _number(service, call)
+    number = _number(services, call)
     try:
-        async with tenant(service.pool, call.caller.company_id, call.caller.state) as conn:
+        async with tenant(services.pool, call.caller.company_id, call.caller.state) as conn:
             key = await key_store.own_key(conn, number, call.caller.company_id, call.caller.state)
     except key_store.KeyNotFound:
         raise KeyNotFound from None
-    return Response(200, encode(_shown(service, call, key)), JSON)
+    return Response(200, encode(_shown(services, call, key)), JSON)
 
 
-async def add(service: Service, call: Call) -> Response:
+async def add(services: Services, call: Call) -> Response:
     """Make a key. The only answer but that of a rotation that holds one."""
     wishes = requests.wishes(call.request)
-    async with _effect(service, call) as work:
+    async with _effect(services, call) as work:
         key, text = await key_deeds.add(work.tx, call.caller, wishes)
         await work.record("key.add", f"key {key.id}", **_rights(key))
-        return await work.answered(_made(service, call, key, text))
+        return await work.answered(_made(services, call, key, text))
 
 
-async def change(service: Service, call: Call) -> Response:
+async def change(services: Services, call: Call) -> Response:
     """Change a key."""
-    number, wishes = _number(service, call), requests.wishes(call.request)
-    async with _effect(service, call) as work:
+    number, wishes = _number(services, call), requests.wishes(call.request)
+    async with _effect(services, call) as work:
         key = await key_deeds.change(work.tx, call.caller, number, wishes)
         await work.record("key.change", f"key {key.id}", **_rights(key))
-        return await work.answered(Response(200, encode(_shown(service, call, key)), JSON))
+        return await work.answered(Response(200, encode(_shown(services, call, key)), JSON))
 
 
-async def rotate(service: Service, call: Call) -> Response:
+async def rotate(services: Services, call: Call) -> Response:
     """Replace a key by one like it, which the event `key.rotated` tells (OP-54)."""
-    number, overlap = _number(service, call), requests.rotation(call.request)
-    async with _effect(service, call) as work:
+    number, overlap = _number(services, call), requests.rotation(call.request)
+    async with _effect(services, call) as work:
         key, text = await key_deeds.rotate(work.tx, call.caller, number, overlap)
         await log.append(
             work.tx,
@@ -80,13 +81,13 @@ async def rotate(service: Service, call: Call) -> Response:
         await work.record(
             "key.rotate", f"key {number}", replacedBy=key.id, overlapSeconds=int(overlap.total_seconds())
         )
-        return await work.answered(_made(service, call, key, text))
+        return await work.answered(_made(services, call, key, text))
 
 
-async def revoke(service: Service, call: Call) -> Response:
+async def revoke(services: Services, call: Call) -> Response:
     """Revoke a key, maybe the calling one."""
-    number = _number(service, call)
-    async with _effect(service, call) as work:
+    number = _number(services, call)
+    async with _effect(services, call) as work:
         await key_deeds.revoke(work.tx, call.caller, number)
         await work.record("key.revoke", f"key {number}")
         return await work.answered(Response(204))
@@ -105,28 +106,28 @@ def _rights(key: Key) -> dict[str, Any]:
     }
 
 
-def _number(service: Service, call: Call) -> int:
-    number = service.ids.key_number(call.parameter)
+def _number(services: Services, call: Call) -> int:
+    number = services.ids.key_number(call.parameter)
     if number is None:
         raise KeyNotFound
     return number
 
 
-def _shown(service: Service, call: Call, key: Key, text: str | None = None) -> wire.ApiKey:
-    return wire.api_key(service.ids, key, clock.now(), call.caller.key_id, text)
+def _shown(services: Services, call: Call, key: Key, text: str | None = None) -> wire.ApiKey:
+    return wire.api_key(services.ids, key, clock.now(), call.caller.key_id, text)
 
 
-def _made(service: Service, call: Call, key: Key, text: str) -> Response:
-    shown = _shown(service, call, key, text)
+def _made(services: Services, call: Call, key: Key, text: str) -> Response:
+    shown = _shown(services, call, key, text)
     location = f"/api/{call.version}/key/{shown.id}".encode()
     return Response(201, encode(shown), JSON, [(b"location", location)])
 
 
 @asynccontextmanager
-async def _effect(service: Service, call: Call) -> AsyncIterator[Effect]:
+async def _effect(services: Services, call: Call) -> AsyncIterator[Effect]:
     """A change of keys; what is refused in it has not happened."""
     try:
-        async with effect(service, call) as work:
+        async with effect(services, call) as work:
             yield work
     except key_store.KeyNotFound:
         raise KeyNotFound from None

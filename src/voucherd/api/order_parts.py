@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.api import query
-from voucherd.api.handlers import Call, Service, view_of
+from voucherd.api.handlers import Call, view_of
 from voucherd.api.wire.parts import codes_file, lines_page
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.http import JSON, Request, Response
 from voucherd.orders.model import Order
+from voucherd.services import Services
 from voucherd.sheets import rfc4180 as csv
 from voucherd.vault.reveals import Reveal, Via, Viewer
 
@@ -17,37 +18,37 @@ LINES_PAGE: Final = 100
 LINES_PAGE_MAX: Final = 1_000
 
 
-async def lines(service: Service, call: Call) -> Response:
+async def lines(services: Services, call: Call) -> Response:
     """A page of the order's lines, in the shape of Find in version 1.03."""
     start, size = read_lines(call.request)
-    order_id = service.ids.order_id(call.parameter)
-    answer = await service.orders.find_apart(order_id, call.caller.company_id, call.caller.state)
+    order_id = services.ids.order_id(call.parameter)
+    answer = await services.orders.find_apart(order_id, call.caller.company_id, call.caller.state)
     stop = min(start + size, answer.order.lines)
     metadata = WalkMetadata(size, query.write_place(stop) if stop < answer.order.lines else None)
-    view = view_of(service, call, answer, bare=False)
+    view = view_of(services, call, answer, bare=False)
     viewer, delivered = call.viewer, delivered_lines(answer.order, start, stop)
     if viewer is not None and delivered:
-        await service.orders.reveals.record([_reveal(answer.order, delivered, Via.LINES, viewer)])
-    return Response(200, lines_page(view, start, stop, metadata, service.orders.reader.codes_of), JSON)
+        await services.orders.reveals.record([_reveal(answer.order, delivered, Via.LINES, viewer)])
+    return Response(200, lines_page(view, start, stop, metadata, services.orders.reader.codes_of), JSON)
 
 
-async def codes(service: Service, call: Call) -> Response:
+async def codes(services: Services, call: Call) -> Response:
     """The codes of the order's finished lines as a file."""
-    order_id = service.ids.order_id(call.parameter)
-    answer = await service.orders.find_apart(order_id, call.caller.company_id, call.caller.state)
+    order_id = services.ids.order_id(call.parameter)
+    answer = await services.orders.find_apart(order_id, call.caller.company_id, call.caller.state)
     order = answer.order
-    view = view_of(service, call, answer, bare=False)
+    view = view_of(services, call, answer, bare=False)
 
     viewer, delivered = call.viewer, delivered_lines(order, 0, order.lines)
 
     async def note() -> None:
         if viewer is not None:
-            await service.orders.reveals.record([_reveal(order, delivered, Via.FILE, viewer)])
+            await services.orders.reveals.record([_reveal(order, delivered, Via.FILE, viewer)])
         if not order.downloaded:
-            await service.orders.note_download(order)
+            await services.orders.note_download(order)
 
     # Noted when the first code leaves, so HEAD, and a file without codes, note nothing.
-    body = codes_file(view, service.orders.reader.codes_of, note)
+    body = codes_file(view, services.orders.reader.codes_of, note)
     return Response(200, body, csv.CSV, csv.headers(f"codes-{call.parameter}.csv"))
 
 

@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from voucherd.api import requests
 from voucherd.api.effects import effect
-from voucherd.api.handlers import Call, Service
+from voucherd.api.handlers import Call
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
 from voucherd.recipients.pins import checked
+from voucherd.services import Services
 
 
 class RedemptionBody(Struct):
@@ -31,11 +32,11 @@ def read_pin(request: Request) -> str | None:
     return checked(body.pin)
 
 
-async def protect(service: Service, call: Call) -> Response:
+async def protect(services: Services, call: Call) -> Response:
     """Set the PIN of an order's links, or remove it."""
     pin, caller = read_pin(call.request), call.caller
-    order_id = service.ids.order_id(call.parameter)
-    async with effect(service, call) as work:
-        await service.pins.set(work.tx, order_id, caller.company_id, caller.state, pin)
+    order_id = services.ids.order_id(call.parameter)
+    async with effect(services, call) as work:
+        await services.recipients.pins.set(work.tx, order_id, caller.company_id, caller.state, pin)
         shown = Redemption(trx=call.parameter, hasPin=pin is not None)
         return await work.answered(Response(200, encode(shown), JSON))

@@ -16,7 +16,6 @@ from voucherd.cli.output import CommandRefused, Output, screen
 from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place
-from voucherd.trail import TrailEntry
 
 app = noun()
 
@@ -55,10 +54,7 @@ async def backup(
         try:
             async with transaction(pool) as tx:
                 await backups.record(tx, taken)
-                await trail.record(
-                    tx,
-                    TrailEntry(operator(), "backup.take", f"file {file.name}", detail={"bytes": taken.bytes}),
-                )
+                await trail.record(tx, operator(), "backup.take", f"file {file.name}", {"bytes": taken.bytes})
         finally:
             await pool.close()
     key_file = context.settings.master_key_file

@@ -9,11 +9,12 @@ from typing import Final
 from voucherd import bootstrap
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import Signals
-from voucherd.cli.witness import Witness
+from voucherd.cli.witness import Witness, operator
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.migrate import migrate, pending
 from voucherd.settings import Settings
+from voucherd.trail import Actor
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.vault.seal import Sealer
 
@@ -38,6 +39,11 @@ class CommandContext:
         """Tell the audit trail what the command is about, where its words don't."""
         if self.witness is not None:
             self.witness.about(subject, company_id, state)
+
+    @property
+    def actor(self) -> Actor:
+        """Who sits at the command line."""
+        return operator()
 
     def say(self, answer: Output) -> None:
         """Show an answer now, for a command that goes on."""

@@ -17,7 +17,6 @@ from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place, stop_now
 from voucherd.migrate import migrate
-from voucherd.trail import TrailEntry
 
 app = noun()
 
@@ -77,7 +76,7 @@ async def _note(url: str, file: Path) -> int:
     pool = await open_pool(url, size_max=1)
     try:
         async with transaction(pool) as tx:
-            await trail.record(tx, TrailEntry(operator(), "backup.restore", f"file {file.name}"))
+            await trail.record(tx, operator(), "backup.restore", f"file {file.name}")
             return int(await tx.fetchval("SELECT count(*) FROM orders"))
     finally:
         await pool.close()

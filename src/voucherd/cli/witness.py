@@ -22,7 +22,7 @@ from voucherd.db import Tx
 from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.logs import HIDDEN, scrub
-from voucherd.trail import Actor, ActorKind, TrailEntry
+from voucherd.trail import Actor, ActorKind
 
 VALUE_CHARS_MAX: Final = 500
 
@@ -69,16 +69,15 @@ class Witness:
         if self._written or not await tx.fetchval("SELECT pg_current_xact_id_if_assigned() IS NOT NULL"):
             return
         company_id = await self._whose(tx)
+        detail = {name: _said(name, value) for name, value in self._words.items() if value is not None}
         await trail.record(
             tx,
-            TrailEntry(
-                operator(),
-                self.action,
-                self._subject,
-                company_id=company_id,
-                state=self._state,
-                detail={name: _said(name, value) for name, value in self._words.items() if value is not None},
-            ),
+            operator(),
+            self.action,
+            self._subject,
+            detail,
+            company_id=company_id,
+            state=self._state,
         )
         self._written = True
 

@@ -16,7 +16,7 @@ _TYPES: Final = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
 }
-_FILES: Final = files("voucherd.portal")
+_FILES: Final = files("voucherd.pages")
 
 
 @cache

@@ -16,9 +16,9 @@ from voucherd.keys import store as key_store
 from voucherd.keys.deeds import TooManyKeys
 from voucherd.keys.key_text import KeyDraft
 from voucherd.pages import deeds
-from voucherd.pages.house import House
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
+from voucherd.services import Services
 
 LASTS: Final = timedelta(days=7)
 _PLACE: Final = b"<!-- whose key -->"
@@ -32,19 +32,19 @@ _FILLED: Final = Markup(
 )
 
 
-async def guide(house: House, visit: Visit) -> Response:
+async def guide(services: Services, visit: Visit) -> Response:
     """The guide. Whoever may make keys can have one filled in."""
     if visit.person is None or visit.person.company is None or not visit.may(Right.KEYS_MANAGE):
-        answer = house.guide.answer(visit.request)
+        answer = services.guide.answer(visit.request)
         answer.headers.append((b"vary", b"cookie"))
         return answer
-    return _filled(house, _OFFER.format(csrf=visit.csrf_field))
+    return _filled(services, _OFFER.format(csrf=visit.csrf_field))
 
 
-async def with_key(house: House, visit: Visit) -> Response:
+async def with_key(services: Services, visit: Visit) -> Response:
     """The guide with a new sandbox key in its examples; the last one that the guide made for this person ends."""
     description = f"API guide, {visit.someone.email}"[:200]
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         await key_store.lock_keys(tx, visit.company_id)
         for old in await key_store.list_keys(tx, visit.company_id):
             if old.description == description and old.state is State.SANDBOX and old.revoked_at is None:
@@ -57,12 +57,12 @@ async def with_key(house: House, visit: Visit) -> Response:
                 422, "too_many_keys", "Your company has too many keys. Revoke one first."
             ) from None
         await deeds.record(tx, visit, "key.add", f"key {issued.id}", {"description": description})
-    return _filled(house, _FILLED.format(days=LASTS.days), issued.text)
+    return _filled(services, _FILLED.format(days=LASTS.days), issued.text)
 
 
-def _filled(house: House, said: Markup, key: str | None = None) -> Response:
+def _filled(services: Services, said: Markup, key: str | None = None) -> Response:
     """The guide for one person only: never packed, because it holds a secret beside text that others can guess."""
-    page = house.guide.body.replace(_PLACE, said.encode(), 1)
+    page = services.guide.body.replace(_PLACE, said.encode(), 1)
     # It is not at the root of the site any more.
     page = page.replace(b'="static/', b'="/static/').replace(b'="openapi.json', b'="/openapi.json')
     if key is not None:

@@ -7,13 +7,13 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 from voucherd.http import Response
-from voucherd.pages.house import House
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
+from voucherd.services import Services
 
 BODY_BYTES_MAX: Final = 64 * 1024
 
-Handler: TypeAlias = Callable[[House, Visit], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Services, Visit], Awaitable[Response]]
 
 
 class Audience(Enum):

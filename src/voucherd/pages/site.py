@@ -17,7 +17,6 @@ from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.pages.forms import read_form, read_query
-from voucherd.pages.house import House
 from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.pages.render import render
 from voucherd.pages.routes import Routes
@@ -25,6 +24,7 @@ from voucherd.pages.visit import Visit, cookie, device_cookie_name, see_other, s
 from voucherd.people import sessions
 from voucherd.people.roles import Right
 from voucherd.people.users import PasswordChecksBusy as PasswordsBusy
+from voucherd.services import Services
 
 logger = structlog.get_logger(__name__)
 
@@ -61,10 +61,10 @@ _WORDS: Final = {
 class Site:
     """Answers every path outside the API."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
+    def __init__(self, services: Services) -> None:
+        self.services = services
         self._routes = Routes()
-        parts = urlsplit(house.settings.public_url)
+        parts = urlsplit(services.settings.public_url)
         self._secure = parts.scheme == "https"
         self._root = parts.path.rstrip("/")
         self._origin = f"{parts.scheme}://{parts.netloc}".lower()
@@ -133,15 +133,15 @@ class Site:
                 raise HttpError(
                     403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
                 )
-        return await page.handler(self.house, visit)
+        return await page.handler(self.services, visit)
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""
         cookies = _cookies(visit.request)
-        token = cookies.get(session_cookie_name(self.house.settings))
+        token = cookies.get(session_cookie_name(self.services.settings))
         if token:
-            visit.session = await sessions.find(self.house.pool, token)
-        visit.device = cookies.get(device_cookie_name(self.house.settings), "")
+            visit.session = await sessions.find(self.services.pool, token)
+        visit.device = cookies.get(device_cookie_name(self.services.settings), "")
         visitor = cookies.get(self._visitor_name, "")
         visit.visitor = visitor if _VISITOR.fullmatch(visitor) else ""
         if not visit.visitor:
@@ -177,7 +177,7 @@ class Site:
         if session is None or session.strong_at is not None:
             return False
         if session.person.company is None:
-            return self.house.settings.operator_second_factor
+            return self.services.settings.operator_second_factor
         return session.asked
 
     def _refuse_foreign(self, visit: Visit) -> None:
@@ -196,9 +196,9 @@ class Site:
         if session is None:
             return
         if visit.told is not None:
-            await sessions.leave_flash(self.house.pool, session.key, visit.told)
+            await sessions.leave_flash(self.services.pool, session.key, visit.told)
         elif session.flash is not None and visit.flash_shown and response.status == 200:
-            await sessions.leave_flash(self.house.pool, session.key, None)
+            await sessions.leave_flash(self.services.pool, session.key, None)
 
     def _problem(self, visit: Visit, problem: HttpError) -> Response:
         """What went wrong, as a page for people and as a line for programs."""

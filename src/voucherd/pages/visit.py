@@ -17,6 +17,7 @@ from voucherd.people.roles import Right
 from voucherd.people.sessions import AGE_MAX, Browser, Flash, Person, Session
 from voucherd.people.sign_in import Origin
 from voucherd.settings import Settings
+from voucherd.trail import Actor, ActorKind
 
 DEVICE_KNOWN: Final = timedelta(days=365)
 _AN_ADDRESS_OF_OURS: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
@@ -78,6 +79,20 @@ class Visit(Struct):
     def csrf_field(self) -> Markup:
         """The same as a hidden field."""
         return Markup('<input type="hidden" name="csrf" value="{}">').format(escape(self.csrf))
+
+    @property
+    def actor(self) -> Actor:
+        """Who is signed in, as the trail names people."""
+        person = self.someone
+        return Actor(
+            ActorKind.OPERATOR if person.company is None else ActorKind.PERSON,
+            person.email,
+            person.id,
+            company_id=None if person.company is None else person.company.id,
+            state=None if person.company is None else self.state,
+            address=self.request.client_ip or None,
+            request_id=self.request.id or None,
+        )
 
     @property
     def browser(self) -> Browser:

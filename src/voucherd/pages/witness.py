@@ -9,7 +9,6 @@ from typing import Any
 from voucherd import db, trail
 from voucherd.db import Tx
 from voucherd.ids import State
-from voucherd.pages import deeds
 from voucherd.pages.visit import Visit
 
 
@@ -24,13 +23,13 @@ def witnessed(
     detail: Mapping[str, Any] | None = None,
 ) -> Iterator[None]:
     """Write the deed down with the first transaction in here that changes something; what only reads leaves no row."""
-    deed = deeds.entry(visit, action, subject, detail, company_id=company_id, state=state)
+    deed = trail.entry(visit.actor, action, subject, detail, company_id=company_id, state=state)
     written = False
 
     async def look(tx: Tx) -> None:
         nonlocal written
         if not written and await tx.fetchval("SELECT pg_current_xact_id_if_assigned() IS NOT NULL"):
-            await trail.record(tx, deed)
+            await trail.record_all(tx, [deed])
             written = True
 
     before = db.witness.set(look)

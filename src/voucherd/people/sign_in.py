@@ -219,7 +219,7 @@ async def _write(
         request_id=origin.request_id,
         detail=detail,
     )
-    await trail.record(tx, entry)
+    await trail.record_all(tx, [entry])
 
 
 def address_of(browser: Browser) -> str | None:

@@ -16,7 +16,6 @@ import uvicorn
 
 from voucherd import logs
 from voucherd.api.app import Api
-from voucherd.api.handlers import Service
 from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.metrics import Metrics
 from voucherd.api.pages import Pages, guide
@@ -26,7 +25,6 @@ from voucherd.ids import derive
 from voucherd.keys.authenticator import Authenticator
 from voucherd.limits.allowances import Devices
 from voucherd.orders.service import OrderService
-from voucherd.pages.house import House
 from voucherd.pages.site import Site
 from voucherd.people.passkeys import site_of
 from voucherd.people.sign_in import SignIn
@@ -36,6 +34,7 @@ from voucherd.server.connections import room_for
 from voucherd.server.front import Front
 from voucherd.server.guarded import GuardedProtocol
 from voucherd.server.protocol import ApiProtocol
+from voucherd.services import Services
 from voucherd.settings import Settings
 from voucherd.storefront.service import Storefront
 from voucherd.vault.key_ring import open_key_ring
@@ -116,52 +115,37 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         worker = Worker(pool, sealer, settings, order_service.watch.wake, ids)
         if with_worker:
             worker.start()
-        window = Storefront(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max))
         webhooks = Webhooks(pool, sealer, settings.webhook_networks)
         streams = Streams(pool, ids, authenticator.admit)
         recipients = Recipients(pool, sealer, ids, key_ring.root)
-        handlers = Service(
-            order_service,
-            ids,
-            settings,
-            window,
-            Statements(pool),
-            webhooks,
-            streams,
-            pool,
-            sealer,
-            recipients.pins,
+        devices = Devices(derive(key_ring.root, "access/device"))
+        services = Services(
+            pool=pool,
+            settings=settings,
+            sealer=sealer,
+            ids=ids,
+            orders=order_service,
+            storefront=Storefront(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max)),
+            statements=Statements(pool),
+            webhooks=webhooks,
+            streams=streams,
+            recipients=recipients,
+            sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
+            guide=guide(settings.public_url, settings.body_bytes_max),
         )
-        once = IdempotentCalls(pool, sealer, handlers)
+        once = IdempotentCalls(pool, sealer, services)
         metrics = Metrics(order_service, pool, worker.dispatcher.calls, streams)
 
         def let_go() -> None:
             order_service.watch.let_go()
             streams.let_go()
 
-        devices = Devices(derive(key_ring.root, "access/device"))
-        entrance = SignIn(pool, sealer, devices, site_of(settings.public_url))
-        described = guide(settings.public_url, settings.body_bytes_max)
-        house = House(
-            pool,
-            order_service,
-            ids,
-            settings,
-            window,
-            handlers.statements,
-            webhooks,
-            streams,
-            sealer,
-            described,
-            recipients,
-            entrance,
-        )
-        api = Api(handlers, authenticator, Pages(pool, metrics, settings), once, Site(house))
+        api = Api(services, authenticator, Pages(pool, metrics, settings), once, Site(services))
         key_ring.start(pool)
         try:
             yield AsgiApp(Front(api, settings, metrics, let_go))
         finally:
-            await house.jobs.stop()
+            await services.jobs.stop()
             await worker.stop()
             await streams.stop()
             await order_service.stop()

@@ -43,11 +43,17 @@ class ActorKind(IntEnum):
 
 
 class Actor(Struct, frozen=True):
-    """Who did it; the name says it for people, even when the row that the id points at is gone."""
+    """Who does something, and from where; the name says it for people, even when the row of the id is gone."""
 
     kind: ActorKind
     name: str
     id: int | None = None
+    company_id: int | None = None
+    """The company of this person or key; None for the operator, the system and the command line."""
+    state: State | None = None
+    """Live or sandbox, where the actor is at work in one of them."""
+    address: Address | None = None
+    request_id: str | None = None
 
 
 SYSTEM: Final = Actor(ActorKind.SYSTEM, "voucherd")
@@ -84,9 +90,40 @@ class Row(Struct, frozen=True):
     detail: dict[str, Any] | None
 
 
-async def record(tx: Tx | Pool, entry: TrailEntry) -> None:
+def entry(
+    actor: Actor,
+    action: str,
+    subject: str,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    company_id: int | None = None,
+    state: State | None = None,
+) -> TrailEntry:
+    """The trail's row of a deed; company and state are the actor's own, else those that the deed names."""
+    return TrailEntry(
+        actor,
+        action,
+        subject,
+        company_id=company_id if actor.company_id is None else actor.company_id,
+        state=actor.state if state is None else state,
+        address=actor.address,
+        request_id=actor.request_id,
+        detail=detail,
+    )
+
+
+async def record(
+    tx: Tx | Pool,
+    actor: Actor,
+    action: str,
+    subject: str,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    company_id: int | None = None,
+    state: State | None = None,
+) -> None:
     """Write one deed down, in the transaction that does it."""
-    await record_all(tx, [entry])
+    await record_all(tx, [entry(actor, action, subject, detail, company_id=company_id, state=state)])
 
 
 async def record_all(tx: Tx | Pool, entries: Sequence[TrailEntry]) -> None:

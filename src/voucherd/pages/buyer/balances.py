@@ -8,10 +8,10 @@ from typing import Final
 from voucherd import clock
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, Money
-from voucherd.pages.house import House
 from voucherd.pages.periods import read_period
 from voucherd.pages.render import figure, qualified, render
 from voucherd.pages.visit import Visit
+from voucherd.services import Services
 from voucherd.sheets import rfc4180
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.statement import Account, StatementFilters
@@ -22,9 +22,9 @@ CHART_DAYS: Final = 30
 KINDS: Final = {kind.word: kind for kind in Kind}
 
 
-async def balances(house: House, visit: Visit) -> Response:
+async def balances(services: Services, visit: Visit) -> Response:
     """What there is, and what of it is held for orders that are under way."""
-    found = await house.statements.balances(visit.company_id, visit.state)
+    found = await services.statements.balances(visit.company_id, visit.state)
     rows = [
         {
             "currency": one.currency,
@@ -37,14 +37,16 @@ async def balances(house: House, visit: Visit) -> Response:
     return render("buyer/balances.html", visit, rows=rows)
 
 
-async def statement(house: House, visit: Visit) -> Response:
+async def statement(services: Services, visit: Visit) -> Response:
     """A balance over the last month, and every movement."""
-    account = await _account(house, visit)
+    account = await _account(services, visit)
     filters, problem = _filters(visit)
     after = visit.query.get("after")
     if after and not (after.isascii() and after.isdigit() and len(after) <= 18):
         raise HttpError(400, "bad_place", "This place in the statement does not exist.")
-    part = await house.statements.page(account, filters, after=int(after) if after else None, size=PAGE_SIZE)
+    part = await services.statements.page(
+        account, filters, after=int(after) if after else None, size=PAGE_SIZE
+    )
     path = f"/portal/balances/{account.currency}"
     chosen = {name: visit.query.get(name) for name in ("kind", "from", "to")}
     lines = [
@@ -53,7 +55,7 @@ async def statement(house: House, visit: Visit) -> Response:
             "amount": Money(line.amount_minor, account.currency),
             "hold": Money(line.hold_minor, account.currency),
             "balance": Money(line.balance_after_minor, account.currency),
-            "trx": None if line.order_id is None else house.ids.trx_unkept(line.order_id),
+            "trx": None if line.order_id is None else services.ids.trx_unkept(line.order_id),
         }
         for line in part.lines
     ]
@@ -68,25 +70,25 @@ async def statement(house: House, visit: Visit) -> Response:
         older=qualified(path, {**chosen, "after": part.after}) if part.after is not None else "",
         newest=qualified(path, chosen) if after else "",
         file=qualified(f"{path}/statement.csv", chosen),
-        points=await _chart(house, account),
+        points=await _chart(services, account),
     )
 
 
-async def download(house: House, visit: Visit) -> Response:
+async def download(services: Services, visit: Visit) -> Response:
     """The statement as a file."""
-    account = await _account(house, visit)
+    account = await _account(services, visit)
     filters, problem = _filters(visit)
     if problem:
         raise HttpError(400, "bad_filter", problem)
-    body = statement_file(house.statements, account, filters, house.ids)
+    body = statement_file(services.statements, account, filters, services.ids)
     return Response(200, body, rfc4180.CSV, rfc4180.headers(file_name(account, visit.state.word)))
 
 
-async def _account(house: House, visit: Visit) -> Account:
+async def _account(services: Services, visit: Visit) -> Account:
     currency = visit.parameters["currency"].upper()
     found = None
     if currency in DIGITS:
-        found = await house.statements.account(visit.company_id, currency, visit.state)
+        found = await services.statements.account(visit.company_id, currency, visit.state)
     if found is None:
         raise HttpError(404, "account_not_found", "not found")
     return found
@@ -102,11 +104,11 @@ def _filters(visit: Visit) -> tuple[StatementFilters, str]:
     return StatementFilters(date_from=period.begins, date_to=period.ends, kinds=kinds), period.problem
 
 
-async def _chart(house: House, account: Account) -> list[tuple[str, int, str]]:
+async def _chart(services: Services, account: Account) -> list[tuple[str, int, str]]:
     """The balance at the end of each of the last days, as shares of the highest."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     ends = [today - timedelta(days=back - 1) for back in reversed(range(CHART_DAYS))]
-    closing = await house.statements.balances_at(account, ends)
+    closing = await services.statements.balances_at(account, ends)
     highest = max(closing, default=0) or 1
     return [
         (f"{end - timedelta(days=1):%-d %b}", minor * 100 // highest, figure(Money(minor, account.currency)))

@@ -18,9 +18,9 @@ from voucherd.pages import deeds
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.cart import asked, cart_page
 from voucherd.pages.buyer.catalogue import payment_currency
-from voucherd.pages.house import House
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import members
+from voucherd.services import Services
 
 WAIT_S_MAX: Final = 1.0
 """A person looks at progress rather than at a page that does not come."""
@@ -38,35 +38,35 @@ OUTCOMES: Final = (
 _CHANCES: Final = {sandbox_outcome.value: sandbox_outcome for sandbox_outcome, _ in OUTCOMES}
 
 
-async def order(house: House, visit: Visit) -> Response:
+async def order(services: Services, visit: Visit) -> Response:
     """Fix the price of what is in the cart: an order, still to be confirmed."""
     me = visit.someone.id
-    found = await carts.read(house.pool, me, visit.state)
+    found = await carts.read(services.pool, me, visit.state)
     if not found.items:
         visit.tell("Your cart is empty.", "note")
         return see_other("/portal/cart")
-    currency = await payment_currency(house, visit, found)
+    currency = await payment_currency(services, visit, found)
     try:
-        answer = await house.orders.create(asked(visit, found, currency, _reference(visit)))
+        answer = await services.orders.create(asked(visit, found, currency, _reference(visit)))
     except Refusal as refusal:
-        return await cart_page(house, visit, refusal=refusal)
-    await carts.clear(house.pool, me, visit.state)
-    return see_other(f"/portal/orders/{house.ids.trx(answer.order.id)}")
+        return await cart_page(services, visit, refusal=refusal)
+    await carts.clear(services.pool, me, visit.state)
+    return see_other(f"/portal/orders/{services.ids.trx(answer.order.id)}")
 
 
-async def confirm(house: House, visit: Visit) -> Response:
+async def confirm(services: Services, visit: Visit) -> Response:
     """Pay, and let the codes come."""
     trx = visit.parameters["trx"]
     sandbox_outcome = _CHANCES.get(visit.form.get("outcome"), SandboxOutcome.FINISHED)
     if visit.state is State.LIVE:
         sandbox_outcome = SandboxOutcome.FINISHED
-    await note(house, visit, "order.confirm")
+    await note(services, visit, "order.confirm")
     try:
         answer = await consent.confirm(
-            house.orders,
-            house.pool,
-            await buyer_of(house, visit),
-            house.ids.order_id(trx),
+            services.orders,
+            services.pool,
+            await buyer_of(services, visit),
+            services.ids.order_id(trx),
             sandbox_outcome,
             slow_s=SLOW_S if sandbox_outcome is SandboxOutcome.SLOW else 0,
             wait_s_max=WAIT_S_MAX,
@@ -83,55 +83,55 @@ async def confirm(house: House, visit: Visit) -> Response:
     return see_other(f"/portal/orders/{trx}")
 
 
-async def buyer_of(house: House, visit: Visit) -> consent.Buyer:
+async def buyer_of(services: Services, visit: Visit) -> consent.Buyer:
     """The visitor as a buyer: what the company may spend, and what it asks of its people."""
     company = visit.company
     return consent.Buyer(
         visit.someone.id,
         company.id,
         visit.state,
-        await members.policy(house.pool, company.id),
+        await members.policy(services.pool, company.id),
         limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),
     )
 
 
-async def note(house: House, visit: Visit, action: str) -> None:
+async def note(services: Services, visit: Visit, action: str) -> None:
     """Write down who asks for it, before it is done: an order's own events know the company alone."""
     trx = visit.parameters["trx"]
-    await house.orders.find(house.ids.order_id(trx), visit.company_id, visit.state)
-    async with transaction(house.pool) as tx:
+    await services.orders.find(services.ids.order_id(trx), visit.company_id, visit.state)
+    async with transaction(services.pool) as tx:
         await deeds.record(tx, visit, action, f"order {trx}")
 
 
-async def reopen(house: House, visit: Visit) -> Response:
+async def reopen(services: Services, visit: Visit) -> Response:
     """Withdraw an order that is not confirmed, and put what was in it back into the cart."""
-    answer = await house.orders.find(
-        house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+    answer = await services.orders.find(
+        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
     )
     found = answer.order
     try:
         if found.status is Status.CREATED:
-            await house.orders.cancel(Cancel(found.id, visit.company_id, visit.state))
+            await services.orders.cancel(Cancel(found.id, visit.company_id, visit.state))
     except Refusal as refusal:
         visit.tell(words.said(refusal), "bad")
         return see_other(f"/portal/orders/{visit.parameters['trx']}")
-    await refill(house, visit, found)
+    await refill(services, visit, found)
     return see_other("/portal/cart")
 
 
-async def again(house: House, visit: Visit) -> Response:
+async def again(services: Services, visit: Visit) -> Response:
     """Put what was in an order into the cart once more."""
-    answer = await house.orders.find(
-        house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+    answer = await services.orders.find(
+        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
     )
-    await refill(house, visit, answer.order)
+    await refill(services, visit, answer.order)
     return see_other("/portal/cart")
 
 
-async def refill(house: House, visit: Visit, found: Order) -> None:
+async def refill(services: Services, visit: Visit, found: Order) -> None:
     """Put the order's products into the cart; those that are no longer for sale, or don't fit, stay out of it."""
     me, missing = visit.someone.id, []
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         await carts.choose_currency(tx, me, visit.state, found.payment_currency)
         for item in found.items:
             face_minor = item.unit.face_minor if item.version.is_variable else 0

@@ -18,10 +18,10 @@ from voucherd.keys.store import Key, KeyNotFound, KeyNotUsable
 from voucherd.money import Money
 from voucherd.pages import deeds
 from voucherd.pages.forms import Fields
-from voucherd.pages.house import House
 from voucherd.pages.periods import read_day
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
+from voucherd.services import Services
 
 PATH: Final = "/portal/keys"
 PAGE_SIZE: Final = 50
@@ -44,13 +44,13 @@ SCOPES: Final = {
 _FULL: Final = f"A company has at most {KEYS_MAX} keys that work. Revoke one first."
 
 
-async def keys(house: House, visit: Visit) -> Response:
+async def keys(services: Services, visit: Visit) -> Response:
     """Every key of this mode, newest first."""
     before = visit.query.get("before")
-    number = house.ids.key_number(before) if before else None
+    number = services.ids.key_number(before) if before else None
     if before and number is None:
         raise HttpError(400, "bad_place", "This place in the list does not exist.")
-    async with tenant(house.pool, visit.company_id, visit.state) as connection:
+    async with tenant(services.pool, visit.company_id, visit.state) as connection:
         found, more = await key_store.page_of_keys(
             connection, visit.company_id, visit.state, size=PAGE_SIZE, before=number
         )
@@ -61,7 +61,7 @@ async def keys(house: House, visit: Visit) -> Response:
         rows=[
             {
                 "key": key,
-                "name": house.ids.key(key.id),
+                "name": services.ids.key(key.id),
                 "standing": key.standing(now),
                 "caps": _caps(key),
                 "scopes": sorted(key.scopes),
@@ -69,21 +69,21 @@ async def keys(house: House, visit: Visit) -> Response:
             for key in found
         ],
         overlaps=[(word, text) for word, (text, _) in OVERLAPS.items()],
-        older=qualified(PATH, {"before": house.ids.key(found[-1].id)}) if more else "",
+        older=qualified(PATH, {"before": services.ids.key(found[-1].id)}) if more else "",
     )
 
 
-async def new_key(_house: House, visit: Visit) -> Response:
+async def new_key(_services: Services, visit: Visit) -> Response:
     """The form for a new key."""
     chosen = [scope.value for scope in sorted(SCOPES_DEFAULT)]
     return _form(visit, Fields([("scope", word) for word in chosen]))
 
 
-async def add(house: House, visit: Visit) -> Response:
+async def add(services: Services, visit: Visit) -> Response:
     """Make a key and show it, this once."""
     try:
         draft = _draft(visit.form)
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             issued = await company_keys.issue(tx, visit.company_id, visit.state, draft)
             detail = {"description": draft.description, "scopes": sorted(draft.scopes)}
             await deeds.record(tx, visit, "key.add", f"key {issued.id}", detail)
@@ -94,16 +94,16 @@ async def add(house: House, visit: Visit) -> Response:
     except ValueError as wrong:
         return _form(visit, visit.form, _sentence(str(wrong)))
     return render(
-        "buyer/key_made.html", visit, text=issued.text, until=None, address=house.settings.public_url
+        "buyer/key_made.html", visit, text=issued.text, until=None, address=services.settings.public_url
     )
 
 
-async def rotate(house: House, visit: Visit) -> Response:
+async def rotate(services: Services, visit: Visit) -> Response:
     """Replace a key by one like it, and show that one, this once."""
-    number = _number(house, visit)
+    number = _number(services, visit)
     chosen = OVERLAPS.get(visit.form.get("overlap"))
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await key_store.own_key(tx, number, visit.company_id, visit.state)
             if chosen is None:
                 raise HttpError(400, "bad_overlap", "Choose how long the old key goes on.")
@@ -120,15 +120,15 @@ async def rotate(house: House, visit: Visit) -> Response:
         visit.tell(_FULL, "bad")
         return see_other(PATH)
     return render(
-        "buyer/key_made.html", visit, text=issued.text, until=chosen[0], address=house.settings.public_url
+        "buyer/key_made.html", visit, text=issued.text, until=chosen[0], address=services.settings.public_url
     )
 
 
-async def revoke(house: House, visit: Visit) -> Response:
+async def revoke(services: Services, visit: Visit) -> Response:
     """End a key's life now."""
-    number = _number(house, visit)
+    number = _number(services, visit)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await company_keys.revoke(tx, visit.company_id, visit.state, number)
             await deeds.record(tx, visit, "key.revoke", f"key {number}")
     except KeyNotFound:
@@ -181,8 +181,8 @@ def _amount(text: str) -> int | None:
     return minor
 
 
-def _number(house: House, visit: Visit) -> int:
-    number = house.ids.key_number(visit.parameters["key"])
+def _number(services: Services, visit: Visit) -> int:
+    number = services.ids.key_number(visit.parameters["key"])
     if number is None:
         raise HttpError(404, "key_not_found", "not found")
     return number

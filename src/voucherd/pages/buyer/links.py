@@ -13,11 +13,11 @@ from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.pages import deeds
 from voucherd.pages.buyer.orders import row
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
 from voucherd.recipients import pins
+from voucherd.services import Services
 
 PAGE: Final = INLINE_LINES_MAX
 _WRONG: Final = f"A PIN has {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} digits."
@@ -31,31 +31,33 @@ class Line(Struct, frozen=True):
     viewed: Viewed | None
 
 
-async def links(house: House, visit: Visit) -> Response:
+async def links(services: Services, visit: Visit) -> Response:
     """Which links were opened, whose codes were seen, and whether a PIN is asked for."""
-    return await _page(house, visit)
+    return await _page(services, visit)
 
 
-async def set_pin(house: House, visit: Visit) -> Response:
+async def set_pin(services: Services, visit: Visit) -> Response:
     """Ask for a PIN from now on, for another one, or for none."""
     trx = visit.parameters["trx"]
     pin = None if visit.form.get("remove") else visit.form.get("pin")
     try:
-        async with transaction(house.pool) as tx:
-            await house.recipients.pins.set(tx, house.ids.order_id(trx), visit.company_id, visit.state, pin)
+        async with transaction(services.pool) as tx:
+            await services.recipients.pins.set(
+                tx, services.ids.order_id(trx), visit.company_id, visit.state, pin
+            )
             await deeds.record(tx, visit, "order.protect", f"order {trx}", {"pin": pin is not None})
     except BadInput:
-        return await _page(house, visit, _WRONG)
+        return await _page(services, visit, _WRONG)
     visit.tell("The links ask for the PIN from now on." if pin else "The links ask for no PIN any more.")
     return see_other(f"/portal/orders/{trx}/links")
 
 
-async def _page(house: House, visit: Visit, problem: str = "") -> Response:
+async def _page(services: Services, visit: Visit, problem: str = "") -> Response:
     trx = visit.parameters["trx"]
-    found = (await house.orders.find(house.ids.order_id(trx), visit.company_id, visit.state)).order
+    found = (await services.orders.find(services.ids.order_id(trx), visit.company_id, visit.state)).order
     wanted = visit.query.get("from")
     start = min(int(wanted), found.lines) if wanted.isdecimal() and len(wanted) < 6 else 0
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         seen = await store.views(conn, found.id, start, start + PAGE)
         has_pin = await pins.has_pin(conn, found.id)
     path = f"/portal/orders/{trx}/links?from="
@@ -63,7 +65,7 @@ async def _page(house: House, visit: Visit, problem: str = "") -> Response:
         "buyer/links.html",
         visit,
         status=422 if problem else 200,
-        **row(house, found),
+        **row(services, found),
         lines=_lines(found, start, {viewed.line: viewed for viewed in seen}),
         has_pin=has_pin,
         can_set=visit.may(Right.ORDERS_PLACE),

@@ -13,9 +13,9 @@ from voucherd.http import EVENT_STREAM, HttpError, Response
 from voucherd.orders.model import Order
 from voucherd.orders.rules.refusals import OrderNotFound
 from voucherd.orders.rules.states import Status
-from voucherd.pages.house import House
 from voucherd.pages.visit import Visit
 from voucherd.people import sessions
+from voucherd.services import Services
 
 BEAT_S: Final = 15.0
 """After so long without news a comment is sent: proxies cut off what is silent, and who signed out is let go."""
@@ -26,30 +26,30 @@ LIVE_OF_PERSON_MAX: Final = 20
 _open: Final[Counter[int]] = Counter()
 
 
-async def live(house: House, visit: Visit) -> Response:
+async def live(services: Services, visit: Visit) -> Response:
     """What happens to the order, as long as it is in progress."""
-    order_id = house.ids.order_id(visit.parameters["trx"])
-    answer = await house.orders.find(order_id, visit.company_id, visit.state)
+    order_id = services.ids.order_id(visit.parameters["trx"])
+    answer = await services.orders.find(order_id, visit.company_id, visit.state)
     if _open[visit.someone.id] >= LIVE_OF_PERSON_MAX:
         raise HttpError(503, "too_many_streams", "", headers=[(b"retry-after", b"5")])
-    return Response(200, _stream(house, visit, answer.order), EVENT_STREAM, endless=True)
+    return Response(200, _stream(services, visit, answer.order), EVENT_STREAM, endless=True)
 
 
-async def _stream(house: House, visit: Visit, order: Order) -> AsyncIterator[bytes]:
+async def _stream(services: Services, visit: Visit, order: Order) -> AsyncIterator[bytes]:
     me, ends_at = visit.someone.id, asyncio.get_running_loop().time() + LIVE_S_MAX
     assert visit.session is not None
     _open[me] += 1
     try:
         while order.status is Status.PENDING and asyncio.get_running_loop().time() < ends_at:
-            if house.orders.watch.letting_go:
+            if services.orders.watch.letting_go:
                 return  # The browser asks another process.
             yield b"data: " + msgspec.json.encode(progress(order)) + b"\n\n"
-            moved = await house.orders.watch.until_moved(order.id, order.version, BEAT_S)
+            moved = await services.orders.watch.until_moved(order.id, order.version, BEAT_S)
             if not moved:
                 yield b": still here\n\n"
-            if not await sessions.is_open(house.pool, visit.session.key):
+            if not await sessions.is_open(services.pool, visit.session.key):
                 return
-            order = (await house.orders.find(order.id, visit.company_id, visit.state)).order
+            order = (await services.orders.find(order.id, visit.company_id, visit.state)).order
         yield b"event: reload\ndata: {}\n\n"
     except OrderNotFound:
         yield b"event: reload\ndata: {}\n\n"

@@ -19,10 +19,10 @@ from voucherd.pages.buyer.catalogue import page_number
 from voucherd.pages.buyer.checkout import OUTCOMES, note
 from voucherd.pages.buyer.funds import purses_of
 from voucherd.pages.buyer.reveal import seen_by
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
+from voucherd.services import Services
 
 PAGE_SIZE: Final = 25
 STATUSES: Final = {
@@ -35,15 +35,15 @@ STATUSES: Final = {
 KINDS: Final = (("", "API and portal"), ("api", "API"), ("portal", "Portal"))
 
 
-async def orders(house: House, visit: Visit) -> Response:
+async def orders(services: Services, visit: Visit) -> Response:
     """The company's orders, newest first."""
-    filters, asked = _filters(house, visit)
+    filters, asked = _filters(services, visit)
     number = page_number(visit)
-    found = await house.orders.browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number)
+    found = await services.orders.browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number)
     return render(
         "buyer/orders.html",
         visit,
-        rows=[row(house, one) for one in found.orders],
+        rows=[row(services, one) for one in found.orders],
         asked=asked,
         statuses=[(key, label) for key, (label, _) in STATUSES.items()],
         kinds=KINDS,
@@ -53,23 +53,23 @@ async def orders(house: House, visit: Visit) -> Response:
     )
 
 
-async def order(house: House, visit: Visit) -> Response:
+async def order(services: Services, visit: Visit) -> Response:
     """One order: what it is, how it stands, and what can be done with it."""
-    found = await _found(house, visit)
+    found = await _found(services, visit)
     expired = words.is_expired(found)
-    purses = await purses_of(house, visit)
-    approval = await lists.of_order(house.pool, visit.company_id, found.id)
+    purses = await purses_of(services, visit)
+    approval = await lists.of_order(services.pool, visit.company_id, found.id)
     return render(
         "buyer/order.html",
         visit,
-        **row(house, found),
+        **row(services, found),
         **_sums(found),
         purse=next((one for one in purses if one.currency == found.payment_currency), None),
         can_confirm=found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE),
         can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
         can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
-        seen=await seen_by(house, visit, found) if visit.may(Right.CODES_VIEW) else [],
+        seen=await seen_by(services, visit, found) if visit.may(Right.CODES_VIEW) else [],
         approval=approval if approval is not None and approval.open else None,
         pending=found.status is Status.PENDING,
         expired=expired,
@@ -78,21 +78,23 @@ async def order(house: House, visit: Visit) -> Response:
     )
 
 
-async def cancel_page(house: House, visit: Visit) -> Response:
+async def cancel_page(services: Services, visit: Visit) -> Response:
     """What cancelling would bring, before it is done."""
-    found = await _found(house, visit)
+    found = await _found(services, visit)
     if found.status is not Status.PENDING:
         visit.tell("This order is no longer in progress.", "note")
         return see_other(f"/portal/orders/{visit.parameters['trx']}")
-    return render("buyer/cancel.html", visit, **row(house, found), refund=_refund(found))
+    return render("buyer/cancel.html", visit, **row(services, found), refund=_refund(found))
 
 
-async def cancel(house: House, visit: Visit) -> Response:
+async def cancel(services: Services, visit: Visit) -> Response:
     """Cancel what is not delivered yet."""
     trx = visit.parameters["trx"]
-    await note(house, visit, "order.cancel")
+    await note(services, visit, "order.cancel")
     try:
-        answer = await house.orders.cancel(Cancel(house.ids.order_id(trx), visit.company_id, visit.state))
+        answer = await services.orders.cancel(
+            Cancel(services.ids.order_id(trx), visit.company_id, visit.state)
+        )
     except OrderNotFound:
         raise
     except Refusal as refusal:
@@ -111,12 +113,12 @@ async def cancel(house: House, visit: Visit) -> Response:
     return see_other(f"/portal/orders/{trx}")
 
 
-def row(house: House, found: Order) -> dict[str, Any]:
+def row(services: Services, found: Order) -> dict[str, Any]:
     """An order as lists and pages show it."""
     first = found.items[0]
     more = len(found.items) - 1
     return {
-        "trx": house.ids.trx_unkept(found.id),
+        "trx": services.ids.trx_unkept(found.id),
         "order": found,
         "standing": words.standing(found),
         "title": f"{first.amount} × {first.version.name}" + (f" and {more} more" if more else ""),
@@ -151,19 +153,19 @@ def _refund(found: Order) -> Money:
     return Money(minor, found.payment_currency)
 
 
-async def _found(house: House, visit: Visit) -> Order:
-    answer = await house.orders.find(
-        house.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+async def _found(services: Services, visit: Visit) -> Order:
+    answer = await services.orders.find(
+        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
     )
     return answer.order
 
 
-def _filters(house: House, visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
+def _filters(services: Services, visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
     """Which orders are asked for; a text is a transaction number or a reference."""
     asked = {name: visit.query.get(name) for name in ("status", "q", "type", "from", "to")}
     if asked["status"] not in STATUSES or asked["type"] not in ("", *TYPES):
         raise HttpError(400, "bad_filter", "There is no such status or type.")
-    order_id = house.ids.order_id(asked["q"]) if asked["q"] else None
+    order_id = services.ids.order_id(asked["q"]) if asked["q"] else None
     begins, ends = _day(asked["from"]), _day(asked["to"])
     filters = OrderFilters(
         order_id=order_id,

@@ -11,9 +11,9 @@ from msgspec import Struct
 from voucherd.ids import line_id
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome
-from voucherd.pages.house import House
 from voucherd.pages.visit import Visit
 from voucherd.people import user_store
+from voucherd.services import Services
 from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault.reveals import Reveal, Via, Viewer
@@ -47,7 +47,7 @@ class Revealed(Struct, frozen=True):
 
 
 async def revealed(
-    house: House, visit: Visit, answer: Answer, line_from: int, line_to: int, via: Via
+    services: Services, visit: Visit, answer: Answer, line_from: int, line_to: int, via: Via
 ) -> list[Revealed]:
     """The codes of the delivered lines in this range, after it was written down who sees them (OP-94).
 
@@ -59,15 +59,17 @@ async def revealed(
         return []
     viewer = Viewer(ActorKind.PERSON, visit.someone.id, visit.request.client_ip)
     count = sum(part[4] for part in parts)
-    await house.orders.reveals.record([Reveal(order.id, order.company_id, count, via, viewer, parts[0][1])])
-    opened = await house.orders.reader.codes_of(
+    await services.orders.reveals.record(
+        [Reveal(order.id, order.company_id, count, via, viewer, parts[0][1])]
+    )
+    opened = await services.orders.reader.codes_of(
         [(lot, start, start + count) for _, _, lot, start, count in parts]
     )
     found = []
-    link = f"{house.settings.public_url}/r/"
+    link = f"{services.settings.public_url}/r/"
     for (item, first, lot_id, _, count), codes in zip(parts, opened, strict=True):
         lines = range(first, first + count)
-        tags, tokens = house.ids.tags(order.id, lines), house.ids.tokens(order.id, lines)
+        tags, tokens = services.ids.tags(order.id, lines), services.ids.tokens(order.id, lines)
         expires_at = answer.lots[lot_id].expires_at
         for line, tag, token, (code, serial) in zip(lines, tags, tokens, codes, strict=True):
             number = line_id(order.id, line)
@@ -75,9 +77,9 @@ async def revealed(
     return found
 
 
-async def seen_by(house: House, visit: Visit, order: Order) -> list[Seen]:
+async def seen_by(services: Services, visit: Visit, order: Order) -> list[Seen]:
     """Who has seen codes of the order, the latest first."""
-    async with house.pool.acquire() as connection:
+    async with services.pool.acquire() as connection:
         rows = await reveals.of_order(connection, order.id, SEEN_MAX)
         people = {user.id: user.email for user in await user_store.list_users(connection, visit.company_id)}
     return [Seen(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows]

@@ -12,9 +12,9 @@ from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages import deeds
 from voucherd.pages.forms import Fields
-from voucherd.pages.house import House
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
+from voucherd.services import Services
 from voucherd.webhooks import fanout, history
 from voucherd.webhooks.endpoints import (
     DESCRIPTION_CHARS_MAX,
@@ -39,129 +39,131 @@ SINCE: Final = {
 }
 
 
-async def webhooks(house: House, visit: Visit) -> Response:
+async def webhooks(services: Services, visit: Visit) -> Response:
     """Every endpoint of this mode."""
-    found = await house.webhooks.list_all(_owner(visit))
-    rows = [{"endpoint": one, "path": _path(house, one)} for one in found]
+    found = await services.webhooks.list_all(_owner(visit))
+    rows = [{"endpoint": one, "path": _path(services, one)} for one in found]
     return render("buyer/webhooks.html", visit, rows=rows)
 
 
-async def new_webhook(_house: House, visit: Visit) -> Response:
+async def new_webhook(_services: Services, visit: Visit) -> Response:
     """The form for a new endpoint."""
     return _new_form(visit, Fields([]))
 
 
-async def add(house: House, visit: Visit) -> Response:
+async def add(services: Services, visit: Visit) -> Response:
     """Add an endpoint and show its secret, this once."""
     try:
-        draft = _draft(house, visit.form)
-        async with transaction(house.pool) as tx:
-            endpoint, secret = await house.webhooks.add(tx, _owner(visit), draft)
+        draft = _draft(services, visit.form)
+        async with transaction(services.pool) as tx:
+            endpoint, secret = await services.webhooks.add(tx, _owner(visit), draft)
             await deeds.record(tx, visit, "webhook.add", endpoint.url or "", {"types": list(endpoint.types)})
     except TooManyEndpoints as full:
         return _new_form(visit, visit.form, f"{full}."[:1].upper() + f"{full}."[1:])
     except ValueError as wrong:
         return _new_form(visit, visit.form, str(wrong))
-    return render("buyer/webhook_secret.html", visit, secret=secret, path=_path(house, endpoint), until=None)
+    return render(
+        "buyer/webhook_secret.html", visit, secret=secret, path=_path(services, endpoint), until=None
+    )
 
 
-async def webhook(house: House, visit: Visit) -> Response:
+async def webhook(services: Services, visit: Visit) -> Response:
     """One endpoint, and the log of what was sent to it."""
-    return await _shown(house, visit, await _endpoint(house, visit))
+    return await _shown(services, visit, await _endpoint(services, visit))
 
 
-async def change(house: House, visit: Visit) -> Response:
+async def change(services: Services, visit: Visit) -> Response:
     """Change where an endpoint is and what it is told."""
-    endpoint = await _endpoint(house, visit)
+    endpoint = await _endpoint(services, visit)
     try:
-        draft = _draft(house, visit.form, with_url=endpoint.url is not None)
+        draft = _draft(services, visit.form, with_url=endpoint.url is not None)
     except ValueError as wrong:
-        return await _shown(house, visit, endpoint, str(wrong))
+        return await _shown(services, visit, endpoint, str(wrong))
     changes = Changes(
         UNSET if draft.url is None else draft.url,
         draft.types,
         draft.description,
         enabled="enabled" in visit.form,
     )
-    async with transaction(house.pool) as tx:
-        await house.webhooks.change(tx, _owner(visit), endpoint.id, changes)
+    async with transaction(services.pool) as tx:
+        await services.webhooks.change(tx, _owner(visit), endpoint.id, changes)
         await deeds.record(tx, visit, "webhook.set", draft.url or "", {"enabled": changes.enabled})
     visit.tell("The endpoint is changed.")
-    return see_other(_path(house, endpoint))
+    return see_other(_path(services, endpoint))
 
 
-async def remove(house: House, visit: Visit) -> Response:
+async def remove(services: Services, visit: Visit) -> Response:
     """Remove an endpoint with its log."""
-    endpoint = await _endpoint(house, visit)
-    async with transaction(house.pool) as tx:
-        await house.webhooks.remove(tx, _owner(visit), endpoint.id)
+    endpoint = await _endpoint(services, visit)
+    async with transaction(services.pool) as tx:
+        await services.webhooks.remove(tx, _owner(visit), endpoint.id)
         await deeds.record(tx, visit, "webhook.remove", endpoint.url or "")
     visit.tell("The endpoint is gone. Nothing is sent there any more.")
     return see_other(PATH)
 
 
-async def rotate(house: House, visit: Visit) -> Response:
+async def rotate(services: Services, visit: Visit) -> Response:
     """Give an endpoint a new secret and show it, this once."""
-    endpoint = await _endpoint(house, visit)
-    async with transaction(house.pool) as tx:
-        changed, secret = await house.webhooks.rotate(tx, _owner(visit), endpoint.id, OVERLAP, None)
+    endpoint = await _endpoint(services, visit)
+    async with transaction(services.pool) as tx:
+        changed, secret = await services.webhooks.rotate(tx, _owner(visit), endpoint.id, OVERLAP, None)
         await deeds.record(tx, visit, "webhook.rotate", endpoint.url or "")
-    path, until = _path(house, endpoint), changed.old_until
+    path, until = _path(services, endpoint), changed.old_until
     return render("buyer/webhook_secret.html", visit, secret=secret, path=path, until=until)
 
 
-async def ping(house: House, visit: Visit) -> Response:
+async def ping(services: Services, visit: Visit) -> Response:
     """Send a message that says nothing, to see whether it arrives."""
-    endpoint = await _endpoint(house, visit)
+    endpoint = await _endpoint(services, visit)
     if endpoint.url is None or not endpoint.enabled:
         visit.tell("Only an endpoint that is on and has an address of its own can be tried.", "bad")
     else:
-        async with transaction(house.pool) as tx:
-            await house.webhooks.ping(tx, endpoint)
+        async with transaction(services.pool) as tx:
+            await services.webhooks.ping(tx, endpoint)
         visit.tell("A test message is on its way. It appears in the log below.")
-    return see_other(_path(house, endpoint))
+    return see_other(_path(services, endpoint))
 
 
-async def replay(house: House, visit: Visit) -> Response:
+async def replay(services: Services, visit: Visit) -> Response:
     """Send one event to this endpoint once more."""
-    endpoint = await _endpoint(house, visit)
-    number = house.ids.event_number(visit.parameters["event"])
-    event = None if number is None else await house.webhooks.event(_owner(visit), number)
+    endpoint = await _endpoint(services, visit)
+    number = services.ids.event_number(visit.parameters["event"])
+    event = None if number is None else await services.webhooks.event(_owner(visit), number)
     if event is None:
         raise HttpError(404, "event_not_found", "not found")
     if endpoint.enabled:
-        async with transaction(house.pool) as tx:
-            await house.webhooks.replay(tx, event, [endpoint])
+        async with transaction(services.pool) as tx:
+            await services.webhooks.replay(tx, event, [endpoint])
         visit.tell("The event is sent once more.")
     else:
         visit.tell("The endpoint is off. Turn it on first.", "bad")
-    return see_other(_path(house, endpoint))
+    return see_other(_path(services, endpoint))
 
 
-async def recover(house: House, visit: Visit) -> Response:
+async def recover(services: Services, visit: Visit) -> Response:
     """Send everything that this endpoint did not get."""
-    endpoint = await _endpoint(house, visit)
+    endpoint = await _endpoint(services, visit)
     chosen = SINCE.get(visit.form.get("since"))
     if chosen is None:
         raise HttpError(400, "bad_since", "Choose since when.")
     if endpoint.enabled:
-        found = await house.webhooks.recover(endpoint, clock.now() - chosen[1])
+        found = await services.webhooks.recover(endpoint, clock.now() - chosen[1])
         visit.tell(f"Events that are sent again: {found.queued}.")
     else:
         visit.tell("The endpoint is off. Turn it on first.", "bad")
-    return see_other(_path(house, endpoint))
+    return see_other(_path(services, endpoint))
 
 
-async def _shown(house: House, visit: Visit, endpoint: Endpoint, problem: str = "") -> Response:
+async def _shown(services: Services, visit: Visit, endpoint: Endpoint, problem: str = "") -> Response:
     before = visit.query.get("before")
-    number = house.ids.event_number(before) if before else None
+    number = services.ids.event_number(before) if before else None
     status = visit.query.get("status")
     if (before and number is None) or (status and status not in history.STATUSES):
         raise HttpError(400, "bad_place", "This place in the log does not exist.")
-    log = await house.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
-    path = _path(house, endpoint)
+    log = await services.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
+    path = _path(services, endpoint)
     rows = [
-        {"delivery": one, "event": house.ids.event(one.event_id), "path": f"{path}/replay/"}
+        {"delivery": one, "event": services.ids.event(one.event_id), "path": f"{path}/replay/"}
         for one in log.deliveries
     ]
     given = visit.form
@@ -199,12 +201,12 @@ def _new_form(visit: Visit, given: Fields, problem: str = "") -> Response:
     )
 
 
-def _draft(house: House, form: Fields, *, with_url: bool = True) -> Draft:
+def _draft(services: Services, form: Fields, *, with_url: bool = True) -> Draft:
     """What the form asks for; a ValueError says what is wrong with it."""
     url = form.get("url") if with_url else None
     if url is not None:
         try:
-            read_target(url, house.webhooks.own)
+            read_target(url, services.webhooks.own)
         except BadTarget as bad:
             raise ValueError(f"The address {bad}.") from None
     types = form.all("type")
@@ -216,18 +218,18 @@ def _draft(house: House, form: Fields, *, with_url: bool = True) -> Draft:
     return Draft(url, tuple(sorted(set(types))), description)
 
 
-async def _endpoint(house: House, visit: Visit) -> Endpoint:
-    number = house.ids.webhook_number(visit.parameters["webhook"])
+async def _endpoint(services: Services, visit: Visit) -> Endpoint:
+    number = services.ids.webhook_number(visit.parameters["webhook"])
     try:
         if number is not None:
-            return await house.webhooks.find(_owner(visit), number)
+            return await services.webhooks.find(_owner(visit), number)
     except EndpointNotFound:
         pass
     raise HttpError(404, "webhook_not_found", "not found")
 
 
-def _path(house: House, endpoint: Endpoint) -> str:
-    return f"{PATH}/{house.ids.webhook(endpoint.id)}"
+def _path(services: Services, endpoint: Endpoint) -> str:
+    return f"{PATH}/{services.ids.webhook(endpoint.id)}"
 
 
 def _owner(visit: Visit) -> Owner:

@@ -17,21 +17,21 @@ from voucherd.money import Money
 from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, company_of, euros_of, missing, number_in, plain_euros
 from voucherd.pages.forms import Fields
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import members as people
 from voucherd.people.roles import Right
+from voucherd.services import Services
 from voucherd.wallet import store as wallets
 from voucherd.wallet.store import Balance
 
 SHOWN_MAX: Final = 100
 
 
-async def companies(house: House, visit: Visit) -> Response:
+async def companies(services: Services, visit: Visit) -> Response:
     """The companies, or those whose name holds a text."""
     wanted = visit.query.get("q")[:200]
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await company_store.search_companies(conn, wanted, SHOWN_MAX + 1)
     return render(
         "console/companies.html",
@@ -43,12 +43,12 @@ async def companies(house: House, visit: Visit) -> Response:
     )
 
 
-async def new_company(_house: House, visit: Visit) -> Response:
+async def new_company(_services: Services, visit: Visit) -> Response:
     """The form for a new company."""
     return render("console/company_new.html", visit, problems=Problems(), form=visit.form)
 
 
-async def add_company(house: House, visit: Visit) -> Response:
+async def add_company(services: Services, visit: Visit) -> Response:
     """Add a company."""
     form, problems = visit.form, Problems()
     try:
@@ -60,7 +60,7 @@ async def add_company(house: House, visit: Visit) -> Response:
             verified="verified" in form,
             expose_costs="expose_costs" in form,
         )
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             company = await company_store.add_company(tx, draft)
             await deeds.record(
                 tx,
@@ -80,16 +80,16 @@ async def add_company(house: House, visit: Visit) -> Response:
     return see_other(f"/console/companies/{company.id}")
 
 
-async def company(house: House, visit: Visit) -> Response:
+async def company(services: Services, visit: Visit) -> Response:
     """One company: what it may do, what it has, its people and keys."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await company_of(conn, visit)
-    return await _page(house, visit, found)
+    return await _page(services, visit, found)
 
 
-async def set_standing(house: House, visit: Visit) -> Response:
+async def set_standing(services: Services, visit: Visit) -> Response:
     """Verify, activate or deactivate a company, and show it costs or not."""
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         before = await company_of(tx, visit)
         after = await company_store.set_company(
             tx,
@@ -103,12 +103,12 @@ async def set_standing(house: House, visit: Visit) -> Response:
     return _back(after)
 
 
-async def set_limits(house: House, visit: Visit) -> Response:
+async def set_limits(services: Services, visit: Visit) -> Response:
     """Limit what a company may spend on an order and in a day."""
     problems = Problems()
     order = problems.read("order", lambda: euros_of(visit.form.get("order")))
     day = problems.read("day", lambda: euros_of(visit.form.get("day")))
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         if not problems:
             found = await company_store.limit_company(
@@ -117,16 +117,16 @@ async def set_limits(house: House, visit: Visit) -> Response:
             said = {"order": plain_euros(order) or None, "day": plain_euros(day) or None}
             await _note(tx, visit, "company.limit", found, said)
     if problems:
-        return await _page(house, visit, found, problems)
+        return await _page(services, visit, found, problems)
     visit.tell("The limits are set.")
     return _back(found)
 
 
-async def set_prices(house: House, visit: Visit) -> Response:
+async def set_prices(services: Services, visit: Visit) -> Response:
     """Give a company a price list, or the catalogue's prices."""
     name = visit.form.get("list")
     problems = Problems()
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         try:
             if name:
@@ -137,34 +137,34 @@ async def set_prices(house: House, visit: Visit) -> Response:
         except UnknownPriceList as unknown:
             problems["list"] = str(unknown)
     if problems:
-        return await _page(house, visit, found, problems)
+        return await _page(services, visit, found, problems)
     visit.tell(
         f"{found.name} has the prices of {name}." if name else f"{found.name} has the catalogue's prices."
     )
     return _back(found)
 
 
-async def set_policy(house: House, visit: Visit) -> Response:
+async def set_policy(services: Services, visit: Visit) -> Response:
     """Say what a company's people need: a second factor, and a second person for large orders."""
     problems = Problems()
     approve_from = problems.read("approve_from", lambda: euros_of(visit.form.get("approve_from")))
     chosen = people.Policy("second_factor" in visit.form, approve_from)
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         if not problems:
             await people.set_policy(tx, found.id, chosen)
             said = {"second_factor": chosen.second_factor, "approve_from": plain_euros(approve_from) or None}
             await _note(tx, visit, "company.people", found, said)
     if problems:
-        return await _page(house, visit, found, problems)
+        return await _page(services, visit, found, problems)
     visit.tell("It holds from now on.")
     return _back(found)
 
 
-async def revoke_key(house: House, visit: Visit) -> Response:
+async def revoke_key(services: Services, visit: Visit) -> Response:
     """End the life of one of a company's keys."""
     number = number_in(visit, "key")
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         try:
             key = await key_store.find_by_id(tx, number)
@@ -186,8 +186,10 @@ async def revoke_key(house: House, visit: Visit) -> Response:
     return see_other(f"/console/companies/{found.id}#keys")
 
 
-async def _page(house: House, visit: Visit, found: Company, problems: Problems | None = None) -> Response:
-    async with house.pool.acquire() as conn:
+async def _page(
+    services: Services, visit: Visit, found: Company, problems: Problems | None = None
+) -> Response:
+    async with services.pool.acquire() as conn:
         balances = await wallets.balances(conn, found.id)
         members = await people.members(conn, found.id)
         policy = await people.policy(conn, found.id)

@@ -17,11 +17,11 @@ from voucherd.events import metrics as events
 from voucherd.heartbeat import Seen
 from voucherd.ids import State
 from voucherd.migrate import pending
-from voucherd.pages.house import House
 from voucherd.pages.render import number
 from voucherd.people.roles import Right
 from voucherd.people.sessions import Person
 from voucherd.purchasing import metrics as fulfilment
+from voucherd.services import Services
 from voucherd.suppliers import overview as suppliers
 from voucherd.wallet import low_balance
 from voucherd.wallet.low_balance import Low
@@ -91,9 +91,9 @@ class Facts(Struct):
     """Calls that wait, batches and calls so far, of this process."""
 
 
-async def look(house: House, state: State, person: Person) -> Facts:
+async def look(services: Services, state: State, person: Person) -> Facts:
     """The facts of now."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         return Facts(
             state=state,
             orders=await fulfilment.take(conn),
@@ -104,11 +104,11 @@ async def look(house: House, state: State, person: Person) -> Facts:
             workers=await heartbeat.seen(conn),
             pending=await pending(conn),
             database_bytes=await conn.fetchval("SELECT pg_database_size(current_database())"),
-            embedded=house.settings.database_url is None,
+            embedded=services.settings.database_url is None,
             backup=await backups.last(conn),
             locked=await tenants_locked(conn),
             proposals=await _proposals(conn, state, person),
-            batchers={name: (g.waiting, g.batches, g.calls) for name, g in house.orders.batchers.items()},
+            batchers={name: (g.waiting, g.batches, g.calls) for name, g in services.orders.batchers.items()},
         )
 
 

@@ -15,10 +15,10 @@ from voucherd.ids import State
 from voucherd.money import DIGITS, Money
 from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, amount_of, currency_of, missing, number_in, number_of
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
+from voucherd.services import Services
 from voucherd.wallet import store as wallets
 from voucherd.wallet import top_ups
 from voucherd.wallet.ledger import Overdrawn
@@ -41,9 +41,9 @@ _REFUSALS: Final = {
 }
 
 
-async def payments(house: House, visit: Visit) -> Response:
+async def payments(services: Services, visit: Visit) -> Response:
     """What was proposed, and what became of it."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await lists.of_operator(conn)
     return render(
         "console/money.html",
@@ -53,12 +53,12 @@ async def payments(house: House, visit: Visit) -> Response:
     )
 
 
-async def new_payment(house: House, visit: Visit) -> Response:
+async def new_payment(services: Services, visit: Visit) -> Response:
     """The form of a proposal."""
-    return await _form(house, visit, Problems())
+    return await _form(services, visit, Problems())
 
 
-async def propose(house: House, visit: Visit) -> Response:
+async def propose(services: Services, visit: Visit) -> Response:
     """Propose to move money."""
     form, problems = visit.form, Problems()
     kind = KINDS.get(form.get("kind"))
@@ -69,7 +69,7 @@ async def propose(house: House, visit: Visit) -> Response:
     reference = form.get("reference")
     if not (1 <= len(reference) <= REFERENCE_CHARACTERS_MAX and reference.isprintable()):
         problems["reference"] = f"must be 1 to {REFERENCE_CHARACTERS_MAX} printable characters"
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         company = await _named(tx, visit)
         if company is None:
             problems["company"] = "there is no such company"
@@ -77,52 +77,52 @@ async def propose(house: House, visit: Visit) -> Response:
             money = Money(kind[1] * money.minor, money.currency)
             number = await _propose(tx, visit, company, kind[0], money, problems)
     if problems:
-        return await _form(house, visit, problems)
+        return await _form(services, visit, problems)
     visit.tell("It is proposed. It moves when a second person agrees.")
     return see_other(f"/console/money/{number}")
 
 
-async def payment(house: House, visit: Visit) -> Response:
+async def payment(services: Services, visit: Visit) -> Response:
     """One proposal, with the balance before and after."""
-    return await _page(house, visit, await _found(house, visit))
+    return await _page(services, visit, await _found(services, visit))
 
 
-async def approve(house: House, visit: Visit) -> Response:
+async def approve(services: Services, visit: Visit) -> Response:
     """Agree to a proposal of somebody else: the money moves."""
     number = number_in(visit, "number", _NUMBER_MAX)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             done = await top_ups.carry_out(tx, number, visit.someone.id)
             await _note(tx, visit, "money.approve", done)
     except ApprovalNotFound:
         raise missing() from None
     except (NotOpen, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
-        return await _page(house, visit, await _found(house, visit), _REFUSALS[type(refused)])
+        return await _page(services, visit, await _found(services, visit), _REFUSALS[type(refused)])
     visit.tell(f"Done: {done.money} for {done.company}.")
     return see_other(f"/console/money/{number}")
 
 
-async def reject(house: House, visit: Visit) -> Response:
+async def reject(services: Services, visit: Visit) -> Response:
     """Say no to a proposal of somebody else."""
-    return await _close(house, visit, "money.reject", "It is rejected. Nothing was moved.")
+    return await _close(services, visit, "money.reject", "It is rejected. Nothing was moved.")
 
 
-async def withdraw(house: House, visit: Visit) -> Response:
+async def withdraw(services: Services, visit: Visit) -> Response:
     """Take back what one has proposed oneself."""
-    return await _close(house, visit, "money.withdraw", "It is withdrawn. Nothing was moved.")
+    return await _close(services, visit, "money.withdraw", "It is withdrawn. Nothing was moved.")
 
 
-async def _close(house: House, visit: Visit, action: str, said: str) -> Response:
+async def _close(services: Services, visit: Visit, action: str, said: str) -> Response:
     number = number_in(visit, "number", _NUMBER_MAX)
     close = approvals.reject if action == "money.reject" else approvals.withdraw
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             closed = await close(tx, number, None, visit.someone.id)
             await _note(tx, visit, action, closed)
     except ApprovalNotFound:
         raise missing() from None
     except (NotOpen, SamePerson) as refused:
-        return await _page(house, visit, await _found(house, visit), _REFUSALS[type(refused)])
+        return await _page(services, visit, await _found(services, visit), _REFUSALS[type(refused)])
     visit.tell(said, "note")
     return see_other(f"/console/money/{number}")
 
@@ -173,15 +173,15 @@ async def _balance(conn: Connection, company_id: int, currency: str, state: Stat
     return Money(minor, currency)
 
 
-async def _found(house: House, visit: Visit) -> Approval:
+async def _found(services: Services, visit: Visit) -> Approval:
     try:
-        return await approvals.find(house.pool, number_in(visit, "number", _NUMBER_MAX), None)
+        return await approvals.find(services.pool, number_in(visit, "number", _NUMBER_MAX), None)
     except ApprovalNotFound:
         raise missing() from None
 
 
-async def _page(house: House, visit: Visit, one: Approval, problem: str = "") -> Response:
-    async with house.pool.acquire() as conn:
+async def _page(services: Services, visit: Visit, one: Approval, problem: str = "") -> Response:
+    async with services.pool.acquire() as conn:
         before = await _balance(conn, one.company_id, one.currency, one.state)
     own = one.requested_by == visit.someone.id
     return render(
@@ -198,8 +198,8 @@ async def _page(house: House, visit: Visit, one: Approval, problem: str = "") ->
     )
 
 
-async def _form(house: House, visit: Visit, problems: Problems) -> Response:
-    async with house.pool.acquire() as conn:
+async def _form(services: Services, visit: Visit, problems: Problems) -> Response:
+    async with services.pool.acquire() as conn:
         company = await _named(conn, visit)
         if company is None and not problems:
             raise missing()

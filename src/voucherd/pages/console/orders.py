@@ -16,13 +16,13 @@ from voucherd.orders.register import Registered
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.pages.house import House
 from voucherd.pages.periods import read_period
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.pages.witness import witnessed
 from voucherd.people.roles import Right
 from voucherd.purchasing import records
+from voucherd.services import Services
 from voucherd.vault import reveals
 from voucherd.wallet import order_entries
 
@@ -42,19 +42,19 @@ KINDS: Final = {
 _GIVEN: Final = ("company", "status", "reference", "from", "to")
 
 
-async def orders(house: House, visit: Visit) -> Response:
+async def orders(services: Services, visit: Visit) -> Response:
     """Orders of every company, newest first."""
     query = visit.query
     trx = query.get("trx")
     problem = ""
     if trx:
-        if await _read(house, trx) is not None:
+        if await _read(services, trx) is not None:
             return see_other(f"{PATH}/{trx}")
         problem = "There is no order of that number."
     given = {name: query.get(name)[:REFERENCE_CHARS_MAX] for name in _GIVEN}
     period = read_period(query)
-    before = house.ids.order_id(query.get("before")) if query.get("before") else None
-    async with house.pool.acquire() as conn:
+    before = services.ids.order_id(query.get("before")) if query.get("before") else None
+    async with services.pool.acquire() as conn:
         company_id, unknown = await _company(conn, given["company"])
         filters = search.OrderSearch(
             visit.state,
@@ -67,11 +67,11 @@ async def orders(house: House, visit: Visit) -> Response:
         page = search.OrderSearchPage([], None)
         if not unknown:
             page = await search.page_of_orders(conn, filters, size=PAGE_SIZE, before=before)
-    onward = "" if page.before is None else house.ids.trx_unkept(page.before)
+    onward = "" if page.before is None else services.ids.trx_unkept(page.before)
     return render(
         "console/orders.html",
         visit,
-        rows=[_row(house, one) for one in page.rows],
+        rows=[_row(services, one) for one in page.rows],
         given=given,
         trx=trx,
         problem=problem or unknown or period.problem,
@@ -82,10 +82,10 @@ async def orders(house: House, visit: Visit) -> Response:
     )
 
 
-async def order(house: House, visit: Visit) -> Response:
+async def order(services: Services, visit: Visit) -> Response:
     """One order: lines, money, events, purchases, deliveries, and who has seen its codes."""
-    found = await _found(house, visit)
-    async with house.pool.acquire() as conn:
+    found = await _found(services, visit)
+    async with services.pool.acquire() as conn:
         company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
         happened = await history.happened(conn, found.id, ROWS_SHOWN)
         facts: dict[str, Any] = {
@@ -108,29 +108,29 @@ async def order(house: House, visit: Visit) -> Response:
     )
 
 
-async def cancel_page(house: House, visit: Visit) -> Response:
+async def cancel_page(services: Services, visit: Visit) -> Response:
     """What cancelling would do, before it is done."""
-    found = await _found(house, visit)
-    foretold = await cancel_by_operator.preview(house.pool, house.settings, _command(found))
+    found = await _found(services, visit)
+    foretold = await cancel_by_operator.preview(services.pool, services.settings, _command(found))
     if isinstance(foretold, Refusal):
         visit.tell(f"The order is {found.status.name.lower()} and can’t be cancelled.", "bad")
         return see_other(f"{PATH}/{visit.parameters['trx']}")
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
     return render("console/order_cancel.html", visit, **_about(visit, found), company=company, would=foretold)
 
 
-async def cancel(house: House, visit: Visit) -> Response:
+async def cancel(services: Services, visit: Visit) -> Response:
     """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
-    found = await _found(house, visit)
+    found = await _found(services, visit)
     trx = visit.parameters["trx"]
     try:
         with witnessed(visit, "order.cancel", f"order {trx}", company_id=found.company_id, state=found.state):
-            after = await cancel_by_operator.cancel(house.pool, house.settings, _command(found))
+            after = await cancel_by_operator.cancel(services.pool, services.settings, _command(found))
     except Refusal:
         visit.tell("The order has ended by itself and can’t be cancelled any more.", "bad")
         return see_other(f"{PATH}/{trx}")
-    house.orders.watch.wake(after.id)
+    services.orders.watch.wake(after.id)
     if after.status is Status.DELETED:
         visit.tell("The order is withdrawn. Nothing was charged.")
     elif after.status is Status.PENDING:
@@ -156,24 +156,24 @@ async def _company(conn: Connection, name: str) -> tuple[int | None, str]:
         return None, "There is no company of that name."
 
 
-async def _read(house: House, trx: str) -> Order | None:
-    order_id = house.ids.order_id(trx)
+async def _read(services: Services, trx: str) -> Order | None:
+    order_id = services.ids.order_id(trx)
     if order_id is None:
         return None
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         return (await store.read(conn, [order_id], VersionCache())).get(order_id)
 
 
-async def _found(house: House, visit: Visit) -> Order:
-    found = await _read(house, visit.parameters["trx"])
+async def _found(services: Services, visit: Visit) -> Order:
+    found = await _read(services, visit.parameters["trx"])
     if found is None:
         raise HttpError(404, "not_found", "not found")
     return found
 
 
-def _row(house: House, one: Registered) -> dict[str, Any]:
+def _row(services: Services, one: Registered) -> dict[str, Any]:
     return {
-        "trx": house.ids.trx_unkept(one.id),
+        "trx": services.ids.trx_unkept(one.id),
         "order": one,
         "total": Money(one.total_minor, one.payment_currency),
         "status": one.status.name.lower(),

@@ -22,9 +22,9 @@ from voucherd.db import Connection, Tx, transaction
 from voucherd.http import Response
 from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, missing, number_in, optional_day
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
+from voucherd.services import Services
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
@@ -37,53 +37,53 @@ CSV: Final = b"text/csv; charset=utf-8"
 XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-async def price_lists(house: House, visit: Visit) -> Response:
+async def price_lists(services: Services, visit: Visit) -> Response:
     """Every price list, how much it says, and who has it."""
-    return await _lists(house, visit, Problems())
+    return await _lists(services, visit, Problems())
 
 
-async def add_list(house: House, visit: Visit) -> Response:
+async def add_list(services: Services, visit: Visit) -> Response:
     """Add a price list."""
     name, problems = visit.form.get("name"), Problems()
     if not (1 <= len(name) <= NAME_CHARS_MAX and name.isprintable()):
         problems["name"] = f"must be 1 to {NAME_CHARS_MAX} printable characters"
-        return await _lists(house, visit, problems)
+        return await _lists(services, visit, problems)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             number = await price_store.add_list(tx, name)
             await deeds.record(tx, visit, "price.list.add", f"price list {name}")
     except PriceListExists as taken:
         problems["name"] = str(taken)
-        return await _lists(house, visit, problems)
+        return await _lists(services, visit, problems)
     return see_other(f"/console/prices/{number}")
 
 
-async def price_list(house: House, visit: Visit) -> Response:
+async def price_list(services: Services, visit: Visit) -> Response:
     """What one price list says."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await _found(conn, visit)
-    return await _page(house, visit, found)
+    return await _page(services, visit, found)
 
 
-async def remove_list(house: House, visit: Visit) -> Response:
+async def remove_list(services: Services, visit: Visit) -> Response:
     """Remove a price list that no company has."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await _found(conn, visit)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await price_store.remove_list(tx, found.name)
             await deeds.record(tx, visit, "price.list.remove", f"price list {found.name}")
     except PriceListInUse as used:
-        return await _page(house, visit, found, Problems({"list": str(used)}))
+        return await _page(services, visit, found, Problems({"list": str(used)}))
     visit.tell(f"The price list {found.name} is gone.", "note")
     return see_other("/console/prices")
 
 
-async def set_entry(house: House, visit: Visit) -> Response:
+async def set_entry(services: Services, visit: Visit) -> Response:
     """Say what a list's companies pay for a product, a brand, or everything."""
     problems = Problems()
     wanted = _wanted(visit, problems)
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         found = await _found(tx, visit)
         if not problems:
             try:
@@ -96,16 +96,16 @@ async def set_entry(house: House, visit: Visit) -> Response:
             except UnknownBrand as unknown:
                 problems["brand"] = str(unknown)
     if problems:
-        return await _page(house, visit, found, problems)
+        return await _page(services, visit, found, problems)
     visit.tell("The list says so from now on.")
     return see_other(f"/console/prices/{found.id}")
 
 
-async def remove_entry(house: House, visit: Visit) -> Response:
+async def remove_entry(services: Services, visit: Visit) -> Response:
     """Take back what a list says of a product, a brand, or everything."""
     problems = Problems()
     wanted = _wanted(visit, problems)
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         found = await _found(tx, visit)
         try:
             target, _ = await price_changes.found(tx, wanted)
@@ -118,11 +118,11 @@ async def remove_entry(house: House, visit: Visit) -> Response:
     return see_other(f"/console/prices/{found.id}")
 
 
-async def import_entries(house: House, visit: Visit) -> Response:
+async def import_entries(services: Services, visit: Visit) -> Response:
     """Let a list say what a file says and nothing else; or only try whether it could."""
     trial, problems, count = "trial" in visit.form, Problems(), 0
     upload = visit.files.get("file")
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await _found(conn, visit)
     try:
         if upload is None:
@@ -132,14 +132,14 @@ async def import_entries(house: House, visit: Visit) -> Response:
         )
         if len(rows) > ROWS_MAX:
             raise SheetRefused(f"a page takes {ROWS_MAX:,} rows at most: `voucherd price import` takes more")
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             count = await price_changes.replace_entries(tx, found.id, rows)
             await _note(tx, visit, "price.import", found, {"file": upload.name[:200], "entries": count})
             if trial:
                 raise _OnlyTried
     except (SheetRefused, BadRow) as bad:
         problems["file"] = str(bad)
-        return await _page(house, visit, found, problems)
+        return await _page(services, visit, found, problems)
     except _OnlyTried:
         visit.tell(
             f"It could be imported: {count} entries instead of {found.entries}. Nothing was changed.", "note"
@@ -149,9 +149,9 @@ async def import_entries(house: House, visit: Visit) -> Response:
     return see_other(f"/console/prices/{found.id}")
 
 
-async def export_entries(house: House, visit: Visit) -> Response:
+async def export_entries(services: Services, visit: Visit) -> Response:
     """What a list says, as a file that can be imported."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await _found(conn, visit)
         entries = await price_store.entries(conn, found.id)
     form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
@@ -210,8 +210,8 @@ def _days(one: ListedEntry) -> tuple[Any, Any]:
     return one.valid_from, one.valid_until
 
 
-async def _lists(house: House, visit: Visit, problems: Problems) -> Response:
-    async with house.pool.acquire() as conn:
+async def _lists(services: Services, visit: Visit, problems: Problems) -> Response:
+    async with services.pool.acquire() as conn:
         found = await price_store.lists(conn)
     status = 422 if problems else 200
     return render(
@@ -224,8 +224,10 @@ async def _lists(house: House, visit: Visit, problems: Problems) -> Response:
     )
 
 
-async def _page(house: House, visit: Visit, found: PriceList, problems: Problems | None = None) -> Response:
-    async with house.pool.acquire() as conn:
+async def _page(
+    services: Services, visit: Visit, found: PriceList, problems: Problems | None = None
+) -> Response:
+    async with services.pool.acquire() as conn:
         entries = await price_store.entries(conn, found.id)
         shown = entries[:SHOWN_MAX]
         products = await store.current(conn, [one.slug for one in shown if one.slug is not None])

@@ -17,10 +17,10 @@ from voucherd.catalogue.store import Listing
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
 from voucherd.pages.console import uploads as files
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.pages.witness import witnessed
+from voucherd.services import Services
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
@@ -37,16 +37,16 @@ _TYPES: Final = {
 }
 
 
-async def files_page(house: House, visit: Visit) -> Response:
+async def files_page(services: Services, visit: Visit) -> Response:
     """Files out, files in, and the last ones that came."""
-    return await _page(house, visit)
+    return await _page(services, visit)
 
 
-async def export(house: House, visit: Visit) -> Response:
+async def export(services: Services, visit: Visit) -> Response:
     """All products as a file that the import reads."""
     format_ = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
     prices = visit.query.get("prices") == "yes"
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         listings = await changes.every_product(conn)
         leaflets = await store.leaflets(conn, [listing.version.version_id for listing in listings])
     columns = PRICE_COLUMNS if prices else COLUMNS
@@ -63,51 +63,51 @@ async def export(house: House, visit: Visit) -> Response:
     return Response(200, stream.getvalue(), _TYPES[format_], [disposition])
 
 
-async def upload(house: House, visit: Visit) -> Response:
+async def upload(services: Services, visit: Visit) -> Response:
     """Keep the file, and find out what it would change."""
     file = files.chosen_file(visit)
     if isinstance(file, str):
-        return await _page(house, visit, file)
-    upload_id = await files.keep(house, visit, KIND, file, {})
+        return await _page(services, visit, file)
+    upload_id = await files.keep(services, visit, KIND, file, {})
 
     async def try_out(_far: files.Far) -> None:
         try:
             rows = await asyncio.to_thread(_read, file.content)
         except SheetRefused as refused:
-            await uploads.end(house.pool, upload_id, Phase.REFUSED, {"problem": _sentence(str(refused))})
+            await uploads.end(services.pool, upload_id, Phase.REFUSED, {"problem": _sentence(str(refused))})
             return
-        async with house.pool.acquire() as conn:
+        async with services.pool.acquire() as conn:
             listings = await store.current(conn, [row.slug for row in rows if row.slug])
             leaflets = await _leaflets(conn, listings)
         plan = await asyncio.to_thread(product_rows.plan, rows, listings, leaflets)
         good = not plan.error_count and bool(plan.changes)
-        await uploads.end(house.pool, upload_id, Phase.READY if good else Phase.REFUSED, _told(plan))
+        await uploads.end(services.pool, upload_id, Phase.READY if good else Phase.REFUSED, _told(plan))
 
-    files.run(house, upload_id, try_out)
+    files.run(services, upload_id, try_out)
     return see_other(f"{PATH}/{upload_id}")
 
 
-async def report(house: House, visit: Visit) -> Response:
+async def report(services: Services, visit: Visit) -> Response:
     """What a file would change, how far it is, or what it changed."""
-    row = await files.find(house, visit, KIND)
+    row = await files.find(services, visit, KIND)
     return render("console/product_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
 
 
-async def take(house: House, visit: Visit) -> Response:
+async def take(services: Services, visit: Visit) -> Response:
     """Add and change products as the file says: all of it, or nothing."""
-    row = await files.find(house, visit, KIND)
-    content = await files.take_out(house, row)
+    row = await files.find(services, visit, KIND)
+    content = await files.take_out(services, row)
     if content is None:
         visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
     else:
-        files.run(house, row.id, lambda far: _take(house, visit, row, content, far))
+        files.run(services, row.id, lambda far: _take(services, visit, row, content, far))
     return see_other(f"{PATH}/{row.id}")
 
 
-async def _take(house: House, visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
+async def _take(services: Services, visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
     rows = await asyncio.to_thread(_read, content)
     with witnessed(visit, "product.import", f"file {row.name}", detail={"rows": len(rows)}):
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             listings = await store.lock(tx, [one.slug for one in rows if one.slug])
             # Planned anew: somebody may have changed a product since the dry run.
             plan = product_rows.plan(rows, listings, await _leaflets(tx, listings))
@@ -156,8 +156,8 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-async def _page(house: House, visit: Visit, problem: str = "") -> Response:
-    async with house.pool.acquire() as conn:
+async def _page(services: Services, visit: Visit, problem: str = "") -> Response:
+    async with services.pool.acquire() as conn:
         newest = await uploads.newest(conn, KIND)
     return render(
         "console/product_files.html",

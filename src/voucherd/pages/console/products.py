@@ -24,10 +24,10 @@ from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console import margins
 from voucherd.pages.console.amounts import face_fields, face_words, price_words, selling_fields
-from voucherd.pages.house import House
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.pages.witness import witnessed
+from voucherd.services import Services
 from voucherd.storefront import search
 from voucherd.vault import lots
 
@@ -48,7 +48,7 @@ CHOICES: Final[dict[str, Any]] = {
 }
 
 
-async def products(house: House, visit: Visit) -> Response:
+async def products(services: Services, visit: Visit) -> Response:
     """Every product, for sale or not, by slug."""
     query = visit.query
     given = {
@@ -65,7 +65,7 @@ async def products(house: House, visit: Visit) -> Response:
         active=_ACTIVE.get(given["active"]),
     )
     after, before = query.get("after"), query.get("before")
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
         brands = await store.list_brands(conn)
         categories = await register.categories(conn)
@@ -94,9 +94,9 @@ async def products(house: House, visit: Visit) -> Response:
     )
 
 
-async def product(house: House, visit: Visit) -> Response:
+async def product(services: Services, visit: Visit) -> Response:
     """One product: price, stock, offers, and what it was before."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         listing = await _listing(conn, visit)
         version = listing.version
         leaflet = (await store.leaflets(conn, [version.version_id]))[version.version_id]
@@ -114,7 +114,7 @@ async def product(house: House, visit: Visit) -> Response:
         more_editions=len(editions) > EDITIONS_SHOWN,
         shelves=shelves,
         costs=costs,
-        guard=margins.guard_words(house.settings.margin_min_bp),
+        guard=margins.guard_words(services.settings.margin_min_bp),
     )
 
 
@@ -129,14 +129,14 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
     return rows
 
 
-async def new_page(_house: House, visit: Visit) -> Response:
+async def new_page(_services: Services, visit: Visit) -> Response:
     """The form for a product to be."""
     values = dict.fromkeys((*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug"), "")
     values |= {"vat_category": "multi_purpose", "region": "ww", "active": "yes"}
     return _form(visit, values)
 
 
-async def add(house: House, visit: Visit) -> Response:
+async def add(services: Services, visit: Visit) -> Response:
     """Add a product."""
     form = visit.form
     values = _given(visit)
@@ -151,7 +151,7 @@ async def add(house: House, visit: Visit) -> Response:
             **{name: _lines(form.get(name)) for name in _LEAFLET},
         )
         with witnessed(visit, "product.add", f"product {draft.slug}", detail=_told(values)):
-            async with transaction(house.pool) as tx:
+            async with transaction(services.pool) as tx:
                 await goods.add(tx, draft, active="active" in form)
     except BadProduct as bad:
         return _form(visit, values, problems=_problem(bad))
@@ -161,18 +161,18 @@ async def add(house: House, visit: Visit) -> Response:
     return see_other(f"{PATH}/{draft.slug}")
 
 
-async def edit_page(house: House, visit: Visit) -> Response:
+async def edit_page(services: Services, visit: Visit) -> Response:
     """The form with the product as it stands."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         listing = await _listing(conn, visit)
         version_id = listing.version.version_id
         leaflet = (await store.leaflets(conn, [version_id]))[version_id]
     return _form(visit, _values(listing, leaflet), slug=listing.version.slug)
 
 
-async def edit(house: House, visit: Visit) -> Response:
+async def edit(services: Services, visit: Visit) -> Response:
     """Change a product; orders made before keep their prices."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         slug = (await _listing(conn, visit)).version.slug
     form, values = visit.form, _given(visit)
     try:
@@ -187,7 +187,7 @@ async def edit(house: House, visit: Visit) -> Response:
             allow_loss="allow_loss" in form,
         )
         with witnessed(visit, "product.set", f"product {slug}", detail=_told(values)):
-            async with transaction(house.pool) as tx:
+            async with transaction(services.pool) as tx:
                 await goods.change(tx, slug, changes)
     except BadProduct as bad:
         return _form(visit, values, slug=slug, problems=_problem(bad))
@@ -195,15 +195,15 @@ async def edit(house: House, visit: Visit) -> Response:
     return see_other(f"{PATH}/{slug}")
 
 
-async def activate(house: House, visit: Visit) -> Response:
+async def activate(services: Services, visit: Visit) -> Response:
     """Put a product on sale, or take it off."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         slug = (await _listing(conn, visit)).version.slug
     active = _ACTIVE.get(visit.form.get("active"))
     if active is None:
         raise HttpError(400, "bad_active", "Say whether it is for sale.")
     with witnessed(visit, "product.set", f"product {slug}", detail={"active": active}):
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await goods.change(tx, slug, ProductChanges(active=active))
     visit.tell(
         "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered."

@@ -16,7 +16,6 @@ from voucherd.money import Money
 from voucherd.orders import cancel_by_operator
 from voucherd.orders.model import Order
 from voucherd.pages.console import settling
-from voucherd.pages.house import House
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.pages.witness import witnessed
@@ -25,6 +24,7 @@ from voucherd.purchasing.attempts import Attempt, Phase
 from voucherd.purchasing.by_hand import BadCodes, Hand, TooEarly, TooMany
 from voucherd.purchasing.outcomes import NothingNew, NotOpen
 from voucherd.purchasing.records import ID_DIGITS, Problem, Record
+from voucherd.services import Services
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
@@ -46,11 +46,11 @@ class Wrong(Exception):
         self.text = text
 
 
-async def purchases(house: House, visit: Visit) -> Response:
+async def purchases(services: Services, visit: Visit) -> Response:
     """Purchases that need a hand, or any others; newest first."""
     problem = visit.query.get("problem", "any" if visit.query.get("supplier") else "unknown")
     supplier, status = visit.query.get("supplier"), visit.query.get("status")
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         known = [row.name for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         found = await records.newest(
             conn,
@@ -76,9 +76,9 @@ async def purchases(house: House, visit: Visit) -> Response:
     )
 
 
-async def purchase(house: House, visit: Visit) -> Response:
+async def purchase(services: Services, visit: Visit) -> Response:
     """One purchase: for whom it was made, what it brought, and what people did about it."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         row = await supplier_store.supplier(conn, record.supplier)
         lines = await records.bought_for(conn, record.id)
@@ -87,11 +87,11 @@ async def purchase(house: House, visit: Visit) -> Response:
             "deeds": await records.deeds(conn, record.id),
         }
     hand = Hand(visit.someone.email)
-    kept = await by_hand.quarantined(house.pool, house.sealer, attempt, hand, reveal=False)
+    kept = await by_hand.quarantined(services.pool, services.sealer, attempt, hand, reveal=False)
     facts["quarantined"] = [
         (settling.masked(one.code), settling.masked(one.serial), one.reason, one.at) for one in kept
     ]
-    facts["lines"] = [(house.ids.trx_unkept(line.order_id), line) for line in lines]
+    facts["lines"] = [(services.ids.trx_unkept(line.order_id), line) for line in lines]
     facts["can_ask"] = record.phase is Phase.UNKNOWN and registry.can_look_up(row.kind, row.config)
     facts["can_settle"] = settling.can_be_settled(record)
     facts["price"] = Money(record.price_minor, record.currency)
@@ -100,9 +100,9 @@ async def purchase(house: House, visit: Visit) -> Response:
     return render("console/purchase.html", visit, one=record, **facts)
 
 
-async def ask(house: House, visit: Visit) -> Response:
+async def ask(services: Services, visit: Visit) -> Response:
     """Ask the supplier once more what became of it. Nothing is bought."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         row = await supplier_store.supplier(conn, record.supplier)
     back = see_other(f"{PATH}/{record.id}")
@@ -111,7 +111,7 @@ async def ask(house: House, visit: Visit) -> Response:
         return back
     try:
         with witnessed(visit, "attempt.retry", f"attempt {record.id}", state=record.state):
-            await by_hand.retry(house.pool, attempt, Hand(visit.someone.email))
+            await by_hand.retry(services.pool, attempt, Hand(visit.someone.email))
     except NotOpen as refused:
         visit.tell(settling.standing_words(record, refused.phase), "bad")
         return back
@@ -119,51 +119,58 @@ async def ask(house: House, visit: Visit) -> Response:
     return back
 
 
-async def settle_page(house: House, visit: Visit) -> Response:
+async def settle_page(services: Services, visit: Visit) -> Response:
     """What settling would do to money and codes, and the two forms that do it."""
-    return await _settle_form(house, visit)
+    return await _settle_form(services, visit)
 
 
-async def settle_failed(house: House, visit: Visit) -> Response:
+async def settle_failed(services: Services, visit: Visit) -> Response:
     """Nothing (more) was bought: its lines are bought elsewhere, or refunded."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
     try:
         hand = _hand(visit, "failed_note")
         with witnessed(
             visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=_told(hand)
         ):
-            moved = await by_hand.fail(house.pool, cancel_by_operator.memory(house.settings), attempt, hand)
+            moved = await by_hand.fail(
+                services.pool, cancel_by_operator.memory(services.settings), attempt, hand
+            )
     except Wrong as wrong:
-        return await _settle_form(house, visit, {wrong.field: wrong.text})
+        return await _settle_form(services, visit, {wrong.field: wrong.text})
     except (NotOpen, TooEarly) as refused:
         return _refused(visit, record, refused)
-    return await _settled(house, visit, record, moved)
+    return await _settled(services, visit, record, moved)
 
 
-async def settle_bought(house: House, visit: Visit) -> Response:
+async def settle_bought(services: Services, visit: Visit) -> Response:
     """These codes were bought: they are stored and delivered like any others."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
     try:
         hand = _hand(visit, "bought_note")
-        bought = await _bought(house, visit)
+        bought = await _bought(services, visit)
         detail = _told(hand) | {"codes": len(bought.codes), "external_id": bought.external_id}
         with witnessed(visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=detail):
             moved = await by_hand.receive(
-                house.pool, cancel_by_operator.memory(house.settings), house.sealer, attempt, bought, hand
+                services.pool,
+                cancel_by_operator.memory(services.settings),
+                services.sealer,
+                attempt,
+                bought,
+                hand,
             )
     except Wrong as wrong:
-        return await _settle_form(house, visit, {wrong.field: wrong.text})
+        return await _settle_form(services, visit, {wrong.field: wrong.text})
     except NothingNew:
         text = "None of these codes can be taken: they are known, malformed or expired."
-        return await _settle_form(house, visit, {"codes": text})
+        return await _settle_form(services, visit, {"codes": text})
     except TooMany:
         text = f"{attempt.count} were asked for: at most {attempt.count + SURPLUS_MAX} are believed."
-        return await _settle_form(house, visit, {"codes": text})
+        return await _settle_form(services, visit, {"codes": text})
     except NotOpen as refused:
         return _refused(visit, record, refused)
-    return await _settled(house, visit, record, moved)
+    return await _settled(services, visit, record, moved)
 
 
 async def before_of(conn: Connection, visit: Visit) -> Record | None:
@@ -183,7 +190,7 @@ async def _both(conn: Connection, visit: Visit) -> tuple[Record, Attempt]:
     return found[0], attempt
 
 
-async def _bought(house: House, visit: Visit) -> Bought:
+async def _bought(services: Services, visit: Visit) -> Bought:
     """What the form says was bought: codes from a file or from the field, each code once."""
     file, text = visit.files.get("file"), visit.form.raw("codes")
     content = file.content if file is not None and file.content else text.replace("\r\n", "\n").encode()
@@ -196,17 +203,17 @@ async def _bought(house: House, visit: Visit) -> Bought:
     external_id = visit.form.get("external_id") or None
     if external_id is not None and len(external_id) > EXTERNAL_ID_CHARS_MAX:
         raise Wrong("external_id", f"Must be at most {EXTERNAL_ID_CHARS_MAX} characters.")
-    return Bought(codes, external_id, await _price(house, visit.form.get("price")))
+    return Bought(codes, external_id, await _price(services, visit.form.get("price")))
 
 
-async def _price(house: House, text: str) -> Money | None:
+async def _price(services: Services, text: str) -> Money | None:
     if not text:
         return None
     try:
         price = read_amount("price", text)
     except BadProduct:
         raise Wrong("price", "Must be an amount and a currency, such as 9.10 EUR.") from None
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         if price.currency not in await catalogue.rates(conn, [price.currency]):
             raise Wrong("price", f"There is no exchange rate for {price.currency}.")
     return price
@@ -233,17 +240,17 @@ def _refused(visit: Visit, record: Record, refused: NotOpen | TooEarly) -> Respo
     return see_other(f"{PATH}/{record.id}")
 
 
-async def _settled(house: House, visit: Visit, before: Record, moved: list[Order]) -> Response:
+async def _settled(services: Services, visit: Visit, before: Record, moved: list[Order]) -> Response:
     for order in moved:
-        house.orders.watch.wake(order.id)
-    async with house.pool.acquire() as conn:
+        services.orders.watch.wake(order.id)
+    async with services.pool.acquire() as conn:
         after = (await records.find(conn, before.id.hex))[0]
     visit.tell(settling.settled_words(before, after))
     return see_other(f"{PATH}/{before.id}")
 
 
-async def _settle_form(house: House, visit: Visit, problems: dict[str, str] | None = None) -> Response:
-    async with house.pool.acquire() as conn:
+async def _settle_form(services: Services, visit: Visit, problems: dict[str, str] | None = None) -> Response:
+    async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         at_stake = await settling.at_stake(conn, record)
     if not settling.can_be_settled(record):

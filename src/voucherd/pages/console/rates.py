@@ -15,19 +15,19 @@ from voucherd.http import Response
 from voucherd.money import RATE_DIGITS, plain
 from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, currency_of, day_of, missing
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
+from voucherd.services import Services
 
 HISTORY_SHOWN_MAX: Final = 90
 
 
-async def rates(house: House, visit: Visit) -> Response:
+async def rates(services: Services, visit: Visit) -> Response:
     """The rates in force, the margins on them, and how their refresh stands."""
-    return await _rates(house, visit, Problems())
+    return await _rates(services, visit, Problems())
 
 
-async def set_rate(house: House, visit: Visit) -> Response:
+async def set_rate(services: Services, visit: Visit) -> Response:
     """Set today's rate of one currency by hand."""
     problems = Problems()
     currency = problems.read("currency", lambda: currency_of(visit.form.get("currency")))
@@ -35,8 +35,8 @@ async def set_rate(house: House, visit: Visit) -> Response:
     if currency == BASE:
         problems["currency"] = f"{BASE} is the base and has no rate"
     if problems or currency is None or eur_e8 is None:
-        return await _rates(house, visit, problems)
-    async with transaction(house.pool) as tx:
+        return await _rates(services, visit, problems)
+    async with transaction(services.pool) as tx:
         day = await store.set_rate(tx, currency, eur_e8)
         said = {"rate": written(eur_e8), "day": day.isoformat()}
         await deeds.record(tx, visit, "fx.set", f"currency {currency}", said)
@@ -44,7 +44,7 @@ async def set_rate(house: House, visit: Visit) -> Response:
     return see_other("/console/fx")
 
 
-async def import_rates(house: House, visit: Visit) -> Response:
+async def import_rates(services: Services, visit: Visit) -> Response:
     """Take the rates of one of the European Central Bank's files."""
     upload = visit.files.get("file")
     try:
@@ -53,15 +53,15 @@ async def import_rates(house: House, visit: Visit) -> Response:
         # The whole history is megabytes: orders are not to wait for it.
         days = await asyncio.to_thread(parse_ecb, upload.content)
     except BadRates as bad:
-        return await _rates(house, visit, Problems({"file": str(bad)}))
-    async with transaction(house.pool) as tx:
+        return await _rates(services, visit, Problems({"file": str(bad)}))
+    async with transaction(services.pool) as tx:
         count = await store.set_rates(tx, days, "ecb")
         await deeds.record(tx, visit, "fx.import", "fx", {"file": upload.name[:200], "rates": count})
     visit.tell(f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are set.")
     return see_other("/console/fx")
 
 
-async def set_margin(house: House, visit: Visit) -> Response:
+async def set_margin(services: Services, visit: Visit) -> Response:
     """Add a share to prices in one currency that are paid in another."""
     form, problems = visit.form, Problems()
     of = problems.read("of", lambda: currency_of(form.get("of")))
@@ -72,18 +72,18 @@ async def set_margin(house: House, visit: Visit) -> Response:
     if of is not None and of == to:
         problems["to"] = "a currency has no margin against itself"
     if problems or of is None or to is None or margin_bp is None:
-        return await _rates(house, visit, problems)
-    async with transaction(house.pool) as tx:
+        return await _rates(services, visit, problems)
+    async with transaction(services.pool) as tx:
         await fx_store.set_margin(tx, of, to, margin_bp)
         await deeds.record(tx, visit, "fx.margin.set", f"margin {of} {to}", {"share": share(margin_bp)})
     visit.tell(f"Prices in {of} that are paid in {to} cost {share(margin_bp)} more.")
     return see_other("/console/fx")
 
 
-async def remove_margin(house: House, visit: Visit) -> Response:
+async def remove_margin(services: Services, visit: Visit) -> Response:
     """Take the margin of a pair away."""
     of, to = visit.form.get("of"), visit.form.get("to")
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         if not await fx_store.remove_margin(tx, of, to):
             raise missing()
         await deeds.record(tx, visit, "fx.margin.remove", f"margin {of} {to}")
@@ -91,10 +91,10 @@ async def remove_margin(house: House, visit: Visit) -> Response:
     return see_other("/console/fx")
 
 
-async def currency(house: House, visit: Visit) -> Response:
+async def currency(services: Services, visit: Visit) -> Response:
     """Every rate that one currency had."""
     code = visit.parameters["currency"]
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = await fx_store.history(conn, code)
     if not found:
         raise missing()
@@ -102,38 +102,38 @@ async def currency(house: House, visit: Visit) -> Response:
     return render("console/currency.html", visit, code=code, rows=rows, count=len(found))
 
 
-async def vat(house: House, visit: Visit) -> Response:
+async def vat(services: Services, visit: Visit) -> Response:
     """The VAT rates: what holds, what held, and what is to come."""
-    return await _vat(house, visit, Problems())
+    return await _vat(services, visit, Problems())
 
 
-async def set_vat(house: House, visit: Visit) -> Response:
+async def set_vat(services: Services, visit: Visit) -> Response:
     """Announce a country's rate from a day on."""
     form, problems = visit.form, Problems()
     country = form.get("country").upper()
     first = problems.read("from", lambda: day_of(form.get("from")))
     rate_bp = problems.read("rate", lambda: read_share("rate", form.get("rate")))
     if problems or first is None or rate_bp is None:
-        return await _vat(house, visit, problems)
+        return await _vat(services, visit, problems)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await vat_store.announce(tx, country, first, rate_bp)
             said = {"from": first.isoformat(), "rate": share(rate_bp)}
             await deeds.record(tx, visit, "vat.set", f"country {country}", said)
     except BadVatRate as bad:
         problems[bad.field] = bad.rule
-        return await _vat(house, visit, problems)
+        return await _vat(services, visit, problems)
     visit.tell(f"{country} has {share(rate_bp)} from {first} on.")
     return see_other("/console/vat")
 
 
-async def remove_vat(house: House, visit: Visit) -> Response:
+async def remove_vat(services: Services, visit: Visit) -> Response:
     """Take back a rate that has not begun."""
     country, problems = visit.form.get("country"), Problems()
     first = problems.read("from", lambda: day_of(visit.form.get("from")))
     if first is None:
         raise missing()
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         if not await vat_store.withdraw(tx, country, first):
             raise missing()
         await deeds.record(tx, visit, "vat.remove", f"country {country}", {"from": first.isoformat()})
@@ -152,8 +152,8 @@ def share(bp: int) -> str:
     return f"{plain(bp, 2).rstrip('0').rstrip('.')}%"
 
 
-async def _rates(house: House, visit: Visit, problems: Problems) -> Response:
-    async with house.pool.acquire() as conn:
+async def _rates(services: Services, visit: Visit, problems: Problems) -> Response:
+    async with services.pool.acquire() as conn:
         found = await store.list_rates(conn)
         margins = await fx_store.margins(conn)
         standing = await fx_store.feed(conn)
@@ -167,13 +167,13 @@ async def _rates(house: House, visit: Visit, problems: Problems) -> Response:
         rows=[(rate, written(rate.eur_e8), (today - rate.day).days) for rate in found],
         margins=[(of, to, share(bp)) for (of, to), bp in margins.items()],
         feed=standing,
-        due=house.settings.fx_url is not None and fx_feed.is_due(standing),
-        url=house.settings.fx_url,
+        due=services.settings.fx_url is not None and fx_feed.is_due(standing),
+        url=services.settings.fx_url,
     )
 
 
-async def _vat(house: House, visit: Visit, problems: Problems) -> Response:
-    async with house.pool.acquire() as conn:
+async def _vat(services: Services, visit: Visit, problems: Problems) -> Response:
+    async with services.pool.acquire() as conn:
         found = await vat_store.history(conn)
     countries: dict[str, dict[str, Any]] = {}
     for one in found:

@@ -13,13 +13,13 @@ from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.pages.charts import Chart, bars
 from voucherd.pages.console.inputs import Problems, missing, optional_day
-from voucherd.pages.house import House
 from voucherd.pages.render import figure, qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Line, Report, TooManyRows
 from voucherd.reports.sold import Span
 from voucherd.reports.written import columns, csv_text, values, words
+from voucherd.services import Services
 
 CSV: Final = b"text/csv; charset=utf-8"
 REPORT_S_MAX: Final = 20.0
@@ -95,16 +95,16 @@ class Wish(NamedTuple):
         return Span(_midnight(self.first), _midnight(self.last + timedelta(days=1)), self.state)
 
 
-async def report(house: House, visit: Visit) -> Response:
+async def report(services: Services, visit: Visit) -> Response:
     """One report of a period, as a chart and a table."""
     problems = Problems()
-    wish = await _wish(house, visit, problems)
+    wish = await _wish(services, visit, problems)
     kind = KINDS[wish.kind]
     found, chart = None, None
     if not problems:
         try:
-            found = await _ask(house, wish, wish.by)
-            chart = await _chart(house, wish, found)
+            found = await _ask(services, wish, wish.by)
+            chart = await _chart(services, wish, found)
         except TimeoutError:
             problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
         except TooManyRows:
@@ -131,14 +131,14 @@ async def report(house: House, visit: Visit) -> Response:
     )
 
 
-async def report_file(house: House, visit: Visit) -> Response:
+async def report_file(services: Services, visit: Visit) -> Response:
     """The same report as a CSV file."""
     problems = Problems()
-    wish = await _wish(house, visit, problems)
+    wish = await _wish(services, visit, problems)
     if problems:
         raise HttpError(400, "bad_period", "; ".join(f"{field}: {said}" for field, said in problems.items()))
     try:
-        found = await _ask(house, wish, wish.by)
+        found = await _ask(services, wish, wish.by)
     except (TimeoutError, TooManyRows):
         raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
     name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
@@ -150,12 +150,12 @@ async def report_file(house: House, visit: Visit) -> Response:
     )
 
 
-async def _wish(house: House, visit: Visit, problems: Problems) -> Wish:
+async def _wish(services: Services, visit: Visit, problems: Problems) -> Wish:
     """What the address asks for; without a period this month."""
     name = visit.parameters.get("report", "sales")
     if name not in KINDS:
         raise missing()
-    today = (await house.pool.fetchval("SELECT now()")).astimezone(UTC).date()
+    today = (await services.pool.fetchval("SELECT now()")).astimezone(UTC).date()
     last = problems.read("to", lambda: optional_day(visit.query.get("to"))) or today
     first = problems.read("from", lambda: optional_day(visit.query.get("from"))) or last.replace(day=1)
     if not problems and first > last:
@@ -167,14 +167,14 @@ async def _wish(house: House, visit: Visit, problems: Problems) -> Wish:
     return Wish(name, first, last, by, visit.state)
 
 
-async def _ask(house: House, wish: Wish, by: list[By]) -> Report:
+async def _ask(services: Services, wish: Wish, by: list[By]) -> Report:
     """The report, half a minute old at most: many look at the same one, and it reads much."""
 
     async def found() -> Report:
-        async with asyncio.timeout(REPORT_S_MAX), house.pool.acquire() as conn:
+        async with asyncio.timeout(REPORT_S_MAX), services.pool.acquire() as conn:
             return await KINDS[wish.kind].ask(conn, wish.span, by)
 
-    return await house.kept.get((wish.kind, wish.first, wish.last, wish.state, *by), found)
+    return await services.reports.get((wish.kind, wish.first, wish.last, wish.state, *by), found)
 
 
 def _choices(name: str) -> list[tuple[str, str]]:
@@ -183,7 +183,7 @@ def _choices(name: str) -> list[tuple[str, str]]:
     return words_of if name == "stock" else [("", "Currency alone"), *words_of]
 
 
-async def _chart(house: House, wish: Wish, found: Report) -> Chart:
+async def _chart(services: Services, wish: Wish, found: Report) -> Chart:
     """The chart: over time, or for stock the most valuable rows."""
     kind = KINDS[wish.kind]
     at = [measure.name for measure in found.measures].index(kind.charted)
@@ -193,7 +193,7 @@ async def _chart(house: House, wish: Wish, found: Report) -> Chart:
         return bars([(label, sums[label], _euros(sums[label])) for label in largest])
     daily = (wish.last - wish.first).days < DAILY_MAX
     by = By.DAY if daily else By.MONTH
-    timed = found if wish.by == [by] else await _ask(house, wish, [by])
+    timed = found if wish.by == [by] else await _ask(services, wish, [by])
     sums = _sums(timed, timed.dimensions.index(by.value), at)
     labels = _days(wish.first, wish.last) if daily else _months(wish.first, wish.last)
     return bars([(label, sums.get(label, 0), _euros(sums.get(label, 0))) for label in labels])

@@ -9,9 +9,9 @@ from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.pages.console.inputs import Problems, company_of, number_of, optional_day
-from voucherd.pages.house import House
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
+from voucherd.services import Services
 from voucherd.wallet import store as wallets
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.statement import StatementFilters, StatementLine
@@ -21,7 +21,7 @@ KINDS: Final = {kind.word: kind for kind in Kind}
 _STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
 
 
-async def statement(house: House, visit: Visit) -> Response:
+async def statement(services: Services, visit: Visit) -> Response:
     """The movements of one wallet, newest first, with filters."""
     query, problems = visit.query, Problems()
     state = _STATES.get(query.get("state"), visit.state)
@@ -33,7 +33,7 @@ async def statement(house: House, visit: Visit) -> Response:
         None if last is None else _midnight(last + timedelta(days=1)) - timedelta(microseconds=1),
         frozenset({KINDS[kind]}) if kind else frozenset(),
     )
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         company = await company_of(conn, visit)
         balances = await wallets.balances(conn, company.id, state)
     currencies = [one.currency for one in balances]
@@ -41,9 +41,11 @@ async def statement(house: House, visit: Visit) -> Response:
     currency = wanted if wanted in currencies else next(iter(currencies), "")
     part = None
     if currency and not problems:
-        account = await house.statements.account(company.id, currency, state)
+        account = await services.statements.account(company.id, currency, state)
         assert account is not None, "it has just been read, and no wallet is ever removed"
-        part = await house.statements.page(account, filters, after=number_of(query.get("after")), size=PAGE)
+        part = await services.statements.page(
+            account, filters, after=number_of(query.get("after")), size=PAGE
+        )
     chosen = {name: query.get(name) for name in ("from", "to")} | {"kind": kind}
     chosen |= {"currency": currency, "state": state.word}
     path = f"/console/companies/{company.id}/statement"
@@ -58,13 +60,13 @@ async def statement(house: House, visit: Visit) -> Response:
         kinds=[("", "Everything"), *((word, word) for word in KINDS)],
         chosen=chosen,
         problems=problems,
-        rows=[_row(house, line, currency) for line in part.lines] if part else [],
+        rows=[_row(services, line, currency) for line in part.lines] if part else [],
         first="" if not query.get("after") else qualified(path, chosen),
         older="" if part is None or part.after is None else qualified(path, chosen | {"after": part.after}),
     )
 
 
-def _row(house: House, line: StatementLine, currency: str) -> dict[str, object]:
+def _row(services: Services, line: StatementLine, currency: str) -> dict[str, object]:
     return {
         "number": line.seq,
         "at": line.at,
@@ -72,7 +74,7 @@ def _row(house: House, line: StatementLine, currency: str) -> dict[str, object]:
         "amount": Money(line.amount_minor, currency),
         "hold": Money(line.hold_minor, currency),
         "balance": Money(line.balance_after_minor, currency),
-        "trx": None if line.order_id is None else house.ids.trx(line.order_id),
+        "trx": None if line.order_id is None else services.ids.trx(line.order_id),
         "reference": line.reference,
     }
 

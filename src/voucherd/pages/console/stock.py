@@ -12,10 +12,10 @@ from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.pages.console import uploads as files
 from voucherd.pages.console.amounts import face_words
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.pages.witness import witnessed
+from voucherd.services import Services
 from voucherd.suppliers import stocking
 from voucherd.suppliers.stocking import FaceMissing, NoRateFor, NoSuchFace, Terms
 from voucherd.vault import imports, uploads
@@ -39,38 +39,38 @@ class _Wrong(Exception):
         self.text = text
 
 
-async def import_page(house: House, visit: Visit) -> Response:
+async def import_page(services: Services, visit: Visit) -> Response:
     """The form for a file of codes, and the last files."""
     values = {name: visit.query.get(name) for name in _FIELDS}
-    return await _form(house, visit, values)
+    return await _form(services, visit, values)
 
 
-async def upload(house: House, visit: Visit) -> Response:
+async def upload(services: Services, visit: Visit) -> Response:
     """Keep the file, and try out what an import of it would do."""
     values = {name: visit.form.get(name) for name in _FIELDS}
     try:
-        terms = await _terms(house, values)
+        terms = await _terms(services, values)
         if not 1 <= len(values["supplier"]) <= SUPPLIER_CHARS_MAX:
             raise _Wrong("supplier", f"Must be 1 to {SUPPLIER_CHARS_MAX} characters.")
     except _Wrong as wrong:
-        return await _form(house, visit, values, {wrong.field: wrong.text})
+        return await _form(services, visit, values, {wrong.field: wrong.text})
     file = files.chosen_file(visit)
     if isinstance(file, str):
-        return await _form(house, visit, values, {"file": file})
-    upload_id = await files.keep(house, visit, KIND, file, values)
+        return await _form(services, visit, values, {"file": file})
+    upload_id = await files.keep(services, visit, KIND, file, values)
 
     async def try_out(far: files.Far) -> None:
         size = len(file.content)
         try:
             found = await rehearse(
-                house.pool,
-                house.sealer,
+                services.pool,
+                services.sealer,
                 io.BytesIO(file.content),
                 terms.target.brand_id,
                 lambda done, _codes: far(done, size),
             )
         except ImportRefused as refused:
-            await uploads.end(house.pool, upload_id, Phase.REFUSED, _refusal(refused))
+            await uploads.end(services.pool, upload_id, Phase.REFUSED, _refusal(refused))
             return
         report = {
             "fresh": found.fresh,
@@ -79,41 +79,47 @@ async def upload(house: House, visit: Visit) -> Response:
             "bad": _bad(found.bad),
         }
         # With nothing new in it there is nothing to take.
-        await uploads.end(house.pool, upload_id, Phase.READY if found.fresh else Phase.REFUSED, report)
+        await uploads.end(services.pool, upload_id, Phase.READY if found.fresh else Phase.REFUSED, report)
 
-    files.run(house, upload_id, try_out)
+    files.run(services, upload_id, try_out)
     return see_other(f"{PATH}/{upload_id}")
 
 
-async def report(house: House, visit: Visit) -> Response:
+async def report(services: Services, visit: Visit) -> Response:
     """What an import would do, how far it is, or what it did."""
-    row = await files.find(house, visit, KIND)
+    row = await files.find(services, visit, KIND)
     return render("console/stock_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
 
 
-async def take(house: House, visit: Visit) -> Response:
+async def take(services: Services, visit: Visit) -> Response:
     """Take the codes in: all that are new, or none."""
-    row = await files.find(house, visit, KIND)
+    row = await files.find(services, visit, KIND)
     skip_bad = "skip_bad" in visit.form
     back = see_other(f"{PATH}/{row.id}")
     if row.report is not None and row.report.get("bad_count") and not skip_bad:
         visit.tell("Some lines are bad. Correct the file, or say that they are to be left out.", "bad")
         return back
     try:
-        terms = await _terms(house, {name: str(row.terms.get(name, "")) for name in _FIELDS})
+        terms = await _terms(services, {name: str(row.terms.get(name, "")) for name in _FIELDS})
     except _Wrong as wrong:
         visit.tell(wrong.text, "bad")
         return back
-    content = await files.take_out(house, row)
+    content = await files.take_out(services, row)
     if content is None:
         visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
         return back
-    files.run(house, row.id, lambda far: _take(house, visit, row, content, terms, skip_bad, far))
+    files.run(services, row.id, lambda far: _take(services, visit, row, content, terms, skip_bad, far))
     return back
 
 
 async def _take(
-    house: House, visit: Visit, row: UploadRow, content: bytes, terms: Terms, skip_bad: bool, far: files.Far
+    services: Services,
+    visit: Visit,
+    row: UploadRow,
+    content: bytes,
+    terms: Terms,
+    skip_bad: bool,
+    far: files.Far,
 ) -> None:
     async def note(tx: Any, done: ImportReport) -> None:
         await uploads.end(tx, row.id, Phase.TAKEN, _taken(done))
@@ -122,8 +128,8 @@ async def _take(
     try:
         with witnessed(visit, "stock.import", f"product {row.terms['slug']}", detail=detail):
             await imports.import_codes(
-                house.pool,
-                house.sealer,
+                services.pool,
+                services.sealer,
                 io.BytesIO(content),
                 target=terms.target,
                 supplier=row.terms["supplier"],
@@ -134,7 +140,7 @@ async def _take(
                 note=note,
             )
     except ImportRefused as refused:
-        await uploads.end(house.pool, row.id, Phase.REFUSED, _refusal(refused))
+        await uploads.end(services.pool, row.id, Phase.REFUSED, _refusal(refused))
 
 
 def _taken(done: ImportReport) -> dict[str, Any]:
@@ -160,7 +166,7 @@ def _bad(lines: list[BadLine]) -> list[tuple[int, str]]:
     return [(line.line, line.reason) for line in lines]
 
 
-async def _terms(house: House, values: dict[str, str]) -> Terms:
+async def _terms(services: Services, values: dict[str, str]) -> Terms:
     """What the codes are codes of and cost, or the field that is wrong."""
     slug = values["slug"]
     try:
@@ -168,7 +174,7 @@ async def _terms(house: House, values: dict[str, str]) -> Terms:
         face = _amount("face", values["face"]) if values["face"] else None
         if not is_slug(slug):
             raise UnknownProduct(slug)
-        async with house.pool.acquire() as conn:
+        async with services.pool.acquire() as conn:
             return await stocking.terms(conn, slug, face, purchase)
     except UnknownProduct:
         raise _Wrong("slug", "There is no product of that slug.") from None
@@ -189,9 +195,9 @@ def _amount(field: str, text: str) -> Money:
 
 
 async def _form(
-    house: House, visit: Visit, values: dict[str, str], problems: dict[str, str] | None = None
+    services: Services, visit: Visit, values: dict[str, str], problems: dict[str, str] | None = None
 ) -> Response:
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         newest = await uploads.newest(conn, KIND)
     return render(
         "console/stock_import.html",

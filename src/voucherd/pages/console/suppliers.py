@@ -12,10 +12,10 @@ from voucherd.catalogue.texts import read_share
 from voucherd.db import Connection, transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.pages.witness import witnessed
+from voucherd.services import Services
 from voucherd.suppliers import changes, overview, registry, trial
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.changes import SupplierChanges
@@ -38,9 +38,9 @@ _BREAKERS: Final = {"closed": "good", "half-open": "warn", "open": "bad"}
 _ON_UNKNOWN: Final = ("wait", "rebuy")
 
 
-async def suppliers(house: House, visit: Visit) -> Response:
+async def suppliers(services: Services, visit: Visit) -> Response:
     """Every supplier of the state, with its health."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         found = [row for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         counted = await overview.figures(conn)
         lately = await overview.lately(conn, visit.state)
@@ -51,14 +51,14 @@ async def suppliers(house: House, visit: Visit) -> Response:
     )
 
 
-async def supplier(house: House, visit: Visit) -> Response:
+async def supplier(services: Services, visit: Visit) -> Response:
     """One supplier: its health, its limits and what it sells."""
-    return await _page(house, visit)
+    return await _page(services, visit)
 
 
-async def change(house: House, visit: Visit) -> Response:
+async def change(services: Services, visit: Visit) -> Response:
     """Change a supplier's limits."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
     form = visit.form
     problems: dict[str, str] = {}
@@ -75,30 +75,30 @@ async def change(house: House, visit: Visit) -> Response:
         problems["on_unknown"] = "Choose one."
     if problems:
         given = {name: form.get(name) for name in (*LIMITS, "price_slack", "on_unknown")}
-        return await _page(house, visit, given=given, problems=problems)
+        return await _page(services, visit, given=given, problems=problems)
     detail: dict[str, Any] = {**numbers, "price_slack_bp": slack_bp, "on_unknown": on_unknown}
     made = SupplierChanges(**detail)
-    await _store(house, visit, row, made, detail)
+    await _store(services, visit, row, made, detail)
     visit.tell("Saved.")
     return see_other(f"{PATH}/{row.name}")
 
 
-async def activate(house: House, visit: Visit) -> Response:
+async def activate(services: Services, visit: Visit) -> Response:
     """Pause a supplier, or buy there again."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
     active = visit.form.get("active") == "yes"
-    await _store(house, visit, row, SupplierChanges(active=active), {"active": active})
+    await _store(services, visit, row, SupplierChanges(active=active), {"active": active})
     visit.tell(f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.")
     return see_other(f"{PATH}/{row.name}")
 
 
-async def close_breaker(house: House, visit: Visit) -> Response:
+async def close_breaker(services: Services, visit: Visit) -> Response:
     """Try a supplier again at once, although it failed."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
     with witnessed(visit, "supplier.close_breaker", f"supplier {row.name}", state=row.state):
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             done = await changes.close_breaker(tx, row.id)
     visit.tell(
         "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed."
@@ -106,26 +106,26 @@ async def close_breaker(house: House, visit: Visit) -> Response:
     return see_other(f"{PATH}/{row.name}")
 
 
-async def test(house: House, visit: Visit) -> Response:
+async def test(services: Services, visit: Visit) -> Response:
     """Speak with a supplier, if that is asked for; nothing is bought."""
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
     found: list[Finding] | None = None
     if visit.query.get("run") == "yes":
         try:
             async with asyncio.timeout(TEST_S_MAX):
-                found, _ = await trial.try_out(house.pool, house.sealer, row)
+                found, _ = await trial.try_out(services.pool, services.sealer, row)
         except TimeoutError:
             found = [Finding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
     return render("console/supplier_test.html", visit, row=row, found=found)
 
 
 async def _store(
-    house: House, visit: Visit, row: SupplierRow, made: SupplierChanges, detail: dict[str, Any]
+    services: Services, visit: Visit, row: SupplierRow, made: SupplierChanges, detail: dict[str, Any]
 ) -> None:
     with witnessed(visit, "supplier.set", f"supplier {row.name}", state=row.state, detail=detail):
-        async with transaction(house.pool) as tx:
-            await changes.set_supplier(tx, row.name, made, house.sealer)
+        async with transaction(services.pool) as tx:
+            await changes.set_supplier(tx, row.name, made, services.sealer)
 
 
 async def _found(conn: Connection, visit: Visit) -> SupplierRow:
@@ -137,9 +137,13 @@ async def _found(conn: Connection, visit: Visit) -> SupplierRow:
 
 
 async def _page(
-    house: House, visit: Visit, *, given: dict[str, str] | None = None, problems: dict[str, str] | None = None
+    services: Services,
+    visit: Visit,
+    *,
+    given: dict[str, str] | None = None,
+    problems: dict[str, str] | None = None,
 ) -> Response:
-    async with house.pool.acquire() as conn:
+    async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
         counted = (await overview.figures(conn)).get(row.id, Figures())
         lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)

@@ -14,9 +14,9 @@ import structlog
 from voucherd.db import UNAVAILABLE, transaction
 from voucherd.http import EVENT_STREAM, HttpError, Response
 from voucherd.pages.forms import Upload
-from voucherd.pages.house import House
 from voucherd.pages.visit import Visit
 from voucherd.people import sessions
+from voucherd.services import Services
 from voucherd.vault import uploads
 from voucherd.vault.uploads import FILE_BYTES_MAX, Phase, UploadRow
 
@@ -41,16 +41,16 @@ def chosen_file(visit: Visit) -> Upload | str:
     return file
 
 
-async def keep(house: House, visit: Visit, kind: str, file: Upload, terms: dict[str, Any]) -> UUID:
+async def keep(services: Services, visit: Visit, kind: str, file: Upload, terms: dict[str, Any]) -> UUID:
     """Keep the file, sealed; its id."""
     upload_id = uuid4()
     name = (
         "".join(letter for letter in file.name if letter.isprintable()).replace("\\", "/").rpartition("/")[2]
     )
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         await uploads.keep(
             tx,
-            house.sealer,
+            services.sealer,
             upload_id=upload_id,
             user_id=visit.someone.id,
             kind=kind,
@@ -61,25 +61,25 @@ async def keep(house: House, visit: Visit, kind: str, file: Upload, terms: dict[
     return upload_id
 
 
-async def find(house: House, visit: Visit, kind: str) -> UploadRow:
+async def find(services: Services, visit: Visit, kind: str) -> UploadRow:
     """The upload that the path names."""
     row = None
     with suppress(ValueError):
         upload_id = UUID(visit.parameters["upload"])
-        async with house.pool.acquire() as conn:
+        async with services.pool.acquire() as conn:
             row = await uploads.find(conn, upload_id, kind)
     if row is None:
         raise HttpError(404, "not_found", "not found")
     return row
 
 
-async def take_out(house: House, row: UploadRow) -> bytes | None:
+async def take_out(services: Services, row: UploadRow) -> bytes | None:
     """Begin to take the file in: what is in it, or None if it can't be taken (any more)."""
-    async with transaction(house.pool) as tx:
-        return await uploads.begin_taking(tx, house.sealer, row.id)
+    async with transaction(services.pool) as tx:
+        return await uploads.begin_taking(tx, services.sealer, row.id)
 
 
-def run(house: House, upload_id: UUID, work: Callable[[Far], Awaitable[None]]) -> None:
+def run(services: Services, upload_id: UUID, work: Callable[[Far], Awaitable[None]]) -> None:
     """Work on a file in the background; whoever looks at its page sees how far it is."""
 
     async def job() -> None:
@@ -92,7 +92,7 @@ def run(house: House, upload_id: UUID, work: Callable[[Far], Awaitable[None]]) -
         async def tick() -> None:
             while True:
                 with suppress(*UNAVAILABLE):
-                    await uploads.note_progress(house.pool, upload_id, permille)
+                    await uploads.note_progress(services.pool, upload_id, permille)
                 await asyncio.sleep(TICK_S)
 
         ticking = asyncio.create_task(tick())
@@ -102,32 +102,32 @@ def run(house: House, upload_id: UUID, work: Callable[[Far], Awaitable[None]]) -
             # Without a traceback: what is at hand there are codes.
             logger.error("upload_failed", upload=str(upload_id), error=repr(error))
             with suppress(*UNAVAILABLE):
-                await uploads.end(house.pool, upload_id, Phase.REFUSED, {"problem": BROKEN})
+                await uploads.end(services.pool, upload_id, Phase.REFUSED, {"problem": BROKEN})
         finally:
             ticking.cancel()
 
-    house.jobs.start(job)
+    services.jobs.start(job)
 
 
-async def stock_progress(house: House, visit: Visit) -> Response:
+async def stock_progress(services: Services, visit: Visit) -> Response:
     """How far an import of codes is, live."""
-    return await _progress(house, visit, "stock")
+    return await _progress(services, visit, "stock")
 
 
-async def product_progress(house: House, visit: Visit) -> Response:
+async def product_progress(services: Services, visit: Visit) -> Response:
     """How far an import of products is, live."""
-    return await _progress(house, visit, "products")
+    return await _progress(services, visit, "products")
 
 
-async def _progress(house: House, visit: Visit, kind: str) -> Response:
-    row = await find(house, visit, kind)
-    return Response(200, _steps(house, visit, row), EVENT_STREAM, endless=True)
+async def _progress(services: Services, visit: Visit, kind: str) -> Response:
+    row = await find(services, visit, kind)
+    return Response(200, _steps(services, visit, row), EVENT_STREAM, endless=True)
 
 
-async def _steps(house: House, visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
+async def _steps(services: Services, visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
     assert visit.session is not None, "only whoever signed in gets here"
     for _ in range(LOOKS_MAX):
-        if house.orders.watch.letting_go or not await sessions.is_open(house.pool, visit.session.key):
+        if services.orders.watch.letting_go or not await sessions.is_open(services.pool, visit.session.key):
             return  # The browser asks another process, or signs in first.
         if not row.running:
             yield b"event: reload\ndata: {}\n\n"
@@ -135,7 +135,7 @@ async def _steps(house: House, visit: Visit, row: UploadRow) -> AsyncIterator[by
         facts = {"permille": row.permille, "percent": f"{row.permille // 10}%"}
         yield b"data: " + msgspec.json.encode(facts) + b"\n\n"
         await asyncio.sleep(LOOK_EVERY_S)
-        async with house.pool.acquire() as conn:
+        async with services.pool.acquire() as conn:
             found = await uploads.find(conn, row.id, row.kind)
         if found is None:
             return

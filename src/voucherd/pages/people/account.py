@@ -15,7 +15,6 @@ from voucherd.db import Tx, transaction
 from voucherd.http import JSON, HttpError, Response
 from voucherd.mail import letters
 from voucherd.pages import deeds
-from voucherd.pages.house import House
 from voucherd.pages.people.browsers import browser_of
 from voucherd.pages.people.links import PASSWORD_HINT
 from voucherd.pages.render import render
@@ -25,6 +24,7 @@ from voucherd.people import passkeys, second_factors, sessions, totp, user_store
 from voucherd.people.passkeys import BadPasskey, TooManyPasskeys
 from voucherd.people.second_factors import SecondFactorSet
 from voucherd.people.users import hash_password
+from voucherd.services import Services
 
 PATH: Final = "/account"
 FRESH: Final = timedelta(minutes=10)
@@ -32,22 +32,22 @@ FRESH: Final = timedelta(minutes=10)
 _WRONG: Final = "That is not your password."
 
 
-async def account(house: House, visit: Visit) -> Response:
+async def account(services: Services, visit: Visit) -> Response:
     """Everything about one's own account."""
-    return await _page(house, visit)
+    return await _page(services, visit)
 
 
-async def change_password(house: House, visit: Visit) -> Response:
+async def change_password(services: Services, visit: Visit) -> Response:
     """Choose another password; the other browsers are signed out."""
     person, session = visit.someone, visit.session
     assert session is not None
-    if not await house.entrance.is_right(person.email, visit.form.raw("current"), visit.origin):
-        return await _page(house, visit, wrong={"current": _WRONG})
+    if not await services.sign_in.is_right(person.email, visit.form.raw("current"), visit.origin):
+        return await _page(services, visit, wrong={"current": _WRONG})
     try:
         password_hash = await hash_password(visit.form.raw("password"))
     except ValueError as short:
-        return await _page(house, visit, wrong={"password": f"{str(short).capitalize()}."})
-    async with transaction(house.pool) as tx:
+        return await _page(services, visit, wrong={"password": f"{str(short).capitalize()}."})
+    async with transaction(services.pool) as tx:
         await user_store.set_password(tx, person.id, password_hash)
         await sessions.end_others(tx, person.id, session.key)
         await _note(tx, visit, "user.change-password", "The password was changed.")
@@ -55,35 +55,37 @@ async def change_password(house: House, visit: Visit) -> Response:
     return see_other(PATH)
 
 
-async def app_page(house: House, visit: Visit) -> Response:
+async def app_page(services: Services, visit: Visit) -> Response:
     """The square to set an authenticator app up with."""
-    return await _app(house, visit)
+    return await _app(services, visit)
 
 
-async def confirm_app(house: House, visit: Visit) -> Response:
+async def confirm_app(services: Services, visit: Visit) -> Response:
     """Take the app as second factor, once it has given a right code."""
-    if not await _trusted(house, visit):
-        return await _app(house, visit, wrong={"current": _WRONG})
+    if not await _trusted(services, visit):
+        return await _app(services, visit, wrong={"current": _WRONG})
     session = visit.session
     assert session is not None
-    async with transaction(house.pool) as tx:
-        codes = await second_factors.confirm_totp(tx, house.sealer, visit.someone.id, visit.form.get("code"))
+    async with transaction(services.pool) as tx:
+        codes = await second_factors.confirm_totp(
+            tx, services.sealer, visit.someone.id, visit.form.get("code")
+        )
         if codes is None:
             wrong = {"code": "That code is not right. Is the clock of your telephone right?"}
         else:
             await _note(tx, visit, "second-factor.add", "An authenticator app was set up.", {"kind": "app"})
-            token = await house.entrance.strengthen(tx, session, visit.origin)
+            token = await services.sign_in.strengthen(tx, session, visit.origin)
     if codes is None:
-        return await _app(house, visit, wrong=wrong)
-    visit.cookies.append(session_cookie(house.settings, token))
+        return await _app(services, visit, wrong=wrong)
+    visit.cookies.append(session_cookie(services.settings, token))
     return _codes(visit, codes)
 
 
-async def remove_app(house: House, visit: Visit) -> Response:
+async def remove_app(services: Services, visit: Visit) -> Response:
     """Take the app away."""
-    await _refuse_untrusted(house, visit)
-    async with transaction(house.pool) as tx:
-        await _refuse_last(house, visit, tx, leaving=True)
+    await _refuse_untrusted(services, visit)
+    async with transaction(services.pool) as tx:
+        await _refuse_last(services, visit, tx, leaving=True)
         if await second_factors.remove_totp(tx, visit.someone.id):
             await _note(
                 tx, visit, "second-factor.remove", "The authenticator app was removed.", {"kind": "app"}
@@ -92,10 +94,10 @@ async def remove_app(house: House, visit: Visit) -> Response:
     return see_other(PATH)
 
 
-async def new_codes(house: House, visit: Visit) -> Response:
+async def new_codes(services: Services, visit: Visit) -> Response:
     """Ten new recovery codes; those before are void."""
-    await _refuse_untrusted(house, visit)
-    async with transaction(house.pool) as tx:
+    await _refuse_untrusted(services, visit)
+    async with transaction(services.pool) as tx:
         if not (await second_factors.factors(tx, visit.someone.id)).any:
             raise HttpError(400, "no_second_factor", "Set up a second factor first.")
         codes = await second_factors.new_recovery_codes(tx, visit.someone.id)
@@ -103,15 +105,15 @@ async def new_codes(house: House, visit: Visit) -> Response:
     return _codes(visit, codes)
 
 
-async def passkey_options(house: House, visit: Visit) -> Response:
+async def passkey_options(services: Services, visit: Visit) -> Response:
     """What a browser needs to make a passkey."""
-    site = house.entrance.site
+    site = services.sign_in.site
     if site is None:
         raise HttpError(404, "no_passkeys", "not found")
-    await _refuse_untrusted(house, visit)
+    await _refuse_untrusted(services, visit)
     person = visit.someone
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             options = await passkeys.begin_registration(
                 tx, site, person.id, person.email, visit.request.client_ip
             )
@@ -122,15 +124,15 @@ async def passkey_options(house: House, visit: Visit) -> Response:
     return Response(200, msgspec.json.encode(options), JSON)
 
 
-async def add_passkey(house: House, visit: Visit) -> Response:
+async def add_passkey(services: Services, visit: Visit) -> Response:
     """Keep the passkey that the browser has made."""
-    site, session = house.entrance.site, visit.session
+    site, session = services.sign_in.site, visit.session
     if site is None or session is None:
         raise HttpError(404, "no_passkeys", "not found")
     person = visit.someone
     codes = None
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             # The options were given to who knows the password, and for this person: that is what the answer proves.
             made = await passkeys.finish_registration(
                 tx, site, person.id, visit.form.get("name"), read_answer(visit)
@@ -140,20 +142,20 @@ async def add_passkey(house: House, visit: Visit) -> Response:
             )
             if (await second_factors.factors(tx, person.id)).recovery_codes == 0:
                 codes = await second_factors.new_recovery_codes(tx, person.id)
-            token = await house.entrance.strengthen(tx, session, visit.origin)
+            token = await services.sign_in.strengthen(tx, session, visit.origin)
     except BadPasskey as bad:
         visit.tell(f"The passkey could not be kept: {bad}.", "bad")
         return see_other(PATH)
-    visit.cookies.append(session_cookie(house.settings, token))
+    visit.cookies.append(session_cookie(services.settings, token))
     return see_other(PATH) if codes is None else _codes(visit, codes)
 
 
-async def remove_passkey(house: House, visit: Visit) -> Response:
+async def remove_passkey(services: Services, visit: Visit) -> Response:
     """Take a passkey away."""
     number = visit.parameters["passkey"]
-    await _refuse_untrusted(house, visit)
-    async with transaction(house.pool) as tx:
-        await _refuse_last(house, visit, tx, leaving=False)
+    await _refuse_untrusted(services, visit)
+    async with transaction(services.pool) as tx:
+        await _refuse_last(services, visit, tx, leaving=False)
         known = number.isascii() and number.isdigit() and len(number) < 19
         name = await passkeys.remove(tx, visit.someone.id, int(number)) if known else None
         if name is None:
@@ -166,11 +168,11 @@ async def remove_passkey(house: House, visit: Visit) -> Response:
     return see_other(PATH)
 
 
-async def end_session(house: House, visit: Visit) -> Response:
+async def end_session(services: Services, visit: Visit) -> Response:
     """Sign another browser out."""
-    for row in await sessions.of_user(house.pool, visit.someone.id):
+    for row in await sessions.of_user(services.pool, visit.someone.id):
         if _name(row["key"]) == visit.parameters["session"]:
-            async with transaction(house.pool) as tx:
+            async with transaction(services.pool) as tx:
                 await sessions.end(tx, row["key"])
                 await deeds.record(tx, visit, "session.end", f"user {visit.someone.email}")
             if visit.session is not None and row["key"] != visit.session.key:
@@ -179,20 +181,20 @@ async def end_session(house: House, visit: Visit) -> Response:
     raise HttpError(404, "no_session", "not found")
 
 
-async def end_others(house: House, visit: Visit) -> Response:
+async def end_others(services: Services, visit: Visit) -> Response:
     """Sign every other browser out."""
     assert visit.session is not None
-    async with transaction(house.pool) as tx:
+    async with transaction(services.pool) as tx:
         await sessions.end_others(tx, visit.someone.id, visit.session.key)
         await deeds.record(tx, visit, "session.end", f"user {visit.someone.email}", {"all": True})
     visit.tell("All other browsers are signed out.")
     return see_other(PATH)
 
 
-def must_have(house: House, visit: Visit) -> bool:
+def must_have(services: Services, visit: Visit) -> bool:
     """Whether this person may not be without a second factor."""
     assert visit.session is not None
-    return house.settings.operator_second_factor if visit.someone.company is None else visit.session.asked
+    return services.settings.operator_second_factor if visit.someone.company is None else visit.session.asked
 
 
 def fresh(visit: Visit) -> bool:
@@ -201,11 +203,11 @@ def fresh(visit: Visit) -> bool:
     return clock.now() - visit.session.created_at < FRESH
 
 
-async def _page(house: House, visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
+async def _page(services: Services, visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
     person, session = visit.someone, visit.session
     assert session is not None
-    factors = await second_factors.factors(house.pool, person.id)
-    rows = await sessions.of_user(house.pool, person.id)
+    factors = await second_factors.factors(services.pool, person.id)
+    rows = await sessions.of_user(services.pool, person.id)
     return render(
         "people/account.html",
         visit,
@@ -213,20 +215,20 @@ async def _page(house: House, visit: Visit, *, wrong: dict[str, str] | None = No
         wrong=wrong or {},
         hint=PASSWORD_HINT,
         factors=factors,
-        must=must_have(house, visit),
-        owes=must_have(house, visit) and session.strong_at is None,
-        passkeys=await passkeys.list_passkeys(house.pool, person.id),
-        passkeys_here=house.entrance.site is not None,
+        must=must_have(services, visit),
+        owes=must_have(services, visit) and session.strong_at is None,
+        passkeys=await passkeys.list_passkeys(services.pool, person.id),
+        passkeys_here=services.sign_in.site is not None,
         ask=not fresh(visit),
         sessions=[_shown(row, session.key) for row in rows],
     )
 
 
-async def _app(house: House, visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
+async def _app(services: Services, visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
     person = visit.someone
     try:
-        async with transaction(house.pool) as tx:
-            secret = await second_factors.begin_totp(tx, house.sealer, person.id)
+        async with transaction(services.pool) as tx:
+            secret = await second_factors.begin_totp(tx, services.sealer, person.id)
     except SecondFactorSet:
         return see_other(PATH)
     square = segno.make(totp.uri(secret, person.email), error="m")
@@ -256,23 +258,23 @@ def _codes(visit: Visit, codes: list[str]) -> Response:
     return render("people/codes.html", visit, codes=codes)
 
 
-async def _trusted(house: House, visit: Visit) -> bool:
+async def _trusted(services: Services, visit: Visit) -> bool:
     """Whether the person has just signed in, or gave the password again."""
     if fresh(visit):
         return True
-    return await house.entrance.is_right(visit.someone.email, visit.form.raw("current"), visit.origin)
+    return await services.sign_in.is_right(visit.someone.email, visit.form.raw("current"), visit.origin)
 
 
-async def _refuse_untrusted(house: House, visit: Visit) -> None:
-    if not await _trusted(house, visit):
+async def _refuse_untrusted(services: Services, visit: Visit) -> None:
+    if not await _trusted(services, visit):
         raise HttpError(403, "wrong_password", _WRONG)
 
 
-async def _refuse_last(house: House, visit: Visit, tx: Tx, *, leaving: bool) -> None:
+async def _refuse_last(services: Services, visit: Visit, tx: Tx, *, leaving: bool) -> None:
     """Refuse to take away the only second factor of somebody who must have one."""
     found = await second_factors.factors(tx, visit.someone.id)
     others = found.passkeys if leaving else found.passkeys - 1 + found.totp
-    if must_have(house, visit) and others <= 0:
+    if must_have(services, visit) and others <= 0:
         raise HttpError(400, "last_second_factor", "You must have a second factor. Set up another one first.")
 
 

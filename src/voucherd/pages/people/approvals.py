@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from voucherd import trail
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.store import Approval, ApprovalNotFound, NotOpen, SamePerson
@@ -21,12 +22,11 @@ from voucherd.orders.rules.refusals import (
 )
 from voucherd.pages import deeds
 from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import members
 from voucherd.people.roles import Right
-from voucherd.people.sign_in import address_of
+from voucherd.services import Services
 from voucherd.trail import TrailEntry
 
 ORDERS: Final = "/portal/approvals"
@@ -44,11 +44,11 @@ _REFUSED: Final[dict[type[Exception], str]] = {
 _OVER: Final = "It was decided before, or its time is over."
 
 
-async def orders(house: House, visit: Visit) -> Response:
+async def orders(services: Services, visit: Visit) -> Response:
     """The orders that wait for a second person, and those that waited before."""
-    found = await lists.of_company(house.pool, visit.company_id, visit.state)
-    amount = (await members.policy(house.pool, visit.company_id)).approve_from_eur_minor
-    trxs = {one.id: house.ids.trx(one.order_id) for one in found if one.order_id is not None}
+    found = await lists.of_company(services.pool, visit.company_id, visit.state)
+    amount = (await members.policy(services.pool, visit.company_id)).approve_from_eur_minor
+    trxs = {one.id: services.ids.trx(one.order_id) for one in found if one.order_id is not None}
     return render(
         "people/approvals.html",
         visit,
@@ -60,13 +60,13 @@ async def orders(house: House, visit: Visit) -> Response:
     )
 
 
-async def approve_order(house: House, visit: Visit) -> Response:
+async def approve_order(services: Services, visit: Visit) -> Response:
     """Allow a colleague's order: it is confirmed at once."""
-    approval = await _find(house, visit)
-    buyer = await buyer_of(house, visit)
+    approval = await _find(services, visit)
+    buyer = await buyer_of(services, visit)
     try:
         await consent.agree(
-            house.orders, house.pool, buyer, approval.id, _entry(visit, approval), wait_s_max=WAIT_S_MAX
+            services.orders, services.pool, buyer, approval.id, _entry(visit, approval), wait_s_max=WAIT_S_MAX
         )
     except (NotOpen, SamePerson) as refused:
         visit.tell(_OVER if isinstance(refused, NotOpen) else "Somebody else has to approve it.", "bad")
@@ -77,12 +77,12 @@ async def approve_order(house: House, visit: Visit) -> Response:
     return see_other(ORDERS)
 
 
-async def _find(house: House, visit: Visit) -> Approval:
+async def _find(services: Services, visit: Visit) -> Approval:
     number = visit.parameters["approval"]
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         raise HttpError(404, "no_such_approval", "not found")
     try:
-        found = await approvals.find(house.pool, int(number), visit.company_id)
+        found = await approvals.find(services.pool, int(number), visit.company_id)
     except ApprovalNotFound:
         raise HttpError(404, "no_such_approval", "not found") from None
     if found.state is not visit.state:
@@ -90,11 +90,11 @@ async def _find(house: House, visit: Visit) -> Approval:
     return found
 
 
-async def reject_order(house: House, visit: Visit) -> Response:
+async def reject_order(services: Services, visit: Visit) -> Response:
     """Say no: the order stays as it was, and can be cancelled."""
-    approval = await _find(house, visit)
+    approval = await _find(services, visit)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await approvals.reject(tx, approval.id, visit.company_id, visit.someone.id)
             await deeds.record(
                 tx, visit, "approval.reject", f"approval {approval.id}", company_id=approval.company_id
@@ -108,11 +108,11 @@ async def reject_order(house: House, visit: Visit) -> Response:
     return see_other(ORDERS)
 
 
-async def withdraw_order(house: House, visit: Visit) -> Response:
+async def withdraw_order(services: Services, visit: Visit) -> Response:
     """Take one's own request back."""
-    approval = await _find(house, visit)
+    approval = await _find(services, visit)
     try:
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await approvals.withdraw(tx, approval.id, visit.company_id, visit.someone.id)
             await deeds.record(
                 tx, visit, "approval.withdraw", f"approval {approval.id}", company_id=approval.company_id
@@ -128,13 +128,5 @@ async def withdraw_order(house: House, visit: Visit) -> Response:
 
 def _entry(visit: Visit, approval: Approval) -> TrailEntry:
     """What the trail says of an order that was allowed."""
-    return TrailEntry(
-        deeds.actor(visit),
-        "order.approve",
-        f"approval {approval.id}",
-        company_id=visit.company_id,
-        state=visit.state,
-        address=address_of(visit.browser),
-        request_id=visit.request.id,
-        detail={"amount": str(approval.money), "asked by": approval.requester},
-    )
+    detail = {"amount": str(approval.money), "asked by": approval.requester}
+    return trail.entry(visit.actor, "order.approve", f"approval {approval.id}", detail)

@@ -8,13 +8,13 @@ from voucherd import trail
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.mail import letters
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import links, sessions, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.sign_in import actor_of, address_of
 from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password
+from voucherd.services import Services
 from voucherd.trail import TrailEntry
 
 PASSWORD_HINT: Final = (
@@ -23,39 +23,39 @@ PASSWORD_HINT: Final = (
 _TITLES: Final = {LinkKind.RESET: "Choose a new password", LinkKind.INVITATION: "Welcome"}
 
 
-async def forgotten_page(_house: House, visit: Visit) -> Response:
+async def forgotten_page(_services: Services, visit: Visit) -> Response:
     """The form for who has forgotten the password."""
     return render("people/forgotten.html", visit, sent="sent" in visit.query)
 
 
-async def forgotten(house: House, visit: Visit) -> Response:
+async def forgotten(services: Services, visit: Visit) -> Response:
     """Note the wish for a new password; the answer is the same whoever asks for whomever."""
-    await house.entrance.forgotten(visit.form.get("email"), visit.origin)
+    await services.sign_in.forgotten(visit.form.get("email"), visit.origin)
     return see_other("/forgotten?sent=yes")
 
 
-async def reset_page(house: House, visit: Visit) -> Response:
+async def reset_page(services: Services, visit: Visit) -> Response:
     """The form for a new password, for who has the link."""
-    return await _page(house, visit, LinkKind.RESET)
+    return await _page(services, visit, LinkKind.RESET)
 
 
-async def reset(house: House, visit: Visit) -> Response:
+async def reset(services: Services, visit: Visit) -> Response:
     """Choose a new password; everybody who was signed in as this person is signed out."""
-    return await _choose(house, visit, LinkKind.RESET)
+    return await _choose(services, visit, LinkKind.RESET)
 
 
-async def invitation_page(house: House, visit: Visit) -> Response:
+async def invitation_page(services: Services, visit: Visit) -> Response:
     """The form for the first password, for who was invited."""
-    return await _page(house, visit, LinkKind.INVITATION)
+    return await _page(services, visit, LinkKind.INVITATION)
 
 
-async def invitation(house: House, visit: Visit) -> Response:
+async def invitation(services: Services, visit: Visit) -> Response:
     """Choose the first password."""
-    return await _choose(house, visit, LinkKind.INVITATION)
+    return await _choose(services, visit, LinkKind.INVITATION)
 
 
-async def _page(house: House, visit: Visit, kind: LinkKind, *, problem: str = "") -> Response:
-    holder = await links.look(house.pool, visit.parameters["token"], kind)
+async def _page(services: Services, visit: Visit, kind: LinkKind, *, problem: str = "") -> Response:
+    holder = await links.look(services.pool, visit.parameters["token"], kind)
     if holder is None:
         raise _over()
     return render(
@@ -70,16 +70,16 @@ async def _page(house: House, visit: Visit, kind: LinkKind, *, problem: str = ""
     )
 
 
-async def _choose(house: House, visit: Visit, kind: LinkKind) -> Response:
+async def _choose(services: Services, visit: Visit, kind: LinkKind) -> Response:
     token, password = visit.parameters["token"], visit.form.raw("password")
     # Looked at before the password is hashed: that is work, and not for whoever makes up links.
-    if await links.look(house.pool, token, kind) is None:
+    if await links.look(services.pool, token, kind) is None:
         raise _over()
     try:
         password_hash = await hash_password(password)
     except ValueError as short:
-        return await _page(house, visit, kind, problem=f"{str(short).capitalize()}.")
-    async with transaction(house.pool) as tx:
+        return await _page(services, visit, kind, problem=f"{str(short).capitalize()}.")
+    async with transaction(services.pool) as tx:
         holder = await links.use(tx, token, kind)
         if holder is None:
             raise _over()
@@ -96,7 +96,7 @@ async def _choose(house: House, visit: Visit, kind: LinkKind) -> Response:
             address=address_of(visit.browser),
             request_id=visit.request.id,
         )
-        await trail.record(tx, entry)
+        await trail.record_all(tx, [entry])
         if kind is LinkKind.RESET:
             await letters.tell(
                 tx, user.email, "The password was changed through a link that was mailed to you."

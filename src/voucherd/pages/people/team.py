@@ -9,13 +9,13 @@ from voucherd.http import HttpError, Response
 from voucherd.mail import letters
 from voucherd.money import Money
 from voucherd.pages import deeds
-from voucherd.pages.house import House
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import links, members, second_factors, sessions
 from voucherd.people.links import LinkKind
 from voucherd.people.members import LastOwner, Member, PersonNotFound, Policy, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
+from voucherd.services import Services
 
 OPERATOR: Final = "the operator's console"
 ROLES: Final = {
@@ -36,36 +36,36 @@ class Team:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    async def page(self, house: House, visit: Visit) -> Response:
+    async def page(self, services: Services, visit: Visit) -> Response:
         """Everybody who belongs here."""
-        return await self._page(house, visit)
+        return await self._page(services, visit)
 
-    async def invite(self, house: House, visit: Visit) -> Response:
+    async def invite(self, services: Services, visit: Visit) -> Response:
         """Add somebody, and mail a link to choose a password."""
         email, role = visit.form.get("email"), visit.form.get("role")
         try:
-            async with transaction(house.pool) as tx:
+            async with transaction(services.pool) as tx:
                 user, token = await members.invite(tx, UserDraft(email, _side(visit), role))
-                await self._mail(house, visit, tx, user.email, token)
+                await self._mail(services, visit, tx, user.email, token)
                 await deeds.record(tx, visit, "user.invite", f"user {user.email}", {"role": role})
         except TooManyPeople:
             return await self._page(
-                house, visit, wrong=f"There are {members.PEOPLE_MAX} people here already."
+                services, visit, wrong=f"There are {members.PEOPLE_MAX} people here already."
             )
         except UserExists:
-            return await self._page(house, visit, wrong="This address has an account already.")
+            return await self._page(services, visit, wrong="This address has an account already.")
         except ValueError as wrong:
-            return await self._page(house, visit, wrong=f"{str(wrong)[:1].upper()}{str(wrong)[1:]}.")
+            return await self._page(services, visit, wrong=f"{str(wrong)[:1].upper()}{str(wrong)[1:]}.")
         visit.tell(f"An invitation is on its way to {user.email}.")
         return see_other(self.path)
 
-    async def invite_again(self, house: House, visit: Visit) -> Response:
+    async def invite_again(self, services: Services, visit: Visit) -> Response:
         """Mail another link to somebody who has not chosen a password yet."""
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             person = await _person(tx, visit)
             token = None if person.joined else await links.make(tx, person.id, LinkKind.INVITATION)
             if token is not None:
-                await self._mail(house, visit, tx, person.email, token)
+                await self._mail(services, visit, tx, person.email, token)
                 await deeds.record(tx, visit, "user.invite", f"user {person.email}", {"again": True})
         if token is None:
             visit.tell("Enough invitations are on their way. Look into the mailbox first.", "bad")
@@ -73,11 +73,11 @@ class Team:
             visit.tell(f"Another invitation is on its way to {person.email}.")
         return see_other(self.path)
 
-    async def set_role(self, house: House, visit: Visit) -> Response:
+    async def set_role(self, services: Services, visit: Visit) -> Response:
         """Give somebody another role."""
         role = visit.form.get("role")
         try:
-            async with transaction(house.pool) as tx:
+            async with transaction(services.pool) as tx:
                 person = await _person(tx, visit)
                 await members.set_role(tx, person, role)
                 detail = {"from": person.role, "to": role}
@@ -89,10 +89,10 @@ class Team:
         visit.tell(f"{person.email} is {role} now.")
         return see_other(self.path)
 
-    async def deactivate(self, house: House, visit: Visit) -> Response:
+    async def deactivate(self, services: Services, visit: Visit) -> Response:
         """Let somebody in no more; who is signed in is signed out."""
         try:
-            async with transaction(house.pool) as tx:
+            async with transaction(services.pool) as tx:
                 person = await _person(tx, visit)
                 await members.set_active(tx, person, active=False)
                 await sessions.end_others(tx, person.id, None)
@@ -103,18 +103,18 @@ class Team:
             visit.tell(f"{person.email} can’t sign in any more.")
         return see_other(self.path)
 
-    async def activate(self, house: House, visit: Visit) -> Response:
+    async def activate(self, services: Services, visit: Visit) -> Response:
         """Let somebody in again."""
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             person = await _person(tx, visit)
             await members.set_active(tx, person, active=True)
             await deeds.record(tx, visit, "user.activate", f"user {person.email}")
         visit.tell(f"{person.email} can sign in again.")
         return see_other(self.path)
 
-    async def reset_second_factor(self, house: House, visit: Visit) -> Response:
+    async def reset_second_factor(self, services: Services, visit: Visit) -> Response:
         """Take the second factors of somebody away who has lost them."""
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             person = await _person(tx, visit)
             if person.id == visit.someone.id:
                 raise HttpError(400, "own_second_factor", "Your own are on the page of your account.")
@@ -125,7 +125,7 @@ class Team:
         visit.tell(f"{person.email} signs in with the password alone, until a second factor is set up.")
         return see_other(self.path)
 
-    async def set_policy(self, house: House, visit: Visit) -> Response:
+    async def set_policy(self, services: Services, visit: Visit) -> Response:
         """Choose what the company asks of its people."""
         text = visit.form.get("approve_from")
         try:
@@ -133,9 +133,9 @@ class Team:
             if amount is not None and amount <= 0:
                 raise ValueError
         except ValueError:
-            return await self._page(house, visit, wrong_amount="An amount looks like 1000 or 1000.00.")
+            return await self._page(services, visit, wrong_amount="An amount looks like 1000 or 1000.00.")
         asked = Policy(visit.form.get("second_factor") == "yes", amount)
-        async with transaction(house.pool) as tx:
+        async with transaction(services.pool) as tx:
             await members.set_policy(tx, visit.company_id, asked)
             detail = {"second_factor": asked.second_factor, "approve_from_eur_minor": amount}
             await deeds.record(tx, visit, "company.people", f"company {visit.company.name}", detail)
@@ -147,29 +147,31 @@ class Team:
         visit.tell(f"Nobody else is {role} here: give somebody else that role first.", "bad")
         return see_other(self.path)
 
-    async def _mail(self, house: House, visit: Visit, tx: Tx, email: str, token: str) -> None:
+    async def _mail(self, services: Services, visit: Visit, tx: Tx, email: str, token: str) -> None:
         company = visit.someone.company
         where = OPERATOR if company is None else company.name
         await letters.invite(
             tx,
-            house.settings.public_url,
+            services.settings.public_url,
             email,
             token,
             where=where,
             by=visit.someone.name or visit.someone.email,
         )
 
-    async def _page(self, house: House, visit: Visit, *, wrong: str = "", wrong_amount: str = "") -> Response:
+    async def _page(
+        self, services: Services, visit: Visit, *, wrong: str = "", wrong_amount: str = ""
+    ) -> Response:
         side = _side(visit)
         roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
-        policy = None if side is None else await members.policy(house.pool, side)
+        policy = None if side is None else await members.policy(services.pool, side)
         amount = None if policy is None else policy.approve_from_eur_minor
         return render(
             "people/team.html",
             visit,
             status=422 if wrong or wrong_amount else 200,
             path=self.path,
-            members=await members.members(house.pool, side),
+            members=await members.members(services.pool, side),
             roles=[(role, f"{role}: {ROLES[role]}") for role in roles],
             policy=policy,
             approve_from="" if amount is None else str(Money(amount, "EUR").decimal()),

@@ -8,8 +8,8 @@ from typing import Final
 from voucherd import clock
 from voucherd.catalogue import logos
 from voucherd.http import HttpError, Response
+from voucherd.limits import unknown_links
 from voucherd.pages.assets import FOR_EVER
-from voucherd.pages.house import House
 from voucherd.pages.recipient import pictures, visitors
 from voucherd.pages.recipient.words import LANGUAGES, Words, pick
 from voucherd.pages.render import render
@@ -17,6 +17,7 @@ from voucherd.pages.visit import Visit
 from voucherd.recipients.pins import PIN_DIGITS_MAX, PinCheck, Tried
 from voucherd.recipients.service import Closed, Shown
 from voucherd.recipients.vouchers import VoucherStatus
+from voucherd.services import Services
 
 _UNSEEN: Final = (b"x-robots-tag", b"noindex, nofollow, noarchive, nosnippet")
 _STATUSES: Final = {None: 200, PinCheck.WRONG: 422, PinCheck.NOT_NOW: 429}
@@ -32,58 +33,60 @@ TITLES: Final = {
 }
 
 
-async def voucher(house: House, visit: Visit) -> Response:
+async def voucher(services: Services, visit: Visit) -> Response:
     """What is behind the link, without the code."""
-    if house.allowance.spent(visit.request.client_ip):
+    if services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
     person = visitors.is_person(visit.request)
-    closed = await house.recipients.open(visit.parameters["token"], person=person)
+    closed = await services.recipients.open(visit.parameters["token"], person=person)
     if closed is None:
-        return _unknown(house, visit)
-    return _page(house, visit, closed, None)
+        return _unknown(services, visit)
+    return _page(services, visit, closed, None)
 
 
-async def reveal(house: House, visit: Visit) -> Response:
+async def reveal(services: Services, visit: Visit) -> Response:
     """The code, to a person who asks for it. Not after a redirect: nothing but the click itself may show it."""
-    token, recipients = visit.parameters["token"], house.recipients
-    if house.allowance.spent(visit.request.client_ip):
+    token, recipients = visit.parameters["token"], services.recipients
+    if services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
-    stale = _stale(house, visit, token)
+    stale = _stale(services, visit, token)
     if stale:
         closed = await recipients.open(token, person=False)
-        return _unknown(house, visit) if closed is None else _page(house, visit, closed, None, stale=stale)
+        return (
+            _unknown(services, visit) if closed is None else _page(services, visit, closed, None, stale=stale)
+        )
     found = await recipients.reveal(token, visit.form.get("pin"), visit.request.client_ip)
     if found is None:
-        return _unknown(house, visit)
+        return _unknown(services, visit)
     if isinstance(found, Shown):
-        return _page(house, visit, Closed(found.voucher), found)
-    return _page(house, visit, found, None)
+        return _page(services, visit, Closed(found.voucher), found)
+    return _page(services, visit, found, None)
 
 
-async def logo(house: House, visit: Visit) -> Response:
+async def logo(services: Services, visit: Visit) -> Response:
     """A brand's logo. Another one has another name, so a cache may keep it for ever."""
     name = visit.parameters["name"]
     content = None
     if logos.NAME.fullmatch(name):
-        async with house.pool.acquire() as conn:
+        async with services.pool.acquire() as conn:
             content = await logos.find_logo(conn, name)
     if content is None:
         raise HttpError(404, "no_such_logo", "not found")
     return Response(200, content, logos.TYPES[name.rpartition(".")[2]], cache_control=FOR_EVER)
 
 
-def _stale(house: House, visit: Visit, token: str) -> str:
+def _stale(services: Services, visit: Visit, token: str) -> str:
     """Why this click shows nothing; empty for one that may."""
     if not visitors.is_person(visit.request):
         return _words(visit).text("Please open this link in another browser to see the code.")
-    if not house.recipients.form_fits(token, visit.form.get("word"), clock.now()):
+    if not services.recipients.form_fits(token, visit.form.get("word"), clock.now()):
         return _words(visit).text("This page was open for a long time. Please try once more.")
     return ""
 
 
-def _unknown(house: House, visit: Visit) -> Response:
+def _unknown(services: Services, visit: Visit) -> Response:
     """A link that leads nowhere, and never did as far as anyone can tell."""
-    house.allowance.note(visit.request.client_ip)
+    services.unknown_links.note(visit.request.client_ip)
     return _notice(visit, 404)
 
 
@@ -92,7 +95,9 @@ def _words(visit: Visit) -> Words:
     return Words(pick(visit.query.get("lang"), accepted))
 
 
-def _page(house: House, visit: Visit, closed: Closed, shown: Shown | None, *, stale: str = "") -> Response:
+def _page(
+    services: Services, visit: Visit, closed: Closed, shown: Shown | None, *, stale: str = ""
+) -> Response:
     words, found, now = _words(visit), closed.voucher, clock.now()
     token = visit.parameters["token"]
     ready = found.standing is VoucherStatus.READY
@@ -110,7 +115,7 @@ def _page(house: House, visit: Visit, closed: Closed, shown: Shown | None, *, st
         until=None if found.expires_at is None else words.day(found.expires_at),
         place=words.place(found.region),
         steps=steps(found.instructions),
-        word=house.recipients.form_word(token, now) if ready and shown is None else "",
+        word=services.recipients.form_word(token, now) if ready and shown is None else "",
         pin_digits_max=PIN_DIGITS_MAX,
         problem=_problem(words, closed.tried),
         blocked=closed.tried is not None and closed.tried.told is PinCheck.NOT_NOW,
@@ -154,7 +159,7 @@ def _notice(visit: Visit, status: int) -> Response:
     )
     response.headers.append(_UNSEEN)
     if status == 429:
-        response.headers.append((b"retry-after", b"%d" % visitors.WINDOW_S))
+        response.headers.append((b"retry-after", b"%d" % unknown_links.WINDOW_S))
     return response
 
 

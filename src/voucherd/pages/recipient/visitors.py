@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from time import monotonic
 from typing import Final
 
 from voucherd.http import Request
-
-UNKNOWN_MAX: Final = 60
-"""Links without a voucher that one address may open in a window."""
-WINDOW_S: Final = 600.0
-ADDRESSES_MAX: Final = 100_000
 
 _AGENT_CHARS_MAX: Final = 1_000
 # Programs that fetch the links of chats, mails and posts to show a preview or to look for harm, and those that collect
@@ -40,26 +33,3 @@ def is_person(request: Request) -> bool:
     if not agent:
         return False
     return _PROGRAMS.search(agent) is None
-
-
-class Allowance:
-    """Counts links that lead nowhere, by address: nobody tries many by mistake."""
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._counts: dict[str, tuple[float, int]] = {}
-
-    def spent(self, address: str) -> bool:
-        """Whether this address has tried too many."""
-        began, count = self._counts.get(address, (0.0, 0))
-        return count >= UNKNOWN_MAX and self._clock() - began < WINDOW_S
-
-    def note(self, address: str) -> None:
-        """One more link of this address led nowhere."""
-        now = self._clock()
-        began, count = self._counts.pop(address, (now, 0))
-        if now - began >= WINDOW_S:
-            began, count = now, 0
-        if len(self._counts) >= ADDRESSES_MAX:
-            del self._counts[next(iter(self._counts))]
-        self._counts[address] = (began, count + 1)

@@ -1,19 +1,19 @@
-"""The house: what the handlers of pages work with."""
+"""The services that every handler works with: the API and the pages do nothing in two ways."""
 
 from __future__ import annotations
 
 from msgspec import Struct, field
 
+from voucherd.background import BackgroundJobs
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
 from voucherd.http import Still
 from voucherd.ids import Identifiers
+from voucherd.limits.unknown_links import UnknownLinks
 from voucherd.orders.service import OrderService
-from voucherd.pages.background import BackgroundJobs
-from voucherd.pages.cache import ReportCache
-from voucherd.pages.recipient.visitors import Allowance
 from voucherd.people.sign_in import SignIn
 from voucherd.recipients.service import Recipients
+from voucherd.reports.cache import ReportCache
 from voucherd.settings import Settings
 from voucherd.storefront.service import Storefront
 from voucherd.vault.seal import Sealer
@@ -21,23 +21,23 @@ from voucherd.wallet.statement import Statements
 from voucherd.webhooks.service import Webhooks
 
 
-class House(Struct):
-    """The same parts that the API's handlers use: nothing that a page does is done in another way."""
+class Services(Struct, kw_only=True):
+    """Everything that a handler may ask, by name."""
 
     pool: Pool
-    orders: OrderService
-    ids: Identifiers
     settings: Settings
+    sealer: Sealer
+    ids: Identifiers
+    orders: OrderService
     storefront: Storefront
     statements: Statements
     webhooks: Webhooks
     streams: Streams
-    sealer: Sealer
+    recipients: Recipients
+    sign_in: SignIn
     guide: Still
     """The guide for integrators, made from the API's own description."""
-    recipients: Recipients
-    entrance: SignIn
-    allowance: Allowance = field(default_factory=Allowance)
+    unknown_links: UnknownLinks = field(default_factory=UnknownLinks)
     jobs: BackgroundJobs = field(default_factory=BackgroundJobs)
-    kept: ReportCache = field(default_factory=ReportCache)
+    reports: ReportCache = field(default_factory=ReportCache)
     """Reports, for half a minute."""
