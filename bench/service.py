@@ -13,9 +13,8 @@ from pathlib import Path
 import uvloop
 
 from bench.sampling import sampled, traced
-from voucherd import logs
+from voucherd import app, logs, processes
 from voucherd.embedded import shutdown_signals
-from voucherd.server import processes, server
 from voucherd.settings import Settings
 
 
@@ -44,7 +43,7 @@ def main() -> None:
 
 async def _serve(settings: Settings, database_url: str, *, with_worker: bool) -> None:
     if settings.processes == 1:
-        await server.run(settings, database_url, with_worker=with_worker, on_ready=_say_ready)
+        await app.serve(settings, database_url, with_worker=with_worker, on_ready=_say_ready)
         return
     serving = asyncio.create_task(
         processes.run(

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from voucherd.app import App, running
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
@@ -28,7 +29,6 @@ from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope
 from voucherd.money import Money
 from voucherd.orders.service import OrderService
 from voucherd.server.asgi import AsgiApp
-from voucherd.server.server import service
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.master_key import load_or_create_master
@@ -69,9 +69,16 @@ class Shop:
         self.products: dict[str, ProductVersion] = {}
 
     @property
+    def program(self) -> App:
+        """The program behind the server."""
+        program = self.app.service.app
+        assert isinstance(program, App)
+        return program
+
+    @property
     def order_service(self) -> OrderService:
-        """The desk behind the API, for scenarios about what no client can see."""
-        return self.app.front._api._services.orders
+        """The orders behind the API, for scenarios about what no client can see."""
+        return self.program.services.orders
 
     # ── what the operator does ────────────────────────────────────────────────────────────────────────
 
@@ -400,7 +407,7 @@ async def open_shop(
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
     async with (
-        service(chosen, database_url, with_worker=with_worker) as app,
+        running(chosen, database_url, with_worker=with_worker) as app,
         httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=60
         ) as client,

@@ -13,7 +13,7 @@ import typer.main
 from tests.docs import pages
 from tests.docs.pages import OPERATORS_GUIDE, README
 from voucherd.api.metrics import Metrics
-from voucherd.api.pages import Pages
+from voucherd.api.system import SystemEndpoints
 from voucherd.audit import CHECKS
 from voucherd.cli import program
 from voucherd.db import Pool
@@ -72,7 +72,7 @@ def test_the_metrics_are_those_that_are_exported() -> None:
 
 def test_the_health_paths_are_answered() -> None:
     """The paths of the table are those of the program that are not documentation."""
-    pages_served = Pages(cast(Pool, None), cast(Metrics, None))
+    pages_served = SystemEndpoints(cast(Pool, None), cast(Metrics, None))
     told = [row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "path")]
     assert told == list(pages_served._answers)
 

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from voucherd.api.errors import Op
-from voucherd.api.handlers import Call
-from voucherd.api.routes import Map, Route
-from voucherd.http import Response
-from voucherd.keys.key_text import Scope
-from voucherd.services import Services
+from voucherd.router import Router, names
 
 
-async def nothing(_services: Services, _call: Call) -> Response:
-    """A handler that nobody calls."""
-    raise AssertionError
+def mapped(*paths: str) -> Router[str]:
+    """A router of these paths below /api/1.03: a method, a space and a path."""
+    return Router((method, f"/api/1.03/{path}", path) for method, path in (text.split(" ") for text in paths))
 
 
-def mapped(*paths: str) -> Map:
-    """A map of these paths: a method, a space and a path."""
-    return Map(
-        Route(method, path, ("1.03",), Op.FIND, Scope.ORDERS_READ, nothing)
-        for method, path in (text.split(" ") for text in paths)
-    )
-
-
-def found(routes: Map, path: str) -> tuple[str, tuple[str, ...]] | None:
+def found(routes: Router[str], path: str) -> tuple[str, tuple[str, ...]] | None:
     """The path of the route, and its parameters."""
     match = routes.match(f"/api/1.03/{path}")
     if match is None:
         return None
-    methods, version, parameters = match
-    assert version == "1.03"
-    (path,) = {route.path for route in methods.values()}
-    return path, parameters
+    (target,) = set(match.methods.values())
+    assert match.path == f"/api/1.03/{target}"
+    assert len(names(match.path)) == len(match.values)
+    return target, match.values
 
 
 def test_a_literal_segment_wins_over_a_parameter() -> None:
@@ -88,3 +75,13 @@ def test_no_segment_is_empty_and_no_path_goes_on() -> None:
         "/api//order/TRX1",
     ):
         assert routes.match(path) is None, path
+
+
+def test_the_start_is_a_path_of_its_own() -> None:
+    """The page at "/" is found where the table has one, and nowhere else."""
+    assert mapped("GET order").match("/") is None
+    start = Router([("GET", "/", "start"), ("GET", "/sign-in", "door"), ("GET", "/r/{token}", "link")])
+    assert [start.match(path) is not None for path in ("/", "/sign-in", "/r/x", "/r/", "/r", "")] == [
+        *(True, True, True),
+        *(False, False, False),
+    ]

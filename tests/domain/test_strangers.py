@@ -6,7 +6,8 @@ import pytest
 
 from voucherd.limits import strangers
 from voucherd.limits.rate_limits import Taken, policy, standing
-from voucherd.limits.strangers import Strangers, TooManyStrangers, place
+from voucherd.limits.strangers import Strangers, TooManyStrangers
+from voucherd.networks import UNKNOWN, network_of
 
 
 def test_an_address_that_keeps_failing_waits_for_its_minute_to_end() -> None:
@@ -27,33 +28,33 @@ def test_an_address_that_keeps_failing_waits_for_its_minute_to_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "where"),
+    ("address", "network"),
     [
         ("192.0.2.1", "192.0.2.1"),
         ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("2001:db8:0:1::1", "20010db800000001/64"),
-        ("2001:db8:0:1:ffff::9%eth0", "20010db800000001/64"),
-        ("2001:db8:0:2::1", "20010db800000002/64"),
-        ("not:an:address", "not:an:address"),
-        ("", ""),
+        ("2001:db8:0:1::1", "2001:db8::/56"),
+        ("2001:db8:0:ff:ffff::9%eth0", "2001:db8::/56"),
+        ("2001:db8:0:100::1", "2001:db8:0:100::/56"),
+        ("not:an:address", UNKNOWN),
+        ("", UNKNOWN),
     ],
 )
-def test_an_ipv6_customer_is_one_address(address: str, where: str) -> None:
-    """OP-27: a /64 counts as one, or its 2⁶⁴ addresses would each have an allowance."""
-    assert place(address) == where
+def test_an_ipv6_customer_is_one_address(address: str, network: str) -> None:
+    """OP-27: a /56 counts as one, or its 2⁷² addresses would each have an allowance."""
+    assert network_of(address) == network
 
 
 def test_what_is_kept_of_strangers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OP-27: whoever comes from everywhere at once fills no memory; the oldest is forgotten first."""
+    """OP-27: calls from everywhere at once fill no memory; the oldest is forgotten first."""
     monkeypatch.setattr(strangers, "ADDRESSES_MAX", 100)
     counted = Strangers(1, lambda: 100.0)
     for number in range(1_000):
-        counted.count(f"192.0.2.{number}")
+        counted.count(f"10.0.{number // 250}.{number % 250}")
 
     assert len(counted) == 100
-    counted.check("192.0.2.0")
+    counted.check("10.0.0.0")
     with pytest.raises(TooManyStrangers):
-        counted.check("192.0.2.999")
+        counted.check("10.0.3.249")
 
 
 def test_the_headers_are_structured_fields() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from voucherd.server.server import run
+from voucherd.app import serve
 from voucherd.settings import Settings
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     settings = Settings.load()
     assert settings.database_url is not None
     with_worker = "--no-worker" not in sys.argv
-    asyncio.run(run(settings, settings.database_url, with_worker=with_worker, on_ready=_say))
+    asyncio.run(serve(settings, settings.database_url, with_worker=with_worker, on_ready=_say))
 
 
 def _say(address: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from tests.faults.stumbling import NAME, ProcessFailed, Stumble, Way, open_stumbling_pool
 from tests.shop import Company, Shop, open_shop
+from voucherd import app
 from voucherd.db import Pool, transaction
 from voucherd.money import Money
-from voucherd.server import server
 from voucherd.worker import Worker
 
 STATEMENTS_MAX = 40
@@ -142,7 +142,7 @@ async def stage(
     pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Stage]:
     """A shop without a worker of its own, so that nothing happens between two statements but the fall."""
-    monkeypatch.setattr(server, "open_pool", open_stumbling_pool)
+    monkeypatch.setattr(app, "open_pool", open_stumbling_pool)
     async with open_shop(
         pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0, resolve_limit_s=3600
     ) as shop:
@@ -234,7 +234,7 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
     pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way
 ) -> None:
     """OP-46: its hold and its deadline are in the database, so the hold is released whoever began it."""
-    monkeypatch.setattr(server, "open_pool", open_stumbling_pool)
+    monkeypatch.setattr(app, "open_pool", open_stumbling_pool)
     stumbles = [Stumble(at, way, pool) for at in range(1, RESOLVE_STATEMENTS_MAX)]
     async with AsyncExitStack() as open_shops, asyncio.TaskGroup() as group:
 

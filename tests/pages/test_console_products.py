@@ -29,7 +29,7 @@ NEW = {
 
 def jobs(shop: Shop) -> BackgroundJobs:
     """What pages have begun."""
-    return shop.app.front._api.site.services.jobs
+    return shop.program.services.jobs
 
 
 async def test_a_product_is_added_changed_and_taken_off_sale(shop: Shop) -> None:

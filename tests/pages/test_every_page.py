@@ -38,7 +38,7 @@ async def foreign_key(shop: Shop, other: Company) -> dict[str, str]:
 
 async def foreign_webhook(shop: Shop, other: Company) -> dict[str, str]:
     """An endpoint of the other company, and an event of its own."""
-    webhooks = shop.app.front._api.site.services.webhooks
+    webhooks = shop.program.services.webhooks
     async with transaction(shop.pool) as tx:
         endpoint, _ = await webhooks.add(tx, Owner(other.id, State.LIVE), Draft("https://hooks.example.com/"))
         event = await webhooks.ping(tx, endpoint)

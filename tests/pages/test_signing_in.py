@@ -124,7 +124,7 @@ async def test_what_goes_wrong_is_a_page_for_people_and_a_line_for_programs(shop
     assert large.status_code == 413
     assert (await shop.client.post("/sign-in", content=b"{}", headers=HTML)).status_code == 415
     owner = await someone(shop, "owner", await shop.company())
-    house = shop.app.front._api.site.services
+    house = shop.program.services
     window, house.storefront = house.storefront, None  # type: ignore[assignment]
     broken = await owner.get("/portal/catalogue")
     assert (broken.status_code, "Something broke" in broken.text) == (500, True)

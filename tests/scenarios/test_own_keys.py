@@ -301,14 +301,14 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
 
     # Somebody else has done it, because this one took longer than its claim: its own work is undone.
     ticket_taken = "UPDATE idempotency SET answer = '\\x00' WHERE answer IS NULL"
-    add = shop.app.front._api._services.webhooks.add
+    add = shop.program.services.webhooks.add
 
     async def slow(*arguments: Any) -> Any:
         done = await add(*arguments)
         await shop.pool.execute(ticket_taken)
         return done
 
-    monkeypatch.setattr(shop.app.front._api._services.webhooks, "add", slow)
+    monkeypatch.setattr(shop.program.services.webhooks, "add", slow)
     late = await shop.call("POST", "/api/1.03/webhook", boss, headers={"idempotency-key": "late"}, json=hook)
     assert (late.status_code, late.headers["retry-after"]) == (409, "1")
     assert await shop.pool.fetchval("SELECT count(*) FROM webhook") == 1
@@ -326,7 +326,7 @@ async def test_the_rights_of_a_key_hold_in_both_families_of_addresses(quiet_shop
     assert (await send(shop, boss, "PATCH", path, json={"allowIps": ["127.0.0.1"]})).status_code == 200
     await asyncio.sleep(1.1)
     assert (await send(shop, away, "GET")).status_code == 200
-    await shop.app.front._api._authenticator._write_last_use()
+    await shop.program.authenticator._write_last_use()
     shown = (await send(shop, boss, "GET", path)).json()
     assert shown["dateLastUsed"] is not None
     assert (await send(shop, boss, "PATCH", path, json={"dateExpires": "2099-12-31T00:00:00+02:00"})).json()[

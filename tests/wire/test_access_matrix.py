@@ -180,7 +180,7 @@ async def test_no_caller_gets_at_what_is_not_his(pool: Pool, database_url: str, 
         await shop.set_company(idle, active=False)
         await _turned_away(house, company, things)
         await _strangers(house, company, other, things)
-        await shop.app.front._api._authenticator._poll(5)  # It has heard by now who is not active.
+        await shop.program.authenticator._poll(5)  # It has heard by now who is not active.
         await _inactive(house, idle, own)
         await shop.assert_books_balance()
 

@@ -210,7 +210,7 @@ async def test_a_request_to_speak_another_protocol_is_answered_in_this_one(
 
 async def test_one_address_can_not_take_all_connections(shop: Shop, street: Street) -> None:
     """OP-25: so many of one address, and so many of all; the next gets a 503 and is closed."""
-    shop.app.front.doors = ConnectionCount(10, 2)
+    shop.app.service.connections = ConnectionCount(10, 2)
     async with street.line() as one, street.line() as other:
         for line in (one, other):
             line.send(head("GET", "/healthz"))
@@ -219,16 +219,16 @@ async def test_one_address_can_not_take_all_connections(shop: Shop, street: Stre
             reply = await refused(third, 503, "too many connections")
             assert reply.headers["retry-after"] == "1"
     await asyncio.sleep(0.05)
-    assert shop.app.front.doors.open == 0
+    assert shop.app.service.connections.open == 0
     async with street.line() as line:
         line.send(head("GET", "/healthz"))
         assert (await line.reply()).status == 200
 
 
-def test_doors_count_by_place_and_let_proxies_through() -> None:
-    """OP-25: a /64 is one place; behind a trusted proxy everybody has the proxy's address."""
+def test_connections_are_counted_by_network_and_proxies_let_through() -> None:
+    """OP-25: a /56 is one network; behind a trusted proxy everybody has the proxy's address."""
     counted = ConnectionCount(5, 2, (ip_network("10.0.0.0/8"),))
-    assert [counted.enter(address) for address in ("2001:db8::1", "2001:db8::2", "2001:db8::3")] == [
+    assert [counted.enter(address) for address in ("2001:db8::1", "2001:db8:0:1::2", "2001:db8:0:ff::3")] == [
         True,
         True,
         False,

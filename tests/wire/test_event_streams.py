@@ -76,7 +76,7 @@ async def listening(
 
 def open_streams(shop: Shop) -> int:
     """How many streams the service serves."""
-    return shop.app.front._api._services.streams.open
+    return shop.program.services.streams.open
 
 
 async def until(arrived: Callable[[], bool]) -> None:
@@ -190,7 +190,7 @@ async def test_a_stream_ends_with_its_key_and_with_the_server(
         assert await another.block() is not None
         assert open_streams(shop) == 1
 
-        shop.app.front.let_go()
+        shop.app.service.release_waiting_calls()
         async with asyncio.timeout(WAIT_S_MAX):
             while await another.block() is not None:
                 pass

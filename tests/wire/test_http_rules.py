@@ -274,7 +274,7 @@ async def test_every_line_that_a_request_leaves_in_the_log_names_it(
     """OP-26: whoever logs need not know which request it is for."""
     shop = quiet_shop
     company = await shop.company()
-    keeper = shop.app.front._api._authenticator
+    keeper = shop.program.authenticator
     known, out = keeper.known, io.StringIO()
 
     def told(authorization: bytes) -> Caller | None:

@@ -14,8 +14,8 @@ from tests.shop import Shop
 from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import EXAMPLE_URL
 from voucherd.api.openapi.operations import WORDS
-from voucherd.api.pages import Pages, guide
 from voucherd.api.routes import ROUTES
+from voucherd.api.system import SystemEndpoints, guide
 from voucherd.db import Pool
 from voucherd.http import Request
 from voucherd.settings import Settings
@@ -208,7 +208,7 @@ async def test_paths_that_do_not_exist_are_not_found(shop: Shop) -> None:
 async def test_the_document_and_the_page_say_where_the_service_is(pool: Pool, public_url: str | None) -> None:
     """The address is the operator's public one; without it the document points to wherever it was read from."""
     settings = None if public_url is None else Settings(public_url=public_url)
-    pages = Pages(pool, cast(Metrics, None), settings)
+    pages = SystemEndpoints(pool, cast(Metrics, None), settings)
     answer = await pages.answer(Request("GET", "/openapi.json", b"", {}, b"", "", "req_1"))
     assert isinstance(answer.body, bytes)
     assert f'"servers":[{{"url":"{public_url or "/"}"}}]' in answer.body.decode()

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.shop import Company, Shop, open_shop
+from voucherd import app
 from voucherd.db import Pool
 from voucherd.ids import State
-from voucherd.server import bounds, server
+from voucherd.server import bounds
 from voucherd.settings import Settings
 
 ANSWER_S_MAX = 10
@@ -49,7 +50,7 @@ async def counter(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterato
             {"data": tmp_path, "port": 0, "body_bytes_max": 2048, "confirm_wait_s": 1}, {}
         )
         serving = asyncio.create_task(
-            server.run(settings, database_url, with_worker=False, on_ready=ready.set_result)
+            app.serve(settings, database_url, with_worker=False, on_ready=ready.set_result)
         )
         address = await asyncio.wait_for(ready, ANSWER_S_MAX)
         yield Counter(shop, int(address.rpartition(":")[2]))

@@ -15,7 +15,7 @@ CALLS = 400
 
 async def cpu_us(shop: Shop, path: str, bearer: dict[str, str], status: int) -> float:
     """This process's own work for one call, without the client's and the database's."""
-    front = shop.app.front
+    front = shop.app.service
     headers = [(name.encode(), value.encode()) for name, value in bearer.items()]
     best, others = float("inf"), 0
     for _ in range(4):
@@ -46,7 +46,7 @@ async def test_a_refusal_costs_a_part_of_what_an_answer_costs(quiet_shop: Shop) 
     served = await cpu_us(shop, path, company.bearer(), 200)
     limited = await cpu_us(shop, path, hurried.bearer(), 429)
     nobody = await cpu_us(shop, path, {}, 401)
-    shop.app.front._api._authenticator._strangers._a_minute = 1
+    shop.program.authenticator._strangers._a_minute = 1
     wrong = {"authorization": f"Bearer {new_key(State.LIVE).text}"}
     stranger = await cpu_us(shop, path, wrong, 429)
     print(f"served {served:.0f}, limited {limited:.0f}, 401 {nobody:.0f}, stranger {stranger:.0f} µs")  # noqa: T201

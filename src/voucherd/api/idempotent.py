@@ -16,6 +16,7 @@ import structlog
 from voucherd import idempotency
 from voucherd.api import handlers, stored_answers
 from voucherd.api.errors import Op
+from voucherd.api.failures import IN_USE
 from voucherd.api.handlers import Call
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
@@ -28,10 +29,6 @@ HEADER: Final = b"idempotency-key"
 REPLAYED: Final = (b"idempotent-replayed", b"true")
 _ANSWERS_WITH_KEY: Final = frozenset({Op.ADD_KEY, Op.ROTATE_KEY})
 """What only the key that asked first is told again: the answer may hold a key that another may not have (OP-29)."""
-IN_USE: Final = (
-    "idempotency_key_in_use",
-    "the first request with this Idempotency-Key is still running",
-)
 LEASE_MARGIN_S: Final = 15.0
 _REQUEST_HEADERS: Final = (b"x-sandbox-outcome",)
 """Headers that change what a request asks for."""

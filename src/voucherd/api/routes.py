@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct
 
@@ -11,6 +11,7 @@ from voucherd.api import accounts, catalogue, events, handlers, keys, order_part
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 from voucherd.keys.key_text import Scope
+from voucherd.router import Router
 
 
 class Route(Struct, frozen=True):
@@ -84,64 +85,14 @@ ROUTES: Final = (
 )
 
 
-Found: TypeAlias = tuple[dict[str, Route], str, tuple[str, ...]]
+PREFIX: Final = "/api/"
 
 
-class Map:
-    """Finds the routes of a path with look-ups in dicts: one or two for most, at most one for each arrangement."""
-
-    def __init__(self, routes: Iterable[Route]) -> None:
-        # By version and path segments; a parameter is an empty segment.
-        self._routes: dict[tuple[str, ...], dict[str, Route]] = {}
-        for route in routes:
-            segments = tuple("" if part.startswith("{") else part for part in route.path.split("/"))
-            for version in route.versions:
-                self._routes.setdefault((version, *segments), {})[route.method] = route
-        # What most calls ask for: paths without a parameter, and with one at their end.
-        self._whole = {
-            "/".join(("/api", *key)): (found, key[0])
-            for key, found in self._routes.items()
-            if "" not in key[:-1]
-        }
-        self._places = _places(self._routes)
-
-    def match(self, path: str) -> Found | None:
-        """The routes of a path by method, its version, and its parameters; None for a path that does not exist."""
-        head, slash, last = path.rpartition("/")
-        if not last:
-            return None
-        whole = self._whole.get(path)
-        if whole is not None:
-            return *whole, ()
-        whole = self._whole.get(head + slash)
-        if whole is not None:
-            return *whole, (last,)
-        return self._search(path)
-
-    def _search(self, path: str) -> Found | None:
-        segments = path.split("/")[2:]
-        if "" in segments or not path.startswith("/api/"):
-            return None
-        for places in self._places.get(len(segments), ()):
-            key = segments.copy()
-            for at in places:
-                key[at] = ""
-            found = self._routes.get(tuple(key))
-            if found is not None:
-                return found, segments[0], tuple([segments[at] for at in places])
-        return None
+def table(routes: Iterable[Route]) -> Iterator[tuple[str, str, tuple[Route, str]]]:
+    """Each operation at the path of each of its versions, for the router."""
+    for route in routes:
+        for version in route.versions:
+            yield route.method, f"{PREFIX}{version}/{route.path}", (route, version)
 
 
-def _places(paths: Iterable[tuple[str, ...]]) -> dict[int, list[tuple[int, ...]]]:
-    """Where parameters stand in the paths of each length, in the order to try: literals win, from left to right."""
-    found: dict[int, set[tuple[int, ...]]] = {}
-    for segments in paths:
-        places = tuple(at for at, part in enumerate(segments) if not part)
-        found.setdefault(len(segments), set()).add(places)
-    return {
-        length: sorted(arrangements, key=lambda places: [-at for at in places])
-        for length, arrangements in found.items()
-    }
-
-
-match: Final = Map(ROUTES).match
+match: Final = Router(table(ROUTES)).match

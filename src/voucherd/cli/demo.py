@@ -18,7 +18,7 @@ from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.serve import serve_until_told
 from voucherd.db import open_pool, transaction
 from voucherd.migrate import migrate
-from voucherd.server.server import CannotListen, listen
+from voucherd.server.listener import CannotListen, listen
 from voucherd.settings import Settings
 from voucherd.vault.key_ring import open_key_ring
 

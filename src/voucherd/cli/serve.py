@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from voucherd import app as program
+from voucherd import processes
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext, refuse_pending
 from voucherd.cli.output import Output
 from voucherd.db import open_pool
-from voucherd.server import processes, server
 from voucherd.settings import Settings
 
 app = noun()
@@ -70,4 +71,4 @@ async def serve_until_told(
             settings, url, processes=settings.processes, with_worker=with_worker, on_ready=on_ready
         )
         return
-    await server.run(settings, url, with_worker=with_worker, on_ready=ready)
+    await program.serve(settings, url, with_worker=with_worker, on_ready=ready)

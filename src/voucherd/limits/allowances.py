@@ -11,15 +11,11 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
-from ipaddress import IPv4Address, ip_address
 from typing import Final
 
 from msgspec import Struct
 
-IPV6_PREFIX: Final = 56
-"""What one household or server usually has for itself."""
 DEVICE_BYTES: Final = 16
-NOWHERE: Final = "unknown"
 
 
 class Allowance(Struct, frozen=True):
@@ -71,20 +67,6 @@ def one_more(tally: Tally, allowance: Allowance, now: datetime) -> Tally:
     before = 0 if now - tally.last_at > allowance.forget else tally.failures
     failures = before + 1
     return Tally(failures, now, now + timedelta(seconds=pause_s(allowance, failures)))
-
-
-def network_of(address: str) -> str:
-    """Where an address belongs to: itself for IPv4, the household's network for IPv6."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return NOWHERE
-    if not isinstance(found, IPv4Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    if isinstance(found, IPv4Address):
-        return str(found)
-    kept = int(found) >> (128 - IPV6_PREFIX) << (128 - IPV6_PREFIX)
-    return f"{type(found)(kept)}/{IPV6_PREFIX}"
 
 
 def key_of(allowance: Allowance, *parts: str) -> bytes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 from math import ceil
 from time import monotonic
 from typing import Final
+
+from voucherd.networks import network_of
 
 STRANGERS_A_MINUTE: Final = 300
 MINUTE_S: Final = 60.0
@@ -35,35 +36,20 @@ class Strangers:
 
     def check(self, address: str) -> None:
         """Refuse an address that has used up its minute."""
-        ends_at, count = self._counts.get(place(address), (0.0, 0))
+        ends_at, count = self._counts.get(network_of(address), (0.0, 0))
         left_s = ends_at - self._clock()
         if count >= self._a_minute and left_s > 0:
             raise TooManyStrangers(ceil(left_s))
 
     def count(self, address: str) -> None:
         """One more request without a valid key."""
-        where = place(address)
+        network = network_of(address)
         now = self._clock()
-        ends_at, count = self._counts.get(where, (0.0, 0))
+        ends_at, count = self._counts.get(network, (0.0, 0))
         if now >= ends_at:
             # Begun anew at the end of the line, so that those who began first are the first to be forgotten.
-            self._counts.pop(where, None)
+            self._counts.pop(network, None)
             if len(self._counts) >= ADDRESSES_MAX:
                 del self._counts[next(iter(self._counts))]
             ends_at, count = now + MINUTE_S, 0
-        self._counts[where] = ends_at, count + 1
-
-
-def place(address: str) -> str:
-    """Where an address is: of IPv6 its /64, because a single customer has all addresses of one."""
-    if ":" not in address:
-        return address
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if not isinstance(parsed, IPv6Address):
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return f"{int(parsed) >> 64:x}/64"
+        self._counts[network] = ends_at, count + 1

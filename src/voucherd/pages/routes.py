@@ -1,8 +1,7 @@
-"""Every page: the doors here, each area's pages in a table of its own."""
+"""Every page: signing in here, each area's pages in a table of its own."""
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from voucherd.pages import guide, sign_in
@@ -11,11 +10,11 @@ from voucherd.pages.console.pages import PAGES as CONSOLE
 from voucherd.pages.page import Audience, Page
 from voucherd.pages.people.pages import PAGES as PEOPLE
 from voucherd.pages.recipient.pages import PAGES as RECIPIENT
+from voucherd.router import Router, names
 
-_PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 _PUBLIC, _ANY = Audience.PUBLIC, Audience.SIGNED_IN
 
-DOORS: Final[tuple[Page, ...]] = (
+SIGN_IN: Final[tuple[Page, ...]] = (
     Page("GET", "/", sign_in.start, _PUBLIC),
     Page("GET", "/sign-in", sign_in.sign_in_page, _PUBLIC),
     Page("POST", "/sign-in", sign_in.sign_in, _PUBLIC),
@@ -27,38 +26,17 @@ DOORS: Final[tuple[Page, ...]] = (
     Page("POST", "/state", sign_in.switch_state, _ANY),
     Page("GET", "/docs", guide.guide, _PUBLIC),
 )
-PAGES: Final[tuple[Page, ...]] = DOORS + PEOPLE + RECIPIENT + BUYER + CONSOLE
+PAGES: Final[tuple[Page, ...]] = SIGN_IN + PEOPLE + RECIPIENT + BUYER + CONSOLE
 
 
-class Routes:
-    """Finds the page of a path."""
+VALUE_CHARS_MAX: Final = 200
 
-    def __init__(self, pages: tuple[Page, ...] = PAGES) -> None:
-        self._plain: dict[str, dict[str, Page]] = {}
-        places: dict[str, dict[str, Page]] = {}
-        for page in pages:
-            table = places if _PLACE.search(page.path) else self._plain
-            methods = table.setdefault(page.path, {})
-            assert page.method not in methods, f"two pages at {page.method} {page.path}"
-            methods[page.method] = page
-        self._patterns = [(_pattern(path), methods) for path, methods in places.items()]
+_find: Final = Router((page.method, page.path, page) for page in PAGES).match
 
-    def match(self, path: str) -> tuple[dict[str, Page], dict[str, str]] | None:
-        """The pages at this path by method, and what stands in its places."""
-        plain = self._plain.get(path)
-        if plain is not None:
-            return plain, {}
-        for pattern, methods in self._patterns:
-            found = pattern.fullmatch(path)
-            if found is not None:
-                return methods, found.groupdict()
+
+def match(path: str) -> tuple[dict[str, Page], dict[str, str]] | None:
+    """The pages at this path by method, and its parameters by name."""
+    found = _find(path)
+    if found is None or any(len(value) > VALUE_CHARS_MAX for value in found.values):
         return None
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    pieces = _PLACE.split(path)
-    return re.compile(
-        "".join(
-            f"(?P<{piece}>[^/]{{1,200}})" if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)
-        )
-    )
+    return found.methods, dict(zip(names(found.path), found.values, strict=True))

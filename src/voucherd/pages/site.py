@@ -16,10 +16,10 @@ from voucherd.limits.throttle import TooMany
 from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
+from voucherd.pages import routes
 from voucherd.pages.forms import read_form, read_query
 from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.pages.render import render
-from voucherd.pages.routes import Routes
 from voucherd.pages.visit import Visit, cookie, device_cookie_name, see_other, session_cookie_name
 from voucherd.people import sessions
 from voucherd.people.roles import Right
@@ -63,7 +63,6 @@ class Site:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self._routes = Routes()
         parts = urlsplit(services.settings.public_url)
         self._secure = parts.scheme == "https"
         self._root = parts.path.rstrip("/")
@@ -72,7 +71,7 @@ class Site:
 
     def body_bytes_max(self, request: Request) -> int:
         """How large the body of a request may be: known before it is read."""
-        found = self._routes.match(request.path)
+        found = routes.match(request.path)
         page = None if found is None else found[0].get(request.method)
         return BODY_BYTES_MAX if page is None else page.body_bytes_max
 
@@ -111,7 +110,7 @@ class Site:
 
     async def _answer(self, visit: Visit) -> Response:
         request = visit.request
-        found = self._routes.match(request.path)
+        found = routes.match(request.path)
         if found is None:
             raise HttpError(404, "no_such_path", "not found")
         methods, visit.parameters = found

@@ -25,7 +25,7 @@ from webauthn.helpers.structs import (
 )
 
 from voucherd.db import Connection, Pool, Tx
-from voucherd.limits.allowances import network_of
+from voucherd.networks import network_of
 from voucherd.people.totp import ISSUER
 
 CHALLENGE_BYTES: Final = 32

@@ -13,6 +13,7 @@ from voucherd import trail
 from voucherd.db import Pool, Tx, transaction
 from voucherd.limits import allowances, throttle
 from voucherd.limits.allowances import Allowance, Devices
+from voucherd.networks import UNKNOWN, network_of
 from voucherd.people import links, passkeys, second_factors, sessions, user_store, users
 from voucherd.people.passkeys import BadPasskey, Site
 from voucherd.people.second_factors import Sealing
@@ -115,7 +116,7 @@ class SignIn:
         """A session for whoever's passkey this is."""
         if self.site is None:
             return SignInRefused()
-        network = allowances.network_of(origin.browser.address)
+        network = network_of(origin.browser.address)
         key = allowances.key_of(allowances.NETWORK, network)
         await throttle.take(self._pool, {key: allowances.NETWORK})
         try:
@@ -145,7 +146,7 @@ class SignIn:
 
     async def forgotten(self, email: str, origin: Origin) -> None:
         """Note that somebody wants a new password; the same for every address, known or not."""
-        key = allowances.key_of(allowances.RESET, allowances.network_of(origin.browser.address))
+        key = allowances.key_of(allowances.RESET, network_of(origin.browser.address))
         await throttle.take(self._pool, {key: allowances.RESET})
         await links.request_reset(self._pool, email)
 
@@ -183,7 +184,7 @@ class SignIn:
         if device is not None:
             # What strangers do behind the same address is no concern of a device that is known.
             return {allowances.key_of(allowances.DEVICE, account, device): allowances.DEVICE}
-        network = allowances.network_of(origin.browser.address)
+        network = network_of(origin.browser.address)
         return {
             allowances.key_of(allowances.HERE, account, network): allowances.HERE,
             allowances.key_of(allowances.NETWORK, network): allowances.NETWORK,
@@ -224,4 +225,4 @@ async def _write(
 
 def address_of(browser: Browser) -> str | None:
     """The browser's address, if it is one."""
-    return None if allowances.network_of(browser.address) == allowances.NOWHERE else browser.address
+    return None if network_of(browser.address) == UNKNOWN else browser.address

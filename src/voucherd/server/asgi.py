@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from voucherd.http import STALL_S_MAX, Request, Response
-from voucherd.server.front import Front
+from voucherd.server.http_service import HttpService
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -17,13 +17,13 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class AsgiApp:
     """Turns ASGI messages into requests, and responses into ASGI messages."""
 
-    def __init__(self, front: Front) -> None:
-        self.front = front
+    def __init__(self, service: HttpService) -> None:
+        self.service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         assert scope["type"] == "http"
-        request = self.front.request(
+        request = self.service.request(
             "GET" if scope["method"] == "HEAD" else scope["method"],
             scope["path"],
             scope["query_string"],
@@ -34,16 +34,16 @@ class AsgiApp:
         try:
             request.body = await self._body(request, receive)
         except _TooLarge:
-            response = self.front.too_large(request)
+            response = self.service.too_large(request)
         except _Gone:
             return
         else:
-            response = await self.front.answer(request)
+            response = await self.service.answer(request)
         await _send(response, receive, send, with_body=request.body_wanted)
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
         """The whole body, refused as soon as it is known to be too large."""
-        bytes_max = self.front.bytes_max(request)
+        bytes_max = self.service.app.body_bytes_max(request)
         length = request.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > bytes_max:
             raise _TooLarge

@@ -1,4 +1,4 @@
-"""Doors: how many connections a process has open, and how many of them one address may have."""
+"""How many connections a process has open, and how many of them one address may have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Final
 
-from voucherd.limits.strangers import place
+from voucherd.networks import network_of
 from voucherd.settings import Network
 
 FILES_KEPT: Final = 256
@@ -21,25 +21,25 @@ class ConnectionCount:
         self._most = most
         self._most_of_address = most_of_address
         self._proxies = proxies
-        self._of_place: dict[str, int] = {}
+        self._of_network: dict[str, int] = {}
         self.open = 0
 
     def enter(self, address: str) -> bool:
-        """Whether a connection from this address may stay; whoever may must `leave` some time."""
-        where = place(address)
-        held = self._of_place.get(where, 0)
+        """Whether a connection from this address may stay; it must `leave` once."""
+        network = network_of(address)
+        held = self._of_network.get(network, 0)
         if self.open >= self._most or (held >= self._most_of_address and not self._is_proxy(address)):
             return False
-        self._of_place[where] = held + 1
+        self._of_network[network] = held + 1
         self.open += 1
         return True
 
     def leave(self, address: str) -> None:
         """A connection that was let in is gone."""
-        where = place(address)
-        held = self._of_place.pop(where) - 1
+        network = network_of(address)
+        held = self._of_network.pop(network) - 1
         if held:
-            self._of_place[where] = held
+            self._of_network[network] = held
         self.open -= 1
 
     def _is_proxy(self, address: str) -> bool:
@@ -50,7 +50,7 @@ class ConnectionCount:
             known = ip_address(address)
         except ValueError:
             return False
-        return any(known.version == network.version and known in network for network in self._proxies)
+        return any(known.version == proxy.version and known in proxy for proxy in self._proxies)
 
 
 def room_for(connections: int) -> int:

@@ -33,7 +33,7 @@ from voucherd.server.bounds import (
     ConnectionState,
     patience_s,
 )
-from voucherd.server.front import Front
+from voucherd.server.http_service import HttpService
 
 logger = structlog.get_logger(__name__)
 
@@ -64,10 +64,10 @@ class GuardedProtocol(HttpToolsProtocol):
     _watched_at = 0.0
 
     @property
-    def front(self) -> Front:
+    def service(self) -> HttpService:
         """What makes answers."""
-        front: Front = self.config.app.front  # type: ignore[union-attr]
-        return front
+        service: HttpService = self.config.app.service  # type: ignore[union-attr]
+        return service
 
     # ── coming and going ──────────────────────────────────────────────────────────────────────────────
 
@@ -75,11 +75,11 @@ class GuardedProtocol(HttpToolsProtocol):
         """Let the client in, or say that there is no room."""
         super().connection_made(transport)
         address = self.client[0] if self.client else ""
-        if self.front.doors.enter(address):
+        if self.service.connections.enter(address):
             self._entered = address or "?"
             return
         self._deaf = True
-        response = self.front.refuse(FULL)
+        response = self.service.refuse(FULL)
         assert isinstance(response.body, bytes)
         transport.write(self.head(response, keep_alive=False) + response.body)
         transport.close()
@@ -93,7 +93,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._running.disconnected = True
             self._running.message_event.set()
         if self._entered:
-            self.front.doors.leave(self.client[0] if self.client else "")
+            self.service.connections.leave(self.client[0] if self.client else "")
             self._entered = ""
 
     def shutdown(self) -> None:
@@ -182,7 +182,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
             return
         if not silent:
-            response = self.front.refuse(problem)
+            response = self.service.refuse(problem)
             assert isinstance(response.body, bytes)
             self.transport.write(self.head(response, keep_alive=False) + response.body)
         # Closed at once, while it still sends, the client might lose the answer.
@@ -259,7 +259,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if watched != self._watched:
             self._watched, self._watched_at = watched, now
             return
-        if now - self._watched_at < patience_s(self.timeout_keep_alive, self.front.body_bytes_max)[state]:
+        if now - self._watched_at < patience_s(self.timeout_keep_alive, self.service.body_bytes_max)[state]:
             return
         if state in (ConnectionState.HEAD, ConnectionState.BODY):
             self.refuse(SLOW)

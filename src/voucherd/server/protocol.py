@@ -1,7 +1,7 @@
 """API calls answered straight from the parser, without ASGI in between: half of a call's cost was the bridge.
 
 Everything that is not a plain HTTP/1.1 call of the API (pages, HEAD, pipelined calls, `Expect`) takes uvicorn's own
-way through the ASGI app; both ways end in the same `Front`. What a client may do to a connection is bounded in
+way through the ASGI app; both ways end in the same `HttpService`. What a client may do to a connection is bounded in
 `guarded.py`; the parser and the graceful stop are uvicorn's.
 """
 
@@ -81,12 +81,12 @@ class ApiProtocol(GuardedProtocol):
         path, _, query = self.url.partition(b"?")
         app: Any = self.config.app
         assert isinstance(app, AsgiApp)
-        request = app.front.request(
+        request = app.service.request(
             method, path.decode("latin-1"), query, self.headers, self.client[0] if self.client else ""
         )
         self.check_head(len(request.headers))
         length = request.headers.get(b"content-length")
-        if length is not None and len(length) > 4 and int(length) > app.front.body_bytes_max:
+        if length is not None and len(length) > 4 and int(length) > app.service.body_bytes_max:
             self._to_asgi(
                 behind=False
             )  # It refuses at once, where this way would read the body to its end first.
@@ -113,7 +113,7 @@ class ApiProtocol(GuardedProtocol):
             super().on_body(body)
             return
         self._silent = 0
-        if len(call.body) + len(body) > self.config.app.front.body_bytes_max:  # type: ignore[union-attr]
+        if len(call.body) + len(body) > self.config.app.service.body_bytes_max:  # type: ignore[union-attr]
             call.too_large = True
         else:
             call.body = call.body + body if call.body else body
@@ -131,8 +131,8 @@ class ApiProtocol(GuardedProtocol):
         task.add_done_callback(self.tasks.discard)
 
     async def _answer(self, call: _Call) -> None:
-        front = self.front
-        response = front.too_large(call.request) if call.too_large else await front.answer(call.request)
+        service = self.service
+        response = service.too_large(call.request) if call.too_large else await service.answer(call.request)
         if call.disconnected or self.transport.is_closing():
             await response.close()
             return

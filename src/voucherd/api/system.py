@@ -1,4 +1,4 @@
-"""What is not the API itself: health, metrics, the OpenAPI document and its page."""
+"""Requests about the service itself: health, metrics, the OpenAPI document, and static files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import msgspec
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from voucherd import migrate
-from voucherd.api import docs
+from voucherd.api import docs, errors
+from voucherd.api.failures import failed
 from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import document
 from voucherd.db import Pool
@@ -20,10 +21,11 @@ from voucherd.pages.assets import static_files
 from voucherd.settings import Settings
 
 READY_S_MAX: Final = 2.0
+BODY_BYTES_MAX: Final = 64 * 1024
 STILL_PAGES_KEPT_MAX: Final = 4
 
 
-class Pages:
+class SystemEndpoints:
     """Paths outside /api/ that are the same for everybody."""
 
     def __init__(self, pool: Pool, metrics: Metrics, settings: Settings | None = None) -> None:
@@ -42,19 +44,27 @@ class Pages:
         return path in self._still or path in self._answers
 
     async def answer(self, request: Request) -> Response:
-        """The page, or 404."""
-        still = self._still.get(request.path)
-        page = self._answers.get(request.path)
-        if still is None and page is None:
-            raise HttpError(404, "no_such_path", "not found")
+        """The answer to a request at one of these paths."""
         if request.method not in ("GET", "HEAD"):
-            raise HttpError(
+            problem = HttpError(
                 405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
             )
+            return self.refuse(request, problem)
+        still = self._still.get(request.path)
         if still is not None:
             return still.answer(request)
-        assert page is not None
-        return await page()
+        try:
+            return await self._answers[request.path]()
+        except Exception as error:  # noqa: BLE001 - Every failure has an answer.
+            return failed(request, error)
+
+    def body_bytes_max(self, _request: Request) -> int:
+        """How large the body of a request may be: nobody sends one here."""
+        return BODY_BYTES_MAX
+
+    def refuse(self, request: Request, problem: HttpError) -> Response:
+        """The answer to a request that is refused."""
+        return errors.http_error(request, problem)
 
     async def _healthz(self) -> Response:
         """Alive."""

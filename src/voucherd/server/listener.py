@@ -1,46 +1,24 @@
-"""The HTTP server: builds the service from its settings and runs it until it is told to stop."""
+"""Listening: uvicorn on one address, with our protocol, until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 import structlog
 import uvicorn
 
 from voucherd import logs
-from voucherd.api.app import Api
-from voucherd.api.idempotent import IdempotentCalls
-from voucherd.api.metrics import Metrics
-from voucherd.api.pages import Pages, guide
-from voucherd.db import TENANTS_NOT_LOCKED, open_pool, tenants_locked
-from voucherd.events.streams import Streams
-from voucherd.ids import derive
-from voucherd.keys.authenticator import Authenticator
-from voucherd.limits.allowances import Devices
-from voucherd.orders.service import OrderService
-from voucherd.pages.site import Site
-from voucherd.people.passkeys import site_of
-from voucherd.people.sign_in import SignIn
-from voucherd.recipients.service import Recipients
 from voucherd.server.asgi import AsgiApp
 from voucherd.server.connections import room_for
-from voucherd.server.front import Front
 from voucherd.server.guarded import GuardedProtocol
 from voucherd.server.protocol import ApiProtocol
-from voucherd.services import Services
 from voucherd.settings import Settings
-from voucherd.storefront.service import Storefront
-from voucherd.vault.key_ring import open_key_ring
-from voucherd.wallet.statement import Statements
-from voucherd.webhooks.service import Webhooks
-from voucherd.worker import Worker
 
 BACKLOG: Final = 2_048
 KEEP_ALIVE_S: Final = 75
@@ -98,64 +76,6 @@ class _Server(uvicorn.Server):
             raise
 
 
-@asynccontextmanager
-async def service(settings: Settings, database_url: str, *, with_worker: bool) -> AsyncIterator[AsgiApp]:
-    """The whole service behind one ASGI app, started and stopped in the right order."""
-    pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2, look_ups=True)
-    try:
-        async with pool.acquire() as conn:
-            key_ring = await open_key_ring(conn, settings)
-            if not await tenants_locked(conn):
-                logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
-        sealer = key_ring.sealer
-        order_service = OrderService(pool, sealer, settings)
-        authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
-        await authenticator.start()
-        ids = key_ring.identifiers()
-        worker = Worker(pool, sealer, settings, order_service.watch.wake, ids)
-        if with_worker:
-            worker.start()
-        webhooks = Webhooks(pool, sealer, settings.webhook_networks)
-        streams = Streams(pool, ids, authenticator.admit)
-        recipients = Recipients(pool, sealer, ids, key_ring.root)
-        devices = Devices(derive(key_ring.root, "access/device"))
-        services = Services(
-            pool=pool,
-            settings=settings,
-            sealer=sealer,
-            ids=ids,
-            orders=order_service,
-            storefront=Storefront(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max)),
-            statements=Statements(pool),
-            webhooks=webhooks,
-            streams=streams,
-            recipients=recipients,
-            sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
-            guide=guide(settings.public_url, settings.body_bytes_max),
-        )
-        once = IdempotentCalls(pool, sealer, services)
-        metrics = Metrics(order_service, pool, worker.dispatcher.calls, streams)
-
-        def let_go() -> None:
-            order_service.watch.let_go()
-            streams.let_go()
-
-        api = Api(services, authenticator, Pages(pool, metrics, settings), once, Site(services))
-        key_ring.start(pool)
-        try:
-            yield AsgiApp(Front(api, settings, metrics, let_go))
-        finally:
-            await services.jobs.stop()
-            await worker.stop()
-            await streams.stop()
-            await order_service.stop()
-            await once.stop()
-            await authenticator.stop()
-            await key_ring.stop()
-    finally:
-        await pool.close()
-
-
 def listen(settings: Settings) -> socket.socket:
     """A socket on the settings' address; refused with one clear line if it can't be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
@@ -171,20 +91,19 @@ def listen(settings: Settings) -> socket.socket:
 
 async def run(
     settings: Settings,
-    database_url: str,
+    program: Callable[[Settings], AbstractAsyncContextManager[AsgiApp]],
     *,
-    with_worker: bool,
     on_ready: Callable[[str], None],
     listener: socket.socket | None = None,
 ) -> None:
-    """Serve until SIGINT, SIGTERM or cancelled; `on_ready` gets the base address once calls are answered."""
+    """Serve the program until SIGINT, SIGTERM or cancelled; `on_ready` gets the base address."""
     logs.configure(settings.log_level, settings.log_format)
     listener = listen(settings) if listener is None else listener
     listener.listen(BACKLOG)
     try:
         settings = settings.listening_on(listener.getsockname()[1])
         settings = replace(settings, connections_max=room_for(settings.connections_max))
-        async with service(settings, database_url, with_worker=with_worker) as app:
+        async with program(settings) as app:
             config = uvicorn.Config(
                 app,
                 http=ApiProtocol,
@@ -204,7 +123,11 @@ async def run(
             gc.collect()
             gc.freeze()
             gc.set_threshold(GC_THRESHOLD, 20, 50)
-            server = _Server(config, on_ready=lambda: on_ready(settings.public_url), on_stop=app.front.let_go)
+            server = _Server(
+                config,
+                on_ready=lambda: on_ready(settings.public_url),
+                on_stop=app.service.release_waiting_calls,
+            )
             await server.serve_until_cancelled(listener)
     finally:
         listener.close()

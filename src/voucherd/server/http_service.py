@@ -1,16 +1,16 @@
-"""The front: what every way into the service does with a call, whichever server brought it."""
+"""What every way into the program does with a request, whichever server brought it."""
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import structlog
 
 from voucherd import logs
-from voucherd.api import errors
-from voucherd.api.app import Api, RequestIds
-from voucherd.api.metrics import Metrics
 from voucherd.http import HttpError, Request, Response
 from voucherd.server.connections import ConnectionCount
 from voucherd.server.proxies import client_behind
@@ -19,19 +19,48 @@ from voucherd.settings import Settings
 logger = structlog.get_logger(__name__)
 
 
-class Front:
+class Application(Protocol):
+    """What a server serves."""
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a whole request; it never raises."""
+
+    def body_bytes_max(self, request: Request) -> int:
+        """How large the body of this request may be: known before it is read."""
+
+    def refuse(self, request: Request, problem: HttpError) -> Response:
+        """The answer to a request that is refused before it is read."""
+
+
+class RequestIds:
+    """Ids that no other process gives out: a random start and a count."""
+
+    def __init__(self) -> None:
+        self._prefix = secrets.token_hex(6)
+        self._count = itertools.count(1)
+
+    def next(self) -> str:
+        """The id of the next request."""
+        return f"req_{self._prefix}{next(self._count):08x}"
+
+
+class HttpService:
     """Makes requests and counts their answers."""
 
     def __init__(
-        self, api: Api, settings: Settings, metrics: Metrics, let_go: Callable[[], None] = lambda: None
+        self,
+        app: Application,
+        settings: Settings,
+        observe: Callable[[str, int, float], None],
+        release_waiting_calls: Callable[[], None] = lambda: None,
     ) -> None:
-        self._api = api
-        self.let_go = let_go
-        self._metrics = metrics
+        self.app = app
+        self.release_waiting_calls = release_waiting_calls
+        self._observe = observe
         self._trusted_proxies = settings.trusted_proxies
         self._ids = RequestIds()
         self.body_bytes_max = settings.body_bytes_max
-        self.doors = ConnectionCount(
+        self.connections = ConnectionCount(
             settings.connections_max, settings.connections_of_address_max, settings.trusted_proxies
         )
 
@@ -49,27 +78,18 @@ class Front:
     async def answer(self, request: Request) -> Response:
         """The answer to a whole call."""
         logs.bind_request(request.id)
-        return self._finished(request, await self._api.answer(request))
-
-    def bytes_max(self, request: Request) -> int:
-        """How large the body of this call may be; pages that take files take more than others."""
-        if request.path.startswith("/api/"):
-            return self.body_bytes_max
-        return self._api.site.body_bytes_max(request)
+        return self._finished(request, await self.app.answer(request))
 
     def too_large(self, request: Request) -> Response:
         """The answer to a call whose body is larger than it may be (OP-14)."""
-        text = f"the body must be at most {self.bytes_max(request)} bytes"
-        problem = HttpError(413, "body_too_large", text)
-        if request.path.startswith("/api/"):
-            return self._finished(request, errors.http_error(request, problem))
-        return self._finished(request, self._api.site.refuse(request, problem))
+        text = f"the body must be at most {self.app.body_bytes_max(request)} bytes"
+        return self._finished(request, self.app.refuse(request, HttpError(413, "body_too_large", text)))
 
     def refuse(self, problem: HttpError) -> Response:
         """The answer to what is no request, or comes where there is no room for one; it has an id all the same."""
         request = Request("", "", b"", {}, b"", "", self._ids.next(), time.perf_counter())
         logger.debug("request_refused", request_id=request.id, status=problem.status, why=problem.text)
-        return self._finished(request, errors.http_error(request, problem))
+        return self._finished(request, self.app.refuse(request, problem))
 
     def _finished(self, request: Request, response: Response) -> Response:
         headers = [
@@ -82,5 +102,5 @@ class Front:
         if isinstance(response.body, bytes) and response.status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(response.body)))
         response.headers = headers
-        self._metrics.observe(request.method, response.status, time.perf_counter() - request.started)
+        self._observe(request.method, response.status, time.perf_counter() - request.started)
         return response

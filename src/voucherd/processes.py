@@ -18,9 +18,8 @@ from typing import Final
 import structlog
 import uvloop
 
-from voucherd import logs
-from voucherd.server import server
-from voucherd.server.server import STOP_S_MAX, CannotListen, listen
+from voucherd import app, logs
+from voucherd.server.listener import STOP_S_MAX, CannotListen, listen
 from voucherd.settings import PREFIX, Settings
 
 START_S_MAX: Final = 60
@@ -91,7 +90,7 @@ class _Keeper:
             *(
                 sys.executable,
                 "-m",
-                "voucherd.server.processes",
+                "voucherd.processes",
                 *(["--worker"] if self._with_worker else []),
             ),
             env=others | self._environment,
@@ -136,12 +135,12 @@ async def _child() -> None:
     settings = Settings.load()
     assert settings.database_url is not None
     serving = asyncio.create_task(
-        server.run(
+        app.serve(
             settings,
             settings.database_url,
             with_worker="--worker" in sys.argv[1:],
             on_ready=_say_ready,
-            listener=_shared(settings),
+            listening=_shared(settings),
         )
     )
     loop = asyncio.get_running_loop()

@@ -1,0 +1,149 @@
+"""The whole program, put together: what `serve` runs, started and stopped in the right order."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+
+import structlog
+from msgspec import Struct
+
+from voucherd.api.app import Api
+from voucherd.api.idempotent import IdempotentCalls
+from voucherd.api.metrics import Metrics
+from voucherd.api.routes import PREFIX as API_PREFIX
+from voucherd.api.system import SystemEndpoints, guide
+from voucherd.db import TENANTS_NOT_LOCKED, Pool, open_pool, tenants_locked
+from voucherd.events.streams import Streams
+from voucherd.http import HttpError, Request, Response
+from voucherd.ids import derive
+from voucherd.keys.authenticator import Authenticator
+from voucherd.limits.allowances import Devices
+from voucherd.orders.service import OrderService
+from voucherd.pages.site import Site
+from voucherd.people.passkeys import site_of
+from voucherd.people.sign_in import SignIn
+from voucherd.recipients.service import Recipients
+from voucherd.server import listener
+from voucherd.server.asgi import AsgiApp
+from voucherd.server.http_service import HttpService
+from voucherd.services import Services
+from voucherd.settings import Settings
+from voucherd.storefront.service import Storefront
+from voucherd.vault.key_ring import KeyRing, open_key_ring
+from voucherd.wallet.statement import Statements
+from voucherd.webhooks.service import Webhooks
+from voucherd.worker import Worker
+
+logger = structlog.get_logger(__name__)
+
+
+class App(Struct):
+    """Answers every request: the API's, the pages', and those about the service itself."""
+
+    api: Api
+    site: Site
+    system: SystemEndpoints
+    services: Services
+    authenticator: Authenticator
+
+    def _part(self, path: str) -> Api | Site | SystemEndpoints:
+        if path.startswith(API_PREFIX) or not path:
+            return self.api
+        return self.system if self.system.knows(path) else self.site
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a whole request; it never raises."""
+        return await self._part(request.path).answer(request)
+
+    def body_bytes_max(self, request: Request) -> int:
+        """How large the body of this request may be: pages that take files take more than others."""
+        return self._part(request.path).body_bytes_max(request)
+
+    def refuse(self, request: Request, problem: HttpError) -> Response:
+        """The answer to a request that is refused before it is read."""
+        return self._part(request.path).refuse(request, problem)
+
+
+def build_services(
+    pool: Pool, settings: Settings, key_ring: KeyRing, authenticator: Authenticator
+) -> Services:
+    """Everything that handlers work with."""
+    sealer, ids = key_ring.sealer, key_ring.identifiers()
+    devices = Devices(derive(key_ring.root, "access/device"))
+    return Services(
+        pool=pool,
+        settings=settings,
+        sealer=sealer,
+        ids=ids,
+        orders=OrderService(pool, sealer, settings),
+        storefront=Storefront(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max)),
+        statements=Statements(pool),
+        webhooks=Webhooks(pool, sealer, settings.webhook_networks),
+        streams=Streams(pool, ids, authenticator.admit),
+        recipients=Recipients(pool, sealer, ids, key_ring.root),
+        sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
+        guide=guide(settings.public_url, settings.body_bytes_max),
+    )
+
+
+@asynccontextmanager
+async def running(settings: Settings, database_url: str, *, with_worker: bool) -> AsyncIterator[AsgiApp]:
+    """The program behind one ASGI app; what was started first is stopped last."""
+    pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2, look_ups=True)
+    try:
+        async with pool.acquire() as conn:
+            key_ring = await open_key_ring(conn, settings)
+            if not await tenants_locked(conn):
+                logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
+        authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
+        services = build_services(pool, settings, key_ring, authenticator)
+        idempotent = IdempotentCalls(pool, services.sealer, services)
+        worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)
+        metrics = Metrics(services.orders, pool, worker.dispatcher.calls, services.streams)
+        app = App(
+            api=Api(services, authenticator, idempotent),
+            site=Site(services),
+            system=SystemEndpoints(pool, metrics, settings),
+            services=services,
+            authenticator=authenticator,
+        )
+
+        def release_waiting_calls() -> None:
+            services.orders.watch.let_go()
+            services.streams.let_go()
+
+        await authenticator.start()
+        key_ring.start(pool)
+        if with_worker:
+            worker.start()
+        try:
+            yield AsgiApp(HttpService(app, settings, metrics.observe, release_waiting_calls))
+        finally:
+            await services.jobs.stop()
+            await worker.stop()
+            await services.streams.stop()
+            await services.orders.stop()
+            await idempotent.stop()
+            await authenticator.stop()
+            await key_ring.stop()
+    finally:
+        await pool.close()
+
+
+async def serve(
+    settings: Settings,
+    database_url: str,
+    *,
+    with_worker: bool,
+    on_ready: Callable[[str], None],
+    listening: socket.socket | None = None,
+) -> None:
+    """Serve until SIGINT, SIGTERM or cancelled; `on_ready` gets the base address once requests are answered."""
+
+    def program(chosen: Settings) -> AbstractAsyncContextManager[AsgiApp]:
+        return running(chosen, database_url, with_worker=with_worker)
+
+    await listener.run(settings, program, on_ready=on_ready, listener=listening)
