@@ -1,4 +1,4 @@
-"""Which workers are at work: each says so every few seconds, and whoever looks after the service can see it."""
+"""Heartbeats: each worker says every few seconds that it is at work, for the operator to see."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Seen(Struct, frozen=True):
 
 
 class Heartbeat:
-    """One worker's place on the list."""
+    """One worker's row."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._id: UUID = uuid4()
         self._host = socket.gethostname()[:200] or "unknown"
 
-    async def answer(self) -> int:
+    async def beat(self) -> int:
         """Say that this worker is there, and forget those that have long been away."""
         await self._pool.execute(
             """

@@ -1,4 +1,4 @@
-"""The worker: delivers to waiting orders, ends what is out of time, announces what changed. Any number may run."""
+"""The worker: a table of rounds (`ROUNDS`, below), safe in any number of processes at once."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
-from voucherd import idempotency
+from voucherd import heartbeat, idempotency
 from voucherd.catalogue import fx_feed
 from voucherd.db import UNAVAILABLE, Pool, open_pool
-from voucherd.events import feed as events
-from voucherd.heartbeat import EVERY_S as ANSWER_EVERY_S
+from voucherd.events import feed
 from voucherd.heartbeat import Heartbeat
 from voucherd.ids import Identifiers
 from voucherd.limits import rate_store, throttle
 from voucherd.mail import letters, outbox
 from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import server_of
-from voucherd.orders import background
-from voucherd.orders import sweeps as expire
+from voucherd.orders import background, sweeps
 from voucherd.orders.model import Order
 from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.rules.states import Status
@@ -40,28 +38,26 @@ from voucherd.wallet import low_balance
 from voucherd.webhooks import fanout, history, messages
 from voucherd.webhooks.sender import Sender
 
-DELIVER_EVERY_S: Final = 0.1
-DISPATCH_EVERY_S: Final = 0.1
-QUOTE_EVERY_S: Final = 1.0
-END_EVERY_S: Final = 0.5
-ANNOUNCE_EVERY_S: Final = 5.0
-REMOVE_EVERY_S: Final = 600.0
-FORGET_EVERY_S: Final = 60.0
-LOW_EVERY_S: Final = 1.0
-STOCK_EVERY_S: Final = 1.0
-FX_EVERY_S: Final = 60.0
-FAN_OUT_EVERY_S: Final = 0.1
-SWEEP_EVERY_S: Final = 60.0
-MAIL_EVERY_S: Final = 5.0
-SEAL_EVERY_S: Final = 1.0
-RESETS_EVERY_S: Final = 5.0
 LEAVE_S_MAX: Final = 2.0
 
 logger = structlog.get_logger(__name__)
 
 
+class Round(NamedTuple):
+    """One kind of background work: after a round that found work the next starts at once."""
+
+    name: str
+    every_s: float
+    concerns: str
+    """For whom or for what the round works."""
+    work: Callable[[Worker], Awaitable[int]]
+    """One round; how much was done."""
+    when: Callable[[Worker], bool] = lambda _: True
+    """Whether this worker does it at all."""
+
+
 class Worker:
-    """The periodic work."""
+    """Runs the rounds of the table, each in a task of its own."""
 
     def __init__(
         self,
@@ -71,61 +67,37 @@ class Worker:
         wake: Callable[[int], None] = lambda _: None,
         ids: Identifiers | None = None,
     ) -> None:
-        self._pool = pool
-        self._sealing = Sealing(pool)
+        self.pool = pool
+        self.url = settings.public_url
+        self.fx_url = settings.fx_url
+        self.window = timedelta(seconds=settings.confirmation_window_s)
+        self.heartbeat = Heartbeat(pool)
+        self.stock = stock.Announcer(pool)
         server = None if settings.smtp_url is None else server_of(settings.smtp_url)
-        self._outbox = Outbox(settings.mail_folder, settings.mail_from, server)
-        self._public_url = settings.public_url
-        self._heartbeat = Heartbeat(pool)
-        # Without identifiers nothing can be told to clients, so nothing is sent to them.
+        self.outbox = Outbox(settings.mail_folder, settings.mail_from, server)
         self.sender = None
         if ids is not None:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
-        self._window = timedelta(seconds=settings.confirmation_window_s)
         self._memory = Memory(
             Windows(
                 timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
             )
         )
-        self._fx_url = settings.fx_url
+        self.dispatcher = Dispatcher(pool, sealer, self._memory, self._wake_calls)
+        self._sealing = Sealing(pool)
         self._turns: background.Turns = {}
-        self._stock_after = 0
         self._wake = wake
-        self.dispatcher = Dispatcher(pool, sealer, self._memory, self._told)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin to work in the background."""
         self._tasks = [
-            asyncio.create_task(self._every(DELIVER_EVERY_S, "deliver", self.deliver)),
-            asyncio.create_task(self._every(DISPATCH_EVERY_S, "dispatch", self.dispatcher.dispatch)),
-            asyncio.create_task(self._every(DISPATCH_EVERY_S, "follow_up", self.dispatcher.follow_up)),
-            asyncio.create_task(self._every(QUOTE_EVERY_S, "quote", self.dispatcher.refresh_quotes)),
-            asyncio.create_task(self._every(END_EVERY_S, "end_waiting", self.end_waiting)),
-            asyncio.create_task(self._every(ANNOUNCE_EVERY_S, "announce_expired", self.announce_expired)),
-            asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_expired", self.remove_expired)),
-            asyncio.create_task(self._every(REMOVE_EVERY_S, "remove_events", self.remove_events)),
-            asyncio.create_task(self._every(FORGET_EVERY_S, "forget_answers", self.forget_answers)),
-            asyncio.create_task(self._every(FORGET_EVERY_S, "forget_windows", self.forget_windows)),
-            asyncio.create_task(self._every(FORGET_EVERY_S, "forget_uploads", self.forget_uploads)),
-            asyncio.create_task(self._every(LOW_EVERY_S, "announce_low", self.announce_low)),
-            asyncio.create_task(self._every(STOCK_EVERY_S, "announce_stock", self.announce_stock)),
-            asyncio.create_task(self._every(SEAL_EVERY_S, "seal_trail", self.seal_trail)),
-            asyncio.create_task(self._every(ANSWER_EVERY_S, "answer_rollcall", self.answer_rollcall)),
+            asyncio.create_task(self._repeat(round_), name=round_.name)
+            for round_ in ROUNDS
+            if round_.when(self)
         ]
         if self.sender is not None:
             self.sender.start()
-            self._tasks += [
-                asyncio.create_task(self._every(FAN_OUT_EVERY_S, "fan_out", self.fan_out)),
-                asyncio.create_task(self._every(SWEEP_EVERY_S, "sweep_deliveries", self.sweep_deliveries)),
-                asyncio.create_task(self._every(MAIL_EVERY_S, "put_out_mail", self.put_out_mail)),
-                asyncio.create_task(self._every(RESETS_EVERY_S, "answer_resets", self.answer_resets)),
-                asyncio.create_task(self._every(SWEEP_EVERY_S, "sweep_people", self.sweep_people)),
-            ]
-        if self._fx_url is not None:
-            self._tasks.append(
-                asyncio.create_task(self._every(FX_EVERY_S, "refresh_rates", self.refresh_rates))
-            )
 
     async def stop(self) -> None:
         """End the background work; a transaction in flight is undone."""
@@ -137,104 +109,93 @@ class Worker:
             await self.sender.stop()
         with contextlib.suppress(*UNAVAILABLE):
             async with asyncio.timeout(LEAVE_S_MAX):
-                await self._heartbeat.leave()
+                await self.heartbeat.leave()
+
+    async def run_once(self, name: str) -> int:
+        """One round of this name, now; how much was done."""
+        (chosen,) = [round_ for round_ in ROUNDS if round_.name == name]
+        return await chosen.work(self)
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
-        moved = await background.deliver_waiting(self._pool, self._memory, self._turns)
-        return self._told(moved)
+        return self._wake_calls(await background.deliver_waiting(self.pool, self._memory, self._turns))
 
     async def end_waiting(self) -> int:
         """Cancel what is out of time; how many orders ended."""
-        return self._told(await expire.end_waiting(self._pool, self._memory))
-
-    async def announce_expired(self) -> int:
-        """Announce orders whose confirmation window has passed."""
-        return await expire.announce_expired(self._pool, self._window)
-
-    async def remove_expired(self) -> int:
-        """Remove orders that expired a month ago."""
-        return await expire.remove_expired(self._pool)
-
-    async def remove_events(self) -> int:
-        """Remove events that were kept for their time."""
-        return await events.remove_old(self._pool)
-
-    async def forget_answers(self) -> int:
-        """Forget answers that were kept for repeated requests, after 30 days."""
-        return await idempotency.sweep(self._pool)
-
-    async def forget_windows(self) -> int:
-        """Forget the counts of keys that have not been used for some minutes."""
-        return await rate_store.sweep(self._pool)
-
-    async def forget_uploads(self) -> int:
-        """Throw away uploaded files after a quarter of an hour."""
-        return await uploads.sweep(self._pool)
-
-    async def announce_low(self) -> int:
-        """Announce balances that fell below what their owners chose."""
-        return await low_balance.announce(self._pool)
-
-    async def announce_stock(self) -> int:
-        """Announce products that came into stock or went out of it, in the next slice of the catalogue."""
-        done = await stock.announce(self._pool, self._stock_after)
-        self._stock_after = done.after
-        return done.announced
+        return self._wake_calls(await sweeps.end_waiting(self.pool, self._memory))
 
     async def seal_trail(self) -> int:
-        """Seal what has been added to the audit trail; it goes on at once only where a block was full."""
+        """Seal new rows of the audit trail; it goes on at once only where a block was full."""
         sealed = await self._sealing.round()
         return sealed if sealed >= BLOCK_ROWS_MAX else 0
 
-    async def answer_rollcall(self) -> int:
-        """Say that this worker is there."""
-        return await self._heartbeat.answer()
-
-    async def refresh_rates(self) -> int:
-        """Take new exchange rates from their address when they are due."""
-        return 0 if self._fx_url is None else await fx_feed.refresh(self._pool, self._fx_url)
-
     async def fan_out(self) -> int:
-        """Make deliveries of new events."""
-        done = await fanout.fan_out(self._pool)
+        """Make deliveries of new events, and wake the sender."""
+        done = await fanout.fan_out(self.pool)
         if done and self.sender is not None:
             self.sender.wake()
         return done
 
-    async def sweep_deliveries(self) -> int:
-        """Remove deliveries after 30 days."""
-        return await history.sweep(self._pool)
+    async def refresh_rates(self) -> int:
+        """Take new exchange rates from their address when they are due."""
+        return 0 if self.fx_url is None else await fx_feed.refresh(self.pool, self.fx_url)
 
-    async def put_out_mail(self) -> int:
-        """Hand mail to its server, or put it into its folder."""
-        return await outbox.put_out(self._pool, self._outbox)
-
-    async def answer_resets(self) -> int:
-        """Mail links to those who have forgotten their passwords."""
-        return await letters.answer_resets(self._pool, self._public_url)
-
-    async def sweep_people(self) -> int:
-        """Remove what is over: tallies of failed sign-ins, links, challenges of passkeys, old mail."""
-        sweeps = (throttle.sweep, links.sweep, passkeys.sweep, outbox.sweep)
-        return sum([await sweep(self._pool) for sweep in sweeps])
-
-    def _told(self, orders: list[Order]) -> int:
+    def _wake_calls(self, orders: list[Order]) -> int:
+        """Wake the calls that wait for an order that has ended; how many orders moved."""
         for order in orders:
             # Confirm and Resolve wait for the last line: one that is delivered on the way must not end their wait.
             if order.status is not Status.PENDING:
                 self._wake(order.id)
         return len(orders)
 
-    async def _every(self, pause_s: float, name: str, work: Callable[[], Awaitable[int]]) -> None:
+    async def _repeat(self, round_: Round) -> None:
         while True:
             try:
-                done = await work()
+                done = await round_.work(self)
             except Exception as error:  # noqa: BLE001 - The work goes on when the database is back.
-                logger.warning("worker_failed", work=name, error=repr(error))
+                logger.warning("worker_failed", work=round_.name, error=repr(error))
                 done = 0
-            # A round that found work looks again at once: there may be more.
-            await asyncio.sleep(pause_s if done == 0 else 0)
+            await asyncio.sleep(round_.every_s if done == 0 else 0)
+
+
+def _tells(worker: Worker) -> bool:
+    """Without identifiers nothing can be told to clients, so nothing is sent to them."""
+    return worker.sender is not None
+
+
+ROUNDS: Final = (
+    Round("deliver", 0.1, "orders that wait for stock", lambda w: w.deliver()),
+    Round("dispatch", 0.1, "lines to buy at suppliers", lambda w: w.dispatcher.dispatch()),
+    Round("follow_up", 0.1, "purchases without an outcome", lambda w: w.dispatcher.follow_up()),
+    Round("refresh_quotes", 1.0, "suppliers' prices", lambda w: w.dispatcher.refresh_quotes()),
+    Round("end_waiting", 0.5, "orders out of time", lambda w: w.end_waiting()),
+    Round(
+        "announce_expired", 5.0, "orders that expired", lambda w: sweeps.announce_expired(w.pool, w.window)
+    ),
+    Round("remove_expired", 600.0, "orders never confirmed", lambda w: sweeps.remove_expired(w.pool)),
+    Round("remove_events", 600.0, "events older than 90 days", lambda w: feed.remove_old(w.pool)),
+    Round("remove_answers", 60.0, "answers stored for retries", lambda w: idempotency.sweep(w.pool)),
+    Round("remove_rate_windows", 60.0, "rate limits of idle keys", lambda w: rate_store.sweep(w.pool)),
+    Round("remove_uploads", 60.0, "uploaded files", lambda w: uploads.sweep(w.pool)),
+    Round("announce_low", 1.0, "balances below their alert", lambda w: low_balance.announce(w.pool)),
+    Round("announce_stock", 1.0, "products in or out of stock", lambda w: w.stock.round()),
+    Round("seal_trail", 1.0, "the audit trail", lambda w: w.seal_trail()),
+    Round("heartbeat", heartbeat.EVERY_S, "the operator's console", lambda w: w.heartbeat.beat()),
+    Round("fan_out", 0.1, "webhooks of new events", lambda w: w.fan_out(), _tells),
+    Round("remove_deliveries", 60.0, "webhooks sent long ago", lambda w: history.sweep(w.pool), _tells),
+    Round("send_mail", 5.0, "mail to people", lambda w: outbox.put_out(w.pool, w.outbox), _tells),
+    Round(
+        "answer_resets", 5.0, "forgotten passwords", lambda w: letters.answer_resets(w.pool, w.url), _tells
+    ),
+    Round("remove_tallies", 60.0, "failed sign-ins", lambda w: throttle.sweep(w.pool), _tells),
+    Round("remove_links", 60.0, "mailed links", lambda w: links.sweep(w.pool), _tells),
+    Round("remove_challenges", 60.0, "passkeys' challenges", lambda w: passkeys.sweep(w.pool), _tells),
+    Round("remove_mail", 60.0, "mail sent long ago", lambda w: outbox.sweep(w.pool), _tells),
+    Round(
+        "refresh_rates", 60.0, "exchange rates", lambda w: w.refresh_rates(), lambda w: w.fx_url is not None
+    ),
+)
+"""Everything that happens without a request, and how often it is looked for."""
 
 
 async def run(settings: Settings, database_url: str) -> None:

@@ -126,13 +126,17 @@ OPERATIONS = {
         lambda s: s.waiting(), lambda s, trx: s.call("cancel", trx), "pending", "cancelled", -1900
     ),
     "delivery": Operation(
-        lambda s: s.waiting_for_codes_that_came(), lambda s, _: s.worker.deliver(), "pending", "finished", 0
+        lambda s: s.waiting_for_codes_that_came(),
+        lambda s, _: s.worker.run_once("deliver"),
+        "pending",
+        "finished",
+        0,
     ),
     "delivery to a resolve": Operation(
-        lambda s: s.held(), lambda s, _: s.worker.deliver(), "pending", "finished", 1900
+        lambda s: s.held(), lambda s, _: s.worker.run_once("deliver"), "pending", "finished", 1900
     ),
     "end of the window": Operation(
-        lambda s: s.late(), lambda s, _: s.worker.end_waiting(), "pending", "cancelled", -1900
+        lambda s: s.late(), lambda s, _: s.worker.run_once("end_waiting"), "pending", "cancelled", -1900
     ),
 }
 
@@ -259,7 +263,7 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
             calls.append(group.create_task(stumble.during(one.call("resolve", trx))))
         answers = await asyncio.gather(*calls)
         await asyncio.sleep(RESOLVE_LIMIT_S / 3)
-        await shop.worker.end_waiting()
+        await shop.worker.run_once("end_waiting")
 
         fates = {(one.commits, await stage.status(trx)) for one, trx in zip(stumbles, trxs, strict=True)}
         # Before its hold was written nothing had happened; after it the order ended, by itself or by the sweeper.

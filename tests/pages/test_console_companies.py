@@ -89,7 +89,7 @@ async def test_the_overview_says_in_words_what_needs_somebody(shop: Shop) -> Non
     await shop.product("late", async_delivery=True)
     order = await shop.create(company, ("late", 3))
     await shop.confirm(company, order["trx"])
-    await shop.worker.answer_rollcall()
+    await shop.worker.run_once("heartbeat")
     await shop.pool.execute("INSERT INTO wallet_alert SELECT id, 1000000 FROM wallet WHERE state = 0")
     admin, stock = await someone(shop, "admin"), await someone(shop, "stock")
     page = (await admin.get("/console")).text

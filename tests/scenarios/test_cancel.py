@@ -74,7 +74,7 @@ async def test_a_partly_delivered_order_keeps_what_was_delivered_and_gets_the_re
 
     # For good: stock that comes later is for others.
     await shop.stock("later", 5)
-    assert await shop.worker.deliver() == 0
+    assert await shop.worker.run_once("deliver") == 0
     await shop.assert_refused(shop.cancel(company, order["trx"]), 400, "Invalid order status")
     await shop.assert_books_balance()
 

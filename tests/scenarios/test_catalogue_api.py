@@ -192,7 +192,7 @@ async def test_filters_and_search_find_what_they_say(
     await shop.product("yen-1000", name="Yen", face="1000 JPY", price="990 JPY", region="jp")
     await shop.product("open", name="Open Card", face_range="5-50 EUR", fee="1.01")
     await shop.product("hidden", name="Star Hidden", active=False)
-    await shop.worker.announce_stock()
+    await shop.worker.run_once("announce_stock")
     found = {
         "": ["cafe-10", "open", "game-25", "yen-1000"],
         "slug=open": ["open"],

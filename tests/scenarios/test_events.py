@@ -183,7 +183,7 @@ async def test_find_waits_for_a_pending_order_to_move_or_to_end(quick_shop: Shop
             while not shop.order_service.watch.parked:  # noqa: ASYNC110 - Nobody tells when a call is parked.
                 await asyncio.sleep(0.01)
         await shop.stock("slow", 1)
-        await shop.worker.deliver()
+        await shop.worker.run_once("deliver")
         order, took_s = await _timed(waiting)
         assert (order["items"][0]["linesCompleted"], order["orderStatus"]) == (line, status)
         assert took_s < 30

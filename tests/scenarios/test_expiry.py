@@ -39,8 +39,8 @@ async def test_an_expired_order_is_announced_once(quiet_shop: Shop) -> None:
     for trx in (old, older, confirmed, deleted):
         await shop.age(trx, "24 hours 1 second")
 
-    told = await asyncio.gather(*[shop.worker.announce_expired() for _ in range(4)])
-    told += [await shop.worker.announce_expired() for _ in range(2)]
+    told = await asyncio.gather(*[shop.worker.run_once("announce_expired") for _ in range(4)])
+    told += [await shop.worker.run_once("announce_expired") for _ in range(2)]
 
     assert sum(told) == 2
     for trx in (old, older):
@@ -83,8 +83,8 @@ async def test_an_order_that_expired_a_month_ago_is_removed(quiet_shop: Shop) ->
         await shop.age(trx, "31 days 1 second")
     await shop.age(fresh, "30 days 23 hours")
 
-    assert await shop.worker.remove_expired() == 1
-    assert await shop.worker.remove_expired() == 0
+    assert await shop.worker.run_once("remove_expired") == 1
+    assert await shop.worker.run_once("remove_expired") == 0
 
     assert (await shop.call("GET", f"/api/1.03/order/{old}", company)).status_code == 404
     assert (await shop.find(company, fresh))["orderStatus"] == "created"
@@ -102,10 +102,10 @@ async def test_a_confirm_and_the_announcement_never_both_win(quiet_shop: Shop) -
         trx = (await shop.create(company, ("gift-10", 1)))["trx"]
         await shop.age(trx, "23 hours 59 minutes 59.98 seconds")
         response, _ = await asyncio.gather(
-            shop.finalise("confirm", company, trx), shop.worker.announce_expired()
+            shop.finalise("confirm", company, trx), shop.worker.run_once("announce_expired")
         )
         await asyncio.sleep(0.02)
-        await shop.worker.announce_expired()
+        await shop.worker.run_once("announce_expired")
         events = await shop.events(trx)
         assert events[1:] == (["order.finished"] if response.status_code == 200 else ["order.expired"])
     await shop.assert_books_balance()

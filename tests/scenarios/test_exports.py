@@ -136,7 +136,7 @@ async def test_the_codes_of_an_order_come_as_a_file_once_noted(quick_shop: Shop)
     assert rows == [as_row(line) for line in finished]
     assert len({row["voucherDateExpired"] for row in rows}) == 2
     await shop.stock("later", 200)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
     assert len(await file_of(shop, company, trx)) == 410
     assert await shop.events(trx) == ["order.created", "order.pending", "order.finished"]
     await shop.assert_books_balance()

@@ -268,7 +268,7 @@ async def test_an_order_that_moves_while_it_is_read_is_shown_before_or_after_and
         moves += 1
         if moves == 1:
             await shop.stock("later", 1)
-            await shop.worker.deliver()
+            await shop.worker.run_once("deliver")
         return await real(conn, orders, mark)
 
     monkeypatch.setattr(store, "_with_outcomes", interrupted)

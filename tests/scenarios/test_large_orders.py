@@ -63,7 +63,7 @@ async def test_a_large_order_waits_and_is_cancelled_like_a_small_one(quick_shop:
         "pending": 2_300,
     }
     await shop.stock("later", 800)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     cancelled = (await shop.cancel(company, order["trx"])).json()
 

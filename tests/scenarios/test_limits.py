@@ -70,7 +70,7 @@ async def test_a_call_is_woken_by_what_happens_in_another_process(
         started = time.monotonic()
         assert (await two.cancel(company, trxs[2])).status_code == 200
         await one.stock("later", 2)
-        await two.worker.deliver()
+        await two.worker.run_once("deliver")
         answers = await asyncio.wait_for(asyncio.gather(*calls), 10)
 
         assert time.monotonic() - started < 5

@@ -82,7 +82,7 @@ async def test_cancels_and_deliveries_of_a_waiting_order_share_its_lines(quick_s
         await shop.confirm(company, trx)
         await shop.stock("later", 2)
         cancels = [shop.cancel(company, trx) for _ in range(3)]
-        answers = await asyncio.gather(*cancels, *[shop.worker.deliver() for _ in range(3)])
+        answers = await asyncio.gather(*cancels, *[shop.worker.run_once("deliver") for _ in range(3)])
         assert [won(answer) for answer in answers if isinstance(answer, httpx.Response)].count(True) == 1
         found = await shop.find(company, trx)
         statuses = Counter(line["status"] for line in found["items"][0]["orderLines"])

@@ -62,7 +62,7 @@ async def test_a_resolve_that_times_out_costs_nothing(shop: Shop, version: str) 
     assert await shop.events(order["trx"]) == ["order.created", "order.pending", "order.cancelled"]
     # What arrives later stays on the shelf.
     await shop.stock("later", 5)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
     assert await shop.left("later") == 5
     await shop.assert_books_balance()
 
@@ -97,7 +97,7 @@ async def test_a_resolve_of_more_than_there_is_takes_nothing_until_all_of_it_is_
         order = await shop.create(company, ("later", 3))
         resolve = asyncio.create_task(shop.resolve(company, order["trx"]))
         await shop.until_status(company, order["trx"], "pending")
-        await shop.worker.deliver()
+        await shop.worker.run_once("deliver")
         assert await shop.left("later") == 2
 
         # Someone else may buy what lies there meanwhile.
@@ -164,13 +164,13 @@ async def test_a_resolve_whose_call_died_is_ended_by_the_sweeper(
         await shop.order_service._finalise([command])
         assert await shop.held(company) == 950
 
-        assert await shop.worker.end_waiting() == 0
+        assert await shop.worker.run_once("end_waiting") == 0
         await asyncio.sleep(0.55)
         # The limit is over: a code that comes now comes too late.
         await shop.stock("later", 1)
-        assert await shop.worker.deliver() == 0
-        assert await shop.worker.end_waiting() == 1
-        assert await shop.worker.end_waiting() == 0
+        assert await shop.worker.run_once("deliver") == 0
+        assert await shop.worker.run_once("end_waiting") == 1
+        assert await shop.worker.run_once("end_waiting") == 0
 
         found = await shop.find(company, order["trx"])
         assert (found["orderStatus"], found["paymentStatus"]) == ("cancelled", "unpaid")

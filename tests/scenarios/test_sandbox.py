@@ -102,12 +102,12 @@ async def test_a_pending_order_comes_back_at_once_and_finishes_by_itself(quiet_s
     pending = (await ask(shop, company, "confirm", "pending")).json()
     assert time.monotonic() - started < 0.9
     assert pending["orderStatus"] == "pending"
-    assert await shop.worker.deliver() == 0
+    assert await shop.worker.run_once("deliver") == 0
 
     await shop.pool.execute("UPDATE waiting SET not_before = not_before - interval '9.5 seconds'")
-    assert await shop.worker.deliver() == 0
+    assert await shop.worker.run_once("deliver") == 0
     await shop.pool.execute("UPDATE waiting SET not_before = not_before - interval '1 second'")
-    assert await shop.worker.deliver() == 1
+    assert await shop.worker.run_once("deliver") == 1
     assert (await shop.find(company, pending["trx"], state=SANDBOX))["orderStatus"] == "finished"
     await shop.assert_books_balance()
 

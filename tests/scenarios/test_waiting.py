@@ -71,12 +71,12 @@ async def test_within_a_company_the_oldest_order_is_served_first(quick_shop: Sho
     first, second, third = [await queue_up(shop, company, "later", 2) for _ in range(3)]
 
     await shop.stock("later", 3)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     assert [await completed(shop, company, trx) for trx in (first, second, third)] == [2, 1, 0]
     assert (await shop.find(company, first))["orderStatus"] == "finished"
     await shop.stock("later", 10)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
     assert [await completed(shop, company, trx) for trx in (first, second, third)] == [2, 2, 2]
     assert await shop.events(second) == [
         "order.created",
@@ -98,7 +98,7 @@ async def test_companies_take_turns_for_what_there_is(quick_shop: Shop) -> None:
     waiting += [(c, await queue_up(shop, c, "later", 1))]
 
     await shop.stock("later", 4)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     assert [await completed(shop, who, trx) for who, trx in waiting] == [1, 1, 0, 0, 1, 0, 1]
     await shop.assert_books_balance()
@@ -114,7 +114,7 @@ async def test_stock_that_drips_in_reaches_every_company(quick_shop: Shop) -> No
 
     for _ in range(2):
         await shop.stock("later", 1)
-        await shop.worker.deliver()
+        await shop.worker.run_once("deliver")
 
     assert await completed(shop, small, single) == 1
     assert [await completed(shop, large, trx) for trx in backlog] == [1, 0, 0, 0, 0]
@@ -131,11 +131,11 @@ async def test_products_do_not_wait_for_each_other(quick_shop: Shop) -> None:
     await shop.confirm(company, order["trx"])
 
     await shop.stock("two", 5)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
     found = await shop.find(company, order["trx"])
     assert [item["linesCompleted"] for item in found["items"]] == [0, 2, 0]
     await shop.stock("one", 3)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     found = await shop.find(company, order["trx"])
     assert found["orderStatus"] == "finished"
@@ -155,7 +155,7 @@ async def test_a_withdrawn_product_is_still_delivered_to_those_who_paid(quick_sh
     await shop.set_company(company, active=False)
 
     await shop.stock("later", 1)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     assert (await shop.find(company, trx))["orderStatus"] == "finished"
     await shop.assert_books_balance()
@@ -171,7 +171,7 @@ async def test_a_new_order_does_not_overtake_those_who_wait(quick_shop: Shop) ->
 
     await shop.stock("later", 1)
     await shop.confirm(eager, late["trx"])
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     assert await completed(shop, patient, waiting) == 1
     assert await completed(shop, eager, late["trx"]) == 0
@@ -187,9 +187,10 @@ async def test_several_workers_at_once_deliver_each_line_once(quick_shop: Shop) 
 
     await shop.stock("later", 30)
     await asyncio.gather(
-        *[shop.worker.deliver() for _ in range(6)], *[shop.worker.end_waiting() for _ in range(3)]
+        *[shop.worker.run_once("deliver") for _ in range(6)],
+        *[shop.worker.run_once("end_waiting") for _ in range(3)],
     )
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     counts = [await completed(shop, who, trx) for who, trx in waiting]
     assert sorted(counts) == [0] * 2 + [3] * 10
@@ -205,7 +206,7 @@ async def test_sandbox_stock_is_not_touched_by_live_waits(quick_shop: Shop) -> N
     await shop.create(company, ("later", 1), state=State.SANDBOX)
     trx = await queue_up(shop, company, "later", 1)
 
-    assert await shop.worker.deliver() == 0
+    assert await shop.worker.run_once("deliver") == 0
 
     assert await completed(shop, company, trx) == 0
     await shop.assert_books_balance()

@@ -75,9 +75,9 @@ class Driver(RuleBasedStateMachine):
         """The same, done to the service."""
         name, order_id = op
         if name == "deliver":
-            return self.worker.deliver()
+            return self.worker.run_once("deliver")
         if name == "end_waiting":
-            return self.worker.end_waiting()
+            return self.worker.run_once("end_waiting")
         if name == "cancel":
             return self.order_service.cancel(self.command(order_id))
         command = self.finalise(order_id, SandboxOutcome.FINISHED, resolve=name == "resolve")

@@ -50,7 +50,7 @@ async def test_a_free_resolve_that_waited_is_paid_when_its_codes_come(shop: Shop
     resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
     await shop.until_status(company, order["trx"], "pending")
     await shop.stock("free", 2)
-    await shop.worker.deliver()
+    await shop.worker.run_once("deliver")
 
     resolved = await resolving
 

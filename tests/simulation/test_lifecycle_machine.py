@@ -261,7 +261,7 @@ class Lifecycle(Driver):
                 fresh = await self.world.stock(item.product, item.face_minor, item.open)
                 self.codes |= dict.fromkeys(fresh, shelf[1:])
                 self.model.stock[shelf] = self.model.stock.get(shelf, 0) + item.open
-            await self.worker.deliver()
+            await self.worker.run_once("deliver")
             self.model.deliver()
         if order.status is Status.FINISHED:
             assert self.checked(await call).order.status is Status.FINISHED
@@ -309,7 +309,7 @@ class Lifecycle(Driver):
 
     def deliver(self) -> None:
         """Background delivery."""
-        self.run(self.worker.deliver())
+        self.run(self.worker.run_once("deliver"))
         self.model.deliver()
 
     def end_window(self, order_id: int) -> None:
@@ -326,7 +326,7 @@ class Lifecycle(Driver):
 
     def end_waiting(self) -> None:
         """The sweeper ends what is out of time."""
-        self.run(self.worker.end_waiting())
+        self.run(self.worker.run_once("end_waiting"))
         self.model.end_waiting()
 
     def be_slow_no_longer(self, order_id: int) -> None:
@@ -343,7 +343,7 @@ class Lifecycle(Driver):
             self.run(self.world.age(order_id, "24 hours 1 second"))
             order.expired = True
             for _ in range(2):
-                self.run(self.worker.announce_expired())
+                self.run(self.worker.run_once("announce_expired"))
             announced = self.run(self.world.expired_events(order_id))
             assert announced == (order.status is Status.CREATED)
             self.confirm(order_id, SandboxOutcome.FINISHED)
@@ -354,7 +354,7 @@ class Lifecycle(Driver):
         if order is not None:
             self.run(self.world.age(order_id, "32 days"))
             order.expired = True
-            self.run(self.worker.remove_expired())
+            self.run(self.worker.run_once("remove_expired"))
             if order.status is Status.CREATED:
                 self.removed[order_id] = self.model.orders.pop(order_id)
 

@@ -84,9 +84,9 @@ async def test_the_worker_takes_the_rates_when_it_starts(
             await asyncio.sleep(0.02)
         assert await pool.fetchval("SELECT count(*) FROM fx_rate") == 2
         # It was just done, so it is not due again.
-        assert await shop.worker.refresh_rates() == 0
+        assert await shop.worker.run_once("refresh_rates") == 0
     async with open_shop(pool, database_url, tmp_path, with_worker=False) as shop:
-        assert await shop.worker.refresh_rates() == 0
+        assert await shop.worker.run_once("refresh_rates") == 0
 
 
 @pytest.mark.parametrize(

@@ -216,8 +216,8 @@ async def test_stock_is_announced_when_it_comes_and_when_it_goes(
         await shop.set_product("was-ten", face=Money(2000, "EUR"))
         await shop.stock("choose", 1, face="50 EUR")
         before = len(await told(pool))
-        assert await shop.worker.announce_stock() == 3
-        assert await shop.worker.announce_stock() == 0
+        assert await shop.worker.run_once("announce_stock") == 3
+        assert await shop.worker.run_once("announce_stock") == 0
         assert await stocked(pool) == [
             ("choose", True),
             ("empty", False),
@@ -228,7 +228,7 @@ async def test_stock_is_announced_when_it_comes_and_when_it_goes(
         await asyncio.sleep(0.35)
         trx = (await shop.create(company, ("gift-10", 1)))["trx"]
         await shop.confirm(company, trx)
-        assert await shop.worker.announce_stock() == 2
+        assert await shop.worker.run_once("announce_stock") == 2
         assert (await told(pool))[before:] == [("stock", True)] * 5
         events = await pool.fetch(
             "SELECT data ->> 'slug', (data ->> 'stocked')::boolean, state FROM event"
@@ -305,7 +305,7 @@ async def test_the_sweep_goes_round_in_slices_and_two_of_them_announce_once(pool
     await pool.execute("UPDATE lot SET cursor = size")
     both = await asyncio.gather(stock.announce(pool, 0, 10), stock.announce(pool, 0, 10))
     assert sum(one.announced for one in both) == 7
-    assert await stock.announce(pool, 10**6, 10) == stock.Round(0, 0)
+    assert await stock.announce(pool, 10**6, 10) == stock.Slice(0, 0)
 
 
 async def _lot(tx: Tx, product_id: int, at: int) -> None:

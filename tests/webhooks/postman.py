@@ -39,7 +39,7 @@ class Postman:
     async def run(self) -> None:
         """Send everything that is due now, until nothing is."""
         for _ in range(1_000):
-            fanned = await self.worker.fan_out()
+            fanned = await self.worker.run_once("fan_out")
             begun = await self.sender.round()
             await self.sender.settled()
             if not fanned and not begun:

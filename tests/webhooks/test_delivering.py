@@ -168,13 +168,13 @@ async def test_an_endpoint_that_is_gone_or_fails_for_five_days_is_disabled_and_p
     ]
     async with shop.pool.acquire() as conn:
         assert await webhook_metrics.take(conn) == webhook_metrics.Figures(0.0, 0, 2)
-    assert await postman.worker.put_out_mail() == 2
+    assert await postman.worker.run_once("send_mail") == 2
     mails = [file.read_text() for file in sorted(shop.settings.mail_folder.iterdir())]
     assert ["To: dev@shop.example" in mail and receiver.url("/dead") in mail for mail in mails] == [
         False,
         True,
     ]
-    assert await postman.worker.put_out_mail() == 0
+    assert await postman.worker.run_once("send_mail") == 0
 
 
 async def _standing(shop: Shop, number: int) -> tuple[bool, str | None]:
@@ -224,7 +224,7 @@ async def test_what_a_dead_sender_held_is_sent_by_the_next_one(
     endpoint = await postman.endpoint(company, receiver.url())
     await shop.product("gift-10", stock=9)
     await shop.create(company, ("gift-10", 1))
-    await postman.worker.fan_out()
+    await postman.worker.run_once("fan_out")
     (lost,) = await claims.claim(shop.pool, shop.sealer, slow=False, endpoints_max=9)
     assert len(lost.deliveries) == 1
     await postman.run()
@@ -304,7 +304,7 @@ async def test_events_for_everybody_are_fanned_out_in_bounded_steps(
         "INSERT INTO event (at, type, data) SELECT now(), 'product.updated', '{}' FROM generate_series(1, 7)"
     )
     steps = []
-    while await postman.worker.fan_out():
+    while await postman.worker.run_once("fan_out"):
         steps.append(await shop.pool.fetchval("SELECT count(*) FROM webhook_delivery"))
     assert steps == [8, 16, 24, 28]
     await postman.run()
@@ -323,7 +323,7 @@ async def test_deliveries_are_kept_for_thirty_days(shop: Shop, postman: Postman,
         "UPDATE webhook_delivery SET created_at = now() - interval '31 days'"
         " WHERE event_id = (SELECT min(event_id) FROM webhook_delivery)"
     )
-    assert await postman.worker.sweep_deliveries() == 1
+    assert await postman.worker.run_once("remove_deliveries") == 1
     assert await shop.pool.fetchval("SELECT count(*) FROM webhook_attempt") == 1
 
 

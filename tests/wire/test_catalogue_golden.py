@@ -88,7 +88,7 @@ async def test_real_answers_of_the_catalogue_are_as_described(quiet_shop: Shop) 
     await shop.product("gift-10", stock=1, image_url="https://img.example.com/g.png")
     await shop.product("choose", face_range="5-50 EUR", fee="1.01+0.10")
     await shop.set_product("choose", active=False)
-    await shop.worker.announce_stock()
+    await shop.worker.run_once("announce_stock")
     described: dict[str, Any] = read(msgspec.json.encode(document(URL, 262_144)))
     for state in State:
         for path, query in (
@@ -135,7 +135,7 @@ async def test_the_feed_is_followed_by_its_cursor(quiet_shop: Shop) -> None:
     assert await feed("?since=now") == ([], start)
     await shop.product("gift-10", stock=1)
     await shop.product("gift-20", active=False)
-    await shop.worker.announce_stock()
+    await shop.worker.run_once("announce_stock")
     await shop.set_product("gift-10", name="New")
     one, cursor = await feed(f"?since={start}&limit=1")
     assert one == [("activation", "gift-10", True, False)]

@@ -44,7 +44,7 @@ class Change(Struct, frozen=True):
     stocked: bool
 
 
-class Round(Struct, frozen=True):
+class Slice(Struct, frozen=True):
     """What one round of the sweep did, and behind which product the next one begins."""
 
     announced: int
@@ -62,7 +62,21 @@ async def in_stock(conn: Connection, product_ids: Collection[int], state: State)
     return {row[0] for row in rows}
 
 
-async def announce(pool: Pool, after: int, size: int = SLICE) -> Round:
+class Announcer:
+    """Announces the stock of the whole catalogue, a slice at a time."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._after = 0
+
+    async def round(self) -> int:
+        """Announce products that came into stock or went out of it, in the next slice; how many."""
+        done = await announce(self._pool, self._after)
+        self._after = done.after
+        return done.announced
+
+
+async def announce(pool: Pool, after: int, size: int = SLICE) -> Slice:
     """Announce what changed in the next slice of the catalogue; at its end the sweep begins anew."""
     async with pool.acquire() as conn:
         last, count = await conn.fetchrow(  # type: ignore[misc]
@@ -74,9 +88,9 @@ async def announce(pool: Pool, after: int, size: int = SLICE) -> Round:
         changes = await _changes(conn, after, last)
     then = last if count == size else 0
     if not changes:
-        return Round(0, then)
+        return Slice(0, then)
     async with transaction(pool) as tx:
-        return Round(await _announce(tx, changes), then)
+        return Slice(await _announce(tx, changes), then)
 
 
 async def _changes(conn: Connection, after: int, last: int) -> list[Change]:
