@@ -10,7 +10,7 @@ import pytest
 
 from tests.workbooks import workbook
 from voucherd.reports.charges import BAD_ROWS_MAX, BadStatement, Charge, Reading, Statement
-from voucherd.sheets import commas, reading
+from voucherd.sheets import csv_text, reading
 
 OURS = UUID("0b5e2f6c-5f0e-4f8e-9d0c-6b1f2a3c4d5e")
 
@@ -63,7 +63,7 @@ def test_columns_may_have_any_name_and_a_sheet_will_do() -> None:
         ("id,amount,currency,date\n,1,EUR,2026-05-01\n", "row 2, column reference: is empty"),
         ("id,amount,currency,date,qty\n1,1,EUR,2026-05-01,many\n", "row 2, column count: 'many' is not a number"),
         (b"id,amount,currency,date\n\n\xff,1,EUR,2026-05-01\n", "row 3: is not UTF-8"),
-        ("id," + "x" * commas.LINE_BYTES_MAX + "\n", "row 1: is longer than 65,536 bytes"),
+        ("id," + "x" * csv_text.LINE_BYTES_MAX + "\n", "row 1: is longer than 65,536 bytes"),
     ],
 )  # fmt: skip
 def test_a_statement_that_cant_be_read_says_where(content: str | bytes, complaint: str) -> None:

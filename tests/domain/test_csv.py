@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voucherd.sheets.rfc4180 import quoted, safe
+from voucherd.sheets.csv_text import quoted, safe
 
 _ANY = st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00")
 

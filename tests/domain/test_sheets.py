@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workbooks import SHEET, repacked, with_sheet, workbook
-from voucherd.sheets import archive, commas, reading
+from voucherd.sheets import archive, csv_text, reading
 from voucherd.sheets.model import ROWS_MAX, Cell, Kind, Row, SheetRefused
 from voucherd.sheets.writing import Format, Value, write
 
@@ -124,9 +124,9 @@ def test_csv_is_read_whatever_stands_between_its_cells(content: bytes) -> None:
 @given(st.text(alphabet="=+-@'a1 \t", max_size=8))
 def test_a_text_comes_back_from_a_cell_as_it_was(text: str) -> None:
     """The guard against formulas adds a quote that reading takes away, and no other."""
-    shown = commas.guarded(text)
-    assert commas.unguarded(shown) == text
-    assert not shown.startswith(commas.ACTIVE)
+    shown = csv_text.guarded(text)
+    assert csv_text.unguarded(shown) == text
+    assert not shown.startswith(csv_text.ACTIVE)
 
 
 @pytest.mark.parametrize("format_", Format)

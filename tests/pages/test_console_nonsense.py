@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from tests.pages.people import someone
 from tests.shop import Shop
-from voucherd.pages.console.shop_pages import PAGES
+from voucherd.pages.console.pages import PAGES
 
 FIELDS = (
     *(

@@ -17,7 +17,7 @@ from voucherd.ids import Identifiers
 from voucherd.money import DIGITS
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.services import Services
-from voucherd.sheets import rfc4180 as csv
+from voucherd.sheets import csv_text as csv
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.statement import Account, StatementFilters
 from voucherd.wallet.statement_file import file_name, statement_file

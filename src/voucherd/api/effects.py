@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from voucherd import idempotency, trail
-from voucherd.api import stored_answers
+from voucherd.api import idempotent
 from voucherd.api.handlers import Call
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
@@ -39,7 +39,7 @@ class Effect(Struct):
         ticket = self.call.ticket
         if ticket is not None:
             await idempotency.keep_with(
-                self.tx, ticket, stored_answers.seal(self.services.sealer, ticket, response)
+                self.tx, ticket, idempotent.seal(self.services.sealer, ticket, response)
             )
         if not self.recorded:
             await trail.record_all(self.tx, [self._deed(response)])

@@ -11,17 +11,20 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+import msgspec
 import structlog
+from msgspec import Struct, field
 
 from voucherd import idempotency
-from voucherd.api import handlers, stored_answers
+from voucherd.api import handlers
 from voucherd.api.errors import Op
 from voucherd.api.failures import IN_USE
-from voucherd.api.handlers import Call
+from voucherd.api.handlers import Call, Shown
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
 from voucherd.idempotency import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
 from voucherd.orders.batcher import Batcher
+from voucherd.orders.model import Order
 from voucherd.services import Services
 from voucherd.vault.seal import KeyNotKnown, Sealer
 
@@ -92,7 +95,7 @@ class IdempotentCalls:
         try:
             response = await work()
             if response.status < 500:
-                answer = stored_answers.seal(self._sealer, ticket, response)
+                answer = seal(self._sealer, ticket, response)
             return response
         finally:
             # What was kept together with its effect is kept already, and stays.
@@ -112,13 +115,13 @@ class IdempotentCalls:
 
     async def _again(self, call: Call, sealed: bytes, ticket: Ticket) -> Response:
         try:
-            first = stored_answers.open_(self._sealer, ticket, sealed)
+            first = open_(self._sealer, ticket, sealed)
         except KeyNotKnown:
             # A key that is newer than what this process has last seen: it looks at once.
             assert self._sealer.refresh is not None, "a service's keys come from its ring"
             async with self._pool.acquire() as conn:
                 await self._sealer.refresh(conn)
-            first = stored_answers.open_(self._sealer, ticket, sealed)
+            first = open_(self._sealer, ticket, sealed)
         response = Response(first.status, first.body, first.content_type, list(first.headers))
         if first.order is not None:
             answer = await self._services.orders.show(first.order)
@@ -148,3 +151,37 @@ def _request_hash(op: Op, call: Call) -> bytes:
 
 def _hash(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
+
+
+class StoredAnswer(Struct, frozen=True):
+    """An answer as it is kept."""
+
+    status: int
+    content_type: bytes | None
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytes = b""
+    order: Order | None = None
+    bare: bool = False
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(StoredAnswer).decode
+
+
+def seal(sealer: Sealer, ticket: Ticket, response: Response) -> bytes:
+    """The answer as it is stored."""
+    shown = response.shown
+    order, bare = (shown.order, shown.bare) if isinstance(shown, Shown) else (None, False)
+    body = response.body if isinstance(response.body, bytes) and order is None else b""
+    kept = StoredAnswer(response.status, response.content_type, response.headers, body, order, bare)
+    return sealer.seal_bytes(place(ticket), _encode(kept))
+
+
+def open_(sealer: Sealer, ticket: Ticket, sealed: bytes) -> StoredAnswer:
+    """The answer as it was given."""
+    return _decode(sealer.open_bytes(place(ticket), sealed))
+
+
+def place(ticket: Ticket) -> bytes:
+    """Where the answer is sealed."""
+    return b"answer/%d/%d/" % (ticket.company_id, ticket.state) + ticket.key

@@ -11,7 +11,7 @@ from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.http import JSON, Request, Response
 from voucherd.orders.model import Order
 from voucherd.services import Services
-from voucherd.sheets import rfc4180 as csv
+from voucherd.sheets import csv_text as csv
 from voucherd.vault.reveals import Reveal, Via, Viewer
 
 LINES_PAGE: Final = 100

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from voucherd.audit import codes, money, orders, purchases
-from voucherd.audit.chain import broken_chain
 from voucherd.audit.model import Check
-from voucherd.audit.seals import broken_seals
 from voucherd.db import Connection
-from voucherd.vault.seal import Sealer
+from voucherd.trail import chain
+from voucherd.vault.seal import SealBroken, Sealer
 
 ROWS_SHOWN_MAX: Final = 20
 CHECK_S_MAX: Final = 3_600.0
@@ -83,3 +84,36 @@ def _note(findings: list[Finding], name: str, promise: str, rows: Sequence[dict[
     if rows:
         shown = list(rows[:ROWS_SHOWN_MAX])
         findings.append(Finding(name, promise, shown, more=len(rows) > ROWS_SHOWN_MAX))
+
+
+async def broken_chain(conn: Connection, flaws_max: int) -> list[dict[str, Any]]:
+    """What is wrong with the trail, up to so many."""
+    found: list[dict[str, Any]] = []
+    async for flaw in chain.verify(conn):
+        found.append(msgspec.to_builtins(flaw))
+        if len(found) >= flaws_max:
+            break
+    return found
+
+
+LOTS_OPENED_MAX: Final = 500
+
+# Of each lot the next code to be sold and one by chance: what was swapped or restored from elsewhere is a whole lot.
+_SAMPLE: Final = """
+    SELECT c.lot_id, c.seq, c.sealed
+    FROM (SELECT id, size, cursor FROM lot WHERE NOT generated ORDER BY random() LIMIT $1) l
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT seq FROM (VALUES (least(l.cursor, l.size - 1)), (floor(random() * l.size)::int)) AS p (seq)) p
+    JOIN code c ON c.lot_id = l.id AND c.seq = p.seq
+"""
+
+
+async def broken_seals(conn: Connection, sealer: Sealer) -> list[dict[str, Any]]:
+    """The places of the sample whose code can't be opened."""
+    broken = []
+    for lot_id, seq, sealed in await conn.fetch(_SAMPLE, LOTS_OPENED_MAX):
+        try:
+            sealer.open(lot_id, seq, sealed)
+        except SealBroken:
+            broken.append({"lot_id": lot_id, "seq": seq})
+    return broken

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from voucherd.api import stored_answers
+from voucherd.api import idempotent
 from voucherd.cli import master_files
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
@@ -41,7 +41,7 @@ TEXTS: Final = (
         "idempotency",
         ("company_id", "state", "key"),
         "answer",
-        lambda company_id, state, key: stored_answers.place(Ticket(company_id, state, key)),
+        lambda company_id, state, key: idempotent.place(Ticket(company_id, state, key)),
     ),
 )
 """Everything that is sealed and no code on a shelf."""

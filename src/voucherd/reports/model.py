@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from voucherd.money import DIGITS
+
 ROWS_MAX: Final = 100_000
 REPORT_S_MAX: Final = 600.0
 PLANNING: Final = """
@@ -102,3 +104,21 @@ def assembled(
 def _add(sums: list[int], figures: Sequence[int]) -> None:
     for at, figure in enumerate(figures):
         sums[at] += figure
+
+
+_BY_DIGITS: Final = {
+    places: ", ".join(f"'{code}'" for code in sorted(DIGITS) if DIGITS[code] == places) for places in (0, 3)
+}
+
+
+def exact(minor: str, currency: str, fx_e8: str) -> str:
+    """The amount in euro cents with all its digits."""
+    return (
+        f"{minor}::numeric * {fx_e8} * CASE WHEN {currency} IN ({_BY_DIGITS[0]}) THEN 0.000001"
+        f" WHEN {currency} IN ({_BY_DIGITS[3]}) THEN 0.000000001 ELSE 0.00000001 END"
+    )
+
+
+def rounded(minor: str, currency: str, fx_e8: str) -> str:
+    """The amount in whole euro cents, rounded half away from zero as `money.divide_half_up` does."""
+    return f"round({exact(minor, currency, fx_e8)})"

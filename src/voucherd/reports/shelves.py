@@ -8,8 +8,17 @@ from typing import Final
 
 from voucherd.db import Connection
 from voucherd.ids import State
-from voucherd.reports.euros import rounded
-from voucherd.reports.model import PLANNING, REPORT_S_MAX, ROWS_MAX, By, Measure, Report, Unit, assembled
+from voucherd.reports.model import (
+    PLANNING,
+    REPORT_S_MAX,
+    ROWS_MAX,
+    By,
+    Measure,
+    Report,
+    Unit,
+    assembled,
+    rounded,
+)
 
 _LEFT: Final = "(l.size - l.cursor)"
 _GOOD: Final = "(l.expires_at IS NULL OR l.expires_at > now())"

@@ -15,8 +15,18 @@ from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.ids import State
-from voucherd.reports.euros import exact, rounded
-from voucherd.reports.model import PLANNING, REPORT_S_MAX, ROWS_MAX, By, Measure, Report, Unit, assembled
+from voucherd.reports.model import (
+    PLANNING,
+    REPORT_S_MAX,
+    ROWS_MAX,
+    By,
+    Measure,
+    Report,
+    Unit,
+    assembled,
+    exact,
+    rounded,
+)
 
 _PRICE_EUR: Final = rounded("g.pay_price_minor", "g.payment_currency", "g.payment_fx_e8")
 _VAT_EUR: Final = rounded("g.pay_vat_minor", "g.payment_currency", "g.payment_fx_e8")

@@ -10,7 +10,7 @@ from typing import Any
 
 from voucherd.money import Money
 from voucherd.reports.model import Line, Measure, Report, Unit
-from voucherd.sheets.commas import guarded
+from voucherd.sheets.csv_text import guarded
 
 
 def columns(report: Report) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from voucherd.sheets import commas, workbook
+from voucherd.sheets import csv_text, workbook
 from voucherd.sheets.archive import OLD_START, XLSX_START
 from voucherd.sheets.model import FILE_BYTES_MAX, Row, SheetRefused
 
@@ -16,15 +16,15 @@ def rows(stream: BinaryIO) -> Iterator[Row]:
     content = stream.read(FILE_BYTES_MAX + 1)
     if content.startswith(OLD_START):
         raise SheetRefused("the file is an old XLS, or has a password: save it as XLSX without one")
-    yield from workbook.rows(content) if content.startswith(XLSX_START) else commas.rows(content)
+    yield from workbook.rows(content) if content.startswith(XLSX_START) else csv_text.rows(content)
 
 
 def streamed(stream: BinaryIO) -> Iterator[Row]:
     """The same for a CSV file of any length, in constant memory; a workbook has its usual limits."""
-    first = stream.readline(commas.LINE_BYTES_MAX + 1)
+    first = stream.readline(csv_text.LINE_BYTES_MAX + 1)
     if first.startswith(OLD_START):
         raise SheetRefused("the file is an old XLS, or has a password: save it as XLSX without one")
     if first.startswith(XLSX_START):
         yield from workbook.rows(first + stream.read(FILE_BYTES_MAX + 1 - len(first)))
     else:
-        yield from commas.streamed(stream, first)
+        yield from csv_text.streamed(stream, first)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any, BinaryIO, Final, TypeAlias
 
-from voucherd.sheets.commas import guarded
+from voucherd.sheets.csv_text import guarded
 
 Value: TypeAlias = str | int | Decimal | bool | datetime | None
 

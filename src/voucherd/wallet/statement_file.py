@@ -8,7 +8,7 @@ from typing import Final
 from voucherd.clock import written
 from voucherd.ids import Identifiers
 from voucherd.money import digits, plain
-from voucherd.sheets.rfc4180 import safe
+from voucherd.sheets.csv_text import safe
 from voucherd.wallet.statement import Account, StatementFilters, StatementLine, Statements
 
 HEAD: Final = "seq,dateCreated,kind,amount,holdAmount,balanceAfter,heldAfter,currency,trx,reference\r\n"

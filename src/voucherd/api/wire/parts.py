@@ -16,7 +16,7 @@ from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import digits, plain
 from voucherd.orders.model import INLINE_LINES_MAX
-from voucherd.sheets.rfc4180 import quoted
+from voucherd.sheets.csv_text import quoted
 
 CODE_COLUMNS: Final = (
     "lineId",

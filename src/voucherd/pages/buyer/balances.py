@@ -12,7 +12,7 @@ from voucherd.pages.periods import read_period
 from voucherd.pages.render import figure, qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.services import Services
-from voucherd.sheets import rfc4180
+from voucherd.sheets import csv_text
 from voucherd.wallet.ledger import Kind
 from voucherd.wallet.statement import Account, StatementFilters
 from voucherd.wallet.statement_file import file_name, statement_file
@@ -81,7 +81,7 @@ async def download(services: Services, visit: Visit) -> Response:
     if problem:
         raise HttpError(400, "bad_filter", problem)
     body = statement_file(services.statements, account, filters, services.ids)
-    return Response(200, body, rfc4180.CSV, rfc4180.headers(file_name(account, visit.state.word)))
+    return Response(200, body, csv_text.CSV, csv_text.headers(file_name(account, visit.state.word)))
 
 
 async def _account(services: Services, visit: Visit) -> Account:

@@ -14,7 +14,7 @@ from voucherd.clock import iso
 from voucherd.money import Money, digits, plain
 from voucherd.pages.buyer.reveal import Revealed
 from voucherd.pages.render import THIN, figure
-from voucherd.sheets import rfc4180
+from voucherd.sheets import csv_text
 from voucherd.sheets.writing import Format, write
 
 COLUMNS: Final = (
@@ -64,7 +64,7 @@ def as_csv(lines: Sequence[Revealed]) -> bytes:
         version = one.item.version
         face = plain(one.item.unit.face_minor, digits(version.face_currency))
         expires = "" if one.expires_at is None else iso(one.expires_at)
-        quoted = rfc4180.quoted
+        quoted = csv_text.quoted
         rows.append(
             f"{one.number},{one.tag},{version.slug},{face},{version.face_currency.lower()},{quoted(one.code)},"
             f"{quoted(one.serial)},{expires},{quoted(one.link)},finished"

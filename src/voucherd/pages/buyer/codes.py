@@ -15,7 +15,7 @@ from voucherd.pages.buyer.reveal import revealed
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
-from voucherd.sheets import rfc4180
+from voucherd.sheets import csv_text
 from voucherd.vault.reveals import Via
 
 SCREEN_MAX: Final = 100
@@ -58,7 +58,7 @@ async def download(services: Services, visit: Visit) -> Response:
         return see_other(f"/portal/orders/{trx}")
     lines = await revealed(services, visit, answer, 0, answer.order.lines, Via.FILE)
     if kind == "csv":
-        body, content_type = code_files.as_csv(lines), rfc4180.CSV
+        body, content_type = code_files.as_csv(lines), csv_text.CSV
     elif kind == "xlsx":
         body, content_type = await _printed(code_files.as_workbook, lines), _XLSX
     else:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.pages.buyer import alerts, cart, catalogue, checkout, codes, links, live, orders, overview
-from voucherd.pages.buyer.account_pages import PAGES as ACCOUNT
+from voucherd.pages import guide
+from voucherd.pages.buyer import (
+    alerts,
+    balances,
+    cart,
+    catalogue,
+    checkout,
+    codes,
+    keys,
+    links,
+    live,
+    orders,
+    overview,
+    webhooks,
+)
 from voucherd.pages.page import Audience, Page
 from voucherd.people.roles import Right
 
 _BUYER: Final = Audience.COMPANY
+_WALLET, _KEYS, _HOOKS = Right.WALLET_VIEW, Right.KEYS_MANAGE, Right.WEBHOOKS_MANAGE
 _VIEW, _PLACE, _CODES = Right.ORDERS_VIEW, Right.ORDERS_PLACE, Right.CODES_VIEW
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -34,5 +48,23 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/orders/{trx}/download", codes.download, _BUYER, _CODES),
     Page("GET", "/portal/alerts", alerts.alerts, _BUYER, Right.WALLET_VIEW),
     Page("POST", "/portal/alerts", alerts.set_alert, _BUYER, _PLACE),
-    *ACCOUNT,
+    Page("GET", "/portal/balances", balances.balances, _BUYER, _WALLET),
+    Page("GET", "/portal/balances/{currency}", balances.statement, _BUYER, _WALLET),
+    Page("GET", "/portal/balances/{currency}/statement.csv", balances.download, _BUYER, _WALLET),
+    Page("GET", "/portal/keys", keys.keys, _BUYER, _KEYS),
+    Page("GET", "/portal/keys/new", keys.new_key, _BUYER, _KEYS),
+    Page("POST", "/portal/keys", keys.add, _BUYER, _KEYS),
+    Page("POST", "/portal/keys/{key}/rotate", keys.rotate, _BUYER, _KEYS),
+    Page("POST", "/portal/keys/{key}/revoke", keys.revoke, _BUYER, _KEYS),
+    Page("POST", "/portal/guide-key", guide.with_key, _BUYER, _KEYS),
+    Page("GET", "/portal/webhooks", webhooks.webhooks, _BUYER, _HOOKS),
+    Page("GET", "/portal/webhooks/new", webhooks.new_webhook, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks", webhooks.add, _BUYER, _HOOKS),
+    Page("GET", "/portal/webhooks/{webhook}", webhooks.webhook, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}", webhooks.change, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/remove", webhooks.remove, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/rotate", webhooks.rotate, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/test", webhooks.ping, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/recover", webhooks.recover, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/replay/{event}", webhooks.replay, _BUYER, _HOOKS),
 )

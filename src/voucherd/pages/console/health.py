@@ -13,7 +13,7 @@ from voucherd import backups, clock, heartbeat
 from voucherd.approvals import lists
 from voucherd.backups import Backup
 from voucherd.db import Connection, tenants_locked
-from voucherd.events import metrics as events
+from voucherd.events import feed as events
 from voucherd.heartbeat import Seen
 from voucherd.ids import State
 from voucherd.migrate import pending

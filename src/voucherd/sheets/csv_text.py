@@ -1,4 +1,4 @@
-"""CSV: UTF-8 with or without a mark at its start, with commas, semicolons or tabs, one row a line."""
+"""CSV: read in UTF-8 with commas, semicolons or tabs; written as RFC 4180 has it, guarded against formulas."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LINE_BYTES_MAX: Final = 65_536
 """Of a file that is read line by line."""
 _ANNOUNCED: Final = "sep="
 
-ACTIVE: Final = ("=", "+", "-", "@", "\t")
-"""A spreadsheet program takes a text that starts with one of these for a formula."""
+ACTIVE: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""A spreadsheet program may take a text that starts with one of these for a formula, and run it."""
 GUARD: Final = "'"
 
 
@@ -106,3 +106,26 @@ def _split(number: int, line: str, separator: str) -> list[str]:
         return next(csv.reader([line], delimiter=separator, strict=True), [])
     except csv.Error:
         raise SheetRefused(f"row {number}: its quotes don't match, or a cell is too long") from None
+
+
+CSV: Final = b"text/csv; charset=utf-8; header=present"
+
+
+def quoted(text: str) -> str:
+    """The text, letter for letter, in quotes: what a program reads back is exactly what was put in."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def safe(text: str | None) -> str:
+    """Somebody's text in quotes, guarded; empty for none."""
+    if text is None:
+        return ""
+    return quoted(guarded(text))
+
+
+def headers(file_name: str) -> list[tuple[bytes, bytes]]:
+    """What makes a browser keep the answer as a file of this name, and never show it as a page."""
+    return [
+        (b"content-disposition", f'attachment; filename="{file_name}"'.encode("ascii")),
+        (b"x-content-type-options", b"nosniff"),
+    ]
