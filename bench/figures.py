@@ -130,11 +130,15 @@ def report(rows: Sequence[Row], yard: Yardstick, database: str, took_s: float) -
 
 {versions}
 
-Written by `make bench`: PostgreSQL (fsync and synchronous_commit on), the server (two processes for the lifecycles, one
-for the rest) and the load generator share the machine. `× TPC-B` is the rate beside pgbench's TPC-B with 8 clients on
-the same server, measured right before and right after the lifecycles and averaged; `× -N` is the time beside one
-`pgbench -N` transaction of a single client. CPU is processor time a request of server + database + generator. A
-lifecycle is two requests.
+How it was measured, by `make bench`:
+
+- PostgreSQL (fsync and synchronous_commit on), the server (two processes for the lifecycles, one for the rest) and the
+  load generator share the machine.
+- A lifecycle is two requests. `× TPC-B` is a rate divided by that of pgbench's TPC-B with 8 clients on the same server,
+  measured right before and right after the first part and averaged.
+- `× -N` is a time divided by that of one `pgbench -N` transaction of a single client.
+- `CPU µs s+d+g` is processor time a request: of the server, the database and the generator.
+- `goal` is a bound that was set before, and whether this run kept to it.
 
 {table(rows, yard)}
 """

@@ -368,7 +368,7 @@ class Shop:
     # ── what must hold in the end ─────────────────────────────────────────────────────────────────────
 
     async def assert_books_balance(self) -> None:
-        """Every invariant of the design holds on the whole database."""
+        """Every invariant of decision 27 holds on the whole database, as the audit sees it."""
         async with self.pool.acquire() as conn:
             findings = await audit(conn, self.sealer)
         assert not findings, findings

@@ -1,4 +1,4 @@
-"""The database: a pool of connections and the one way to open a transaction."""
+"""The database: a pool of connections, and the transactions of a use case and of a tenant."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_the_greeting_can_be_copied_into_a_shell(bare_terminal: Terminal) -> Non
 
 
 def test_a_demo_that_was_killed_starts_again_with_books_that_balance(bare_terminal: Terminal) -> None:
-    """The design: a crash loses nothing that was answered, and the next start mends the rest."""
+    """A crash loses nothing that was answered, and the next start mends the rest."""
     with Running(bare_terminal, "--json") as first:
         demo = json.loads(first.said())
         bought = _buy(demo, "live", amount=1_000)

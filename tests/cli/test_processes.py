@@ -55,7 +55,7 @@ def gone(pids: list[int]) -> bool:
 
 
 def test_several_processes_share_one_address_and_stop_together(terminal: Terminal) -> None:
-    """Design, growing: server processes hold no state, so any number may serve."""
+    """Server processes hold no state, so any number may serve."""
     with serving(terminal, 2) as (process, address):
         pids = children(process)
         assert len(pids) == 2
@@ -68,7 +68,7 @@ def test_several_processes_share_one_address_and_stop_together(terminal: Termina
 
 
 def test_a_process_that_dies_is_started_again(terminal: Terminal) -> None:
-    """Design, growing: a lost process loses nothing but itself."""
+    """A lost process loses nothing but itself."""
     with serving(terminal, 2) as (process, address):
         before = children(process)
         os.kill(before[0], signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_a_process_that_dies_is_started_again(terminal: Terminal) -> None:
 
 
 def test_processes_do_not_outlive_their_parent(terminal: Terminal) -> None:
-    """Design, growing: `kill -9` of the parent leaves no process behind that holds the address."""
+    """`kill -9` of the parent leaves no process behind that holds the address."""
     with serving(terminal, 2) as (process, _):
         pids = children(process)
 

@@ -118,7 +118,7 @@ async def test_a_supplier_is_tried_out_and_nothing_is_bought(
 async def test_a_supplier_that_cant_be_asked_needs_its_risk_declared(
     terminal: Terminal, pool: Pool, tmp_path: Path
 ) -> None:
-    """Design, suppliers: without `look_up` a lost answer is settled by hand, or bought again at the operator's word."""
+    """Without `look_up` a lost answer is settled by hand, or bought again at the operator's word."""
     described = tmp_path / "blind.toml"
     described.write_text(BLIND)
     words = ["supplier", "add", "blind", "--kind", "http", "--file", str(described), "--key", "-"]

@@ -13,7 +13,7 @@ import pytest
 from tests.docs import pages
 from tests.docs.pages import ARCHITECTURE, OUR_PAGES, PACKAGE, ROOT
 from voucherd.cli import NOUNS, PARTS
-from voucherd.orders.rules.states import mermaid
+from voucherd.orders.rules.states import MOVES, Status
 from voucherd.worker import ROUNDS
 
 CODE = "\n".join(
@@ -81,8 +81,13 @@ def test_a_name_that_is_gone_would_be_noticed() -> None:
 
 
 def test_the_state_diagram_is_the_one_that_the_table_of_states_draws() -> None:
-    """Spec 3: the picture can't drift from `orders.rules.states.MOVES`."""
-    assert mermaid() in pages.blocks(ARCHITECTURE, "mermaid")
+    """Contract 3: every move and every end; the picture can't drift from `orders.rules.states.MOVES`."""
+    lines = ["stateDiagram-v2", "    [*] --> created: create"]
+    lines += [f"    {a.name.lower()} --> {b.name.lower()}: {event.value}" for (a, event), b in MOVES.items()]
+    ends = [status for status in Status if not any(start is status for start, _ in MOVES)]
+    lines += [f"    {status.name.lower()} --> [*]" for status in ends]
+    assert ends == [Status.FINISHED, Status.CANCELLED, Status.DELETED]
+    assert "\n".join(lines) + "\n" in pages.blocks(ARCHITECTURE, "mermaid")
 
 
 def test_the_layers_are_those_that_the_import_linter_holds() -> None:

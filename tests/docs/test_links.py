@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.docs import pages
-from tests.docs.pages import DECISIONS, OUR_PAGES
+from tests.docs.pages import ALL_PAGES, DECISIONS, OUR_PAGES
 
 RECORDS = sorted(DECISIONS.glob("0*.md"))
 COLUMNS_MAX = 120
 
 
-@pytest.mark.parametrize("page", OUR_PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None:
     """Links within the project, with or without an anchor."""
     for target in pages.links(page):

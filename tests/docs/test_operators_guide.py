@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import fields
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from voucherd.audit import CHECKS
 from voucherd.cli import program
 from voucherd.db import Pool
 from voucherd.orders.service import OrderService
+from voucherd.pages.routes import PAGES
 from voucherd.settings import PREFIX, Settings
 
 COMMANDS = [
@@ -75,6 +77,23 @@ def test_the_health_paths_are_answered() -> None:
     pages_served = SystemEndpoints(cast(Pool, None), cast(Metrics, None))
     told = [row[0].strip("`") for row in pages.rows(OPERATORS_GUIDE, "path")]
     assert told == list(pages_served._answers)
+
+
+def test_a_proxy_is_told_of_every_path_that_is_served() -> None:
+    """The first segment of every route, page and file is in the table; health and metrics are kept inside."""
+    pages_served = SystemEndpoints(cast(Pool, None), cast(Metrics, None))
+    paths = [*(page.path for page in PAGES), *pages_served._still, "/api/"]
+    passed_on = {
+        path.split("/")[1]
+        for row in pages.rows(OPERATORS_GUIDE, "begins with")
+        for path in re.findall(r"`([^`]+)`", row[0])
+    }
+    assert passed_on == {path.split("/")[1] for path in paths}
+    inside = re.search(
+        r"^Keep (.+) inside: they ask for no key\.$", pages.text_of(OPERATORS_GUIDE), re.MULTILINE
+    )
+    assert inside is not None
+    assert re.findall(r"`([^`]+)`", inside[1]) == list(pages_served._answers)
 
 
 def test_the_audit_checks_what_the_table_says() -> None:

@@ -7,6 +7,9 @@ import textwrap
 
 import msgspec
 
+from bench.figures import report
+from bench.pgbench import Yardstick
+from bench.plan import PARTS
 from tests.docs import pages
 from tests.docs.pages import README, ROOT
 from voucherd.api.wire.shapes import ShortItem, ShortLine, ShortOrder
@@ -52,3 +55,16 @@ def test_the_tour_passes_only_places_that_exist() -> None:
         for word in more:
             places = (ROOT, pages.PACKAGE, ROOT / folder)
             assert any((place / word).exists() for place in places), word
+
+
+def test_the_parts_of_the_benchmark_are_listed() -> None:
+    """Every part that can be measured has a row, and no other."""
+    rows = pages.rows(ROOT / "bench" / "README.md", "part")
+    assert {row[0].strip("`") for row in rows} == set(PARTS)
+
+
+def test_the_results_say_how_they_were_measured_as_a_run_would() -> None:
+    """The head of the file is the one that `make bench` writes."""
+    head = report([], Yardstick(1.0, 1.0, 1.0), "PostgreSQL", 0).partition("\n\n| what")[0]
+    words = head[head.index("How it was measured") :]
+    assert words in pages.text_of(ROOT / "bench" / "RESULTS.md")

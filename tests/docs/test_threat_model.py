@@ -12,7 +12,7 @@ THREATS = list(pages.rows(DOCS / "threat-model.md", ""))
 
 
 def test_every_defence_names_tests_that_exist() -> None:
-    """Hardening: a threat, what stands in its way, and what proves that it stands."""
+    """A threat, what stands in its way, and what proves that it stands."""
     assert len(THREATS) > 20
     assert {row[0] for row in THREATS} == set("STRIDE")
     for _, threat, defence, proof in THREATS:

@@ -8,7 +8,7 @@ from tools.audit_deps import FOUND, NOT_ASKED, judge
 
 
 def test_what_could_not_be_asked_is_said_and_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
-    """Hardening: without a network nothing was audited, and the target fails in so many words."""
+    """Without a network nothing was audited, and the target fails in so many words."""
     sound = {"name": "a", "version": "1", "vulns": []}
     flaw = {"id": "CVE-1", "fix_versions": ["3"]}
 

@@ -70,7 +70,7 @@ def nothing_happened(ruling: Ruling) -> bool:
 def test_an_order_expires_after_its_window_and_not_at_its_end(
     command: Finalise, late: timedelta, refused: bool
 ) -> None:
-    """Spec 8: orders need confirmation within 24 hours; the last microsecond still counts."""
+    """Contract 8: orders need confirmation within 24 hours; the last microsecond still counts."""
     made = world(order(2, (product(), unit(), 1)))
     made.now = NOW + DAY + late
 
@@ -138,7 +138,7 @@ def test_a_large_order_that_cannot_be_paid_takes_nothing_from_the_small_one_behi
 
 
 def test_the_second_call_of_a_batch_sees_what_the_first_one_did() -> None:
-    """Spec 4: only an order with status created can be confirmed, in the same batch too."""
+    """Contract 4: only an order with status created can be confirmed, in the same batch too."""
     made = world(order(2, (product(), unit(), 1)))
 
     first, second, third = made.finalise(confirm(2), resolve(2), confirm(2)).answers
@@ -200,7 +200,7 @@ def test_resolve_holds_and_delivers_nothing_until_all_of_it_is_there() -> None:
 
 @pytest.mark.parametrize("command", [confirm(2), resolve(2)])
 def test_a_code_that_comes_at_the_deadline_comes_too_late(command: Finalise) -> None:
-    """Spec 8, OP-44: once the limit or the window is over, the order is ended and not delivered."""
+    """Contract 8, OP-44: once the limit or the window is over, the order is ended and not delivered."""
     made = world(order(2, (product(async_delivery=True), unit(), 3)), stock=0)
     (waiting,) = made.finalise(command).answers
     assert isinstance(waiting, Order)
@@ -218,7 +218,7 @@ def test_a_code_that_comes_at_the_deadline_comes_too_late(command: Finalise) -> 
 
 
 def test_a_resolve_past_its_limit_is_released_and_never_charged() -> None:
-    """Spec 3: after 30 seconds the order is cancelled and no charge applies; not a microsecond before."""
+    """Contract 3: after 30 seconds the order is cancelled and no charge applies; not a microsecond before."""
     made = world(order(2, (product(async_delivery=True), unit(), 3)), stock=0)
     made.finalise(resolve(2))
 
@@ -273,7 +273,7 @@ def test_a_sandbox_call_can_ask_to_be_refused(
 
 
 def test_a_declined_sandbox_order_costs_nothing_and_is_cancelled_for_good() -> None:
-    """Spec 3: sandbox mode, immediately cancelled."""
+    """Contract 3: sandbox mode, immediately cancelled."""
     made = world(order(3, (product(), unit(), 2), (product(2), unit(), 1)))
     made.lots[3], made.lots[5] = lot(3, 1, 10), lot(5, 2, 10)
 
@@ -375,7 +375,7 @@ def play(made: World, word: str, what: Any) -> None:
 def test_the_books_balance_after_every_step_of_any_life(
     wanted: list[Any], balances: list[int], life: list[Any]
 ) -> None:
-    """Spec 3: money is conserved, no code is sold twice, waits are what is open, events have no gap."""
+    """Contract 3: money is conserved, no code is sold twice, waits are what is open, events have no gap."""
     made = build(wanted, balances)
     for word, what in life:
         play(made, word, what)

@@ -32,7 +32,7 @@ def test_an_event_of_an_order_names_it_and_says_where_it_stands() -> None:
 
 @pytest.mark.parametrize("type_", ORDER_TYPES)
 def test_every_type_of_an_order_has_a_status(type_: str) -> None:
-    """Section 3: the words of `orderStatus`, and no look at the order to find the right one."""
+    """Contract 3: the words of `orderStatus`, and no look at the order to find the right one."""
     event = Event(1, AT, 7, State.SANDBOX, type_, 2049, 1, None)
     data = msgspec.json.decode(written(event, IDS))["data"]
     assert data["orderStatus"] in [status.name.lower() for status in Status]

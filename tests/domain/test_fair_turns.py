@@ -172,7 +172,7 @@ def test_resolves_are_bought_for_one_by_one_and_whole() -> None:
 
 
 def test_waits_that_touch_stay_apart() -> None:
-    """Spec 2: two items of one product have lines that touch, and each line belongs to its own item."""
+    """Contract 2: two items of one product have lines that touch, and each line belongs to its own item."""
     made = purchases(
         [wait(2, 0, 150), wait(2, 150, 30)], {SHELVES[0]: 1_000}, room=1, bulk_max=1_000
     ).purchases

@@ -89,7 +89,7 @@ def variable(product_id: int = 3, **changes: Any) -> ProductVersion:
 
 
 def test_a_cart_becomes_an_order_that_nobody_has_paid() -> None:
-    """Spec 1: pricing is fixed, the balance is not debited and no code is delivered."""
+    """Contract 1: pricing is fixed, the balance is not debited and no code is delivered."""
     order = placed(shop(product(1), product(2)), cart(("gift-1", 2), ("gift-2", 3), reference="R 1"))
 
     assert (order.status, order.payment_status) == (Status.CREATED, Payment.UNPAID)
@@ -112,7 +112,7 @@ def test_the_order_remembers_the_best_offers_it_was_shown() -> None:
 
 
 def test_an_inactive_company_may_not_order() -> None:
-    """Spec 7: company not active, whatever is in the cart."""
+    """Contract 7: company not active, whatever is in the cart."""
     made = shop(product(1), buyers={1: Buyer(False, "NL", None)})
     assert isinstance(refused(made, cart(("gift-1", 1))), CompanyNotActive)
     assert isinstance(refused(made, cart(("unknown", 1))), CompanyNotActive)

@@ -156,7 +156,7 @@ def test_an_error_names_its_row_and_its_column(content: str, told: str) -> None:
 
 
 def test_all_errors_of_a_file_are_counted_and_the_first_hundred_told() -> None:
-    """Style: every list has a named maximum; an operator fixes a file once, not row after row."""
+    """Every list has a named maximum; an operator fixes a file once, not row after row."""
     planned = plan("slug,type,region,active\n" + "".join(f"n{n},toy,x,perhaps\n" for n in range(60)))
     # Each row: three wrong cells, four that a new product lacks, and neither face value nor price.
     assert (planned.error_count, len(planned.errors), planned.changes) == (60 * 9, 100, [])

@@ -259,5 +259,5 @@ def test_a_version_knows_the_face_values_it_can_be_sold_at() -> None:
     [("Acme", "acme"), ("Café & Co.", "cafe-co"), ("  7-Eleven  ", "7-eleven"), ("é" * 300, "e" * 100)],
 )
 def test_a_brand_s_slug_comes_from_its_name(name: str, slug: str) -> None:
-    """Spec 2: brandSlug; brands are made by name on demand."""
+    """Contract 2: brandSlug; brands are made by name on demand."""
     assert slugify(name) == slug

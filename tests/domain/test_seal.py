@@ -29,13 +29,13 @@ SEQS = st.integers(0, 2**31 - 1)
 def test_what_was_sealed_opens_to_the_same_code_and_serial(
     lot: int, seq: int, code: str, serial: str
 ) -> None:
-    """Design, lots and codes: codes are sealed, immutable rows."""
+    """Decision 3: codes are sealed, immutable rows."""
     assert SEALER.open(lot, seq, SEALER.seal(lot, seq, code, serial)) == (code, serial)
 
 
 @given(st.data())
 def test_a_single_flipped_bit_breaks_the_seal(data: st.DataObject) -> None:
-    """Design, lots and codes: nobody can alter a code without the key."""
+    """Decision 3: nobody can alter a code without the key."""
     sealed = bytearray(SEALER.seal(2, 7, "ABCD-1234", "S1"))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
@@ -52,13 +52,13 @@ def test_a_code_moved_to_another_place_does_not_open(lot: int, seq: int) -> None
 
 @pytest.mark.parametrize("sealed", [b"", b"short", bytes(16), bytes(40)])
 def test_bytes_that_were_never_sealed_do_not_open(sealed: bytes) -> None:
-    """Design, lots and codes: whatever is in the column, the answer is a refusal and no crash."""
+    """Decision 3: whatever is in the column, the answer is a refusal and no crash."""
     with pytest.raises(SealBroken):
         SEALER.open(2, 7, sealed)
 
 
 def test_another_master_key_opens_nothing_and_blinds_differently() -> None:
-    """Design, crypto: every key comes from the one master key."""
+    """Decision 3: every key comes from the one master key."""
     other = Sealer(bytes(32))
     with pytest.raises(SealBroken) as refusal:
         other.open(2, 7, SEALER.seal(2, 7, "ABCD-1234", "S1"))
@@ -67,13 +67,13 @@ def test_another_master_key_opens_nothing_and_blinds_differently() -> None:
 
 
 def test_equal_codes_at_two_places_look_unrelated() -> None:
-    """Design, lots and codes: the sealed column says nothing, not even which codes are equal."""
+    """Decision 3: the sealed column says nothing, not even which codes are equal."""
     first, second = (SEALER.seal(2, seq, "ABCD-1234", "S1") for seq in (0, 1))
     assert not {first[at : at + 4] for at in range(25)} & {second[at : at + 4] for at in range(25)}
 
 
 def test_the_border_between_code_and_serial_can_not_be_moved() -> None:
-    """Design, lots and codes: ("A", "BC") and ("AB", "C") stay what they are; a NUL can't fake the border."""
+    """Decision 3: ("A", "BC") and ("AB", "C") stay what they are; a NUL can't fake the border."""
     assert SEALER.open(2, 0, SEALER.seal(2, 0, "A", "B\0C")) == ("A", "B\0C")
     with pytest.raises(ValueError, match="NUL") as refusal:
         SEALER.seal(2, 0, "SECRET\0B", "C")
@@ -81,7 +81,7 @@ def test_the_border_between_code_and_serial_can_not_be_moved() -> None:
 
 
 def test_a_blind_keeps_case_ignores_outer_space_and_belongs_to_its_brand() -> None:
-    """Design, lots and codes: the same code can't enter twice for one brand; case may matter."""
+    """Decision 3: the same code can't enter twice for one brand; case may matter."""
     blind = SEALER.blind(1, "AbCd-1")
     assert len(blind) == 16
     assert SEALER.blind(1, "  AbCd-1\t") == blind
@@ -90,13 +90,13 @@ def test_a_blind_keeps_case_ignores_outer_space_and_belongs_to_its_brand() -> No
 
 
 def test_the_stored_forms_never_change() -> None:
-    """Design, lots and codes: what was sealed by one release is opened by all later ones."""
+    """Decision 3: what was sealed by one release is opened by all later ones."""
     assert (
         SEALER.seal(2, 7, "ABCD-1234", "S1").hex()
         == "f76c82266c5c27211275569e3c0beb3bbaff5fd1108626b96fd0b180"
     )
     assert SEALER.blind(1, "ABCD-1234").hex() == "112aacb1612dbb45eb1caf4d45682f19"
-    assert SEALER.generated(3, 0) == ("TEST-F4CT-AJQ3-83M5-T8G7", "TEST713678011435")
+    assert SEALER.generated_range(3, 0, 1) == [("TEST-F4CT-AJQ3-83M5-T8G7", "TEST713678011435")]
 
 
 def test_sandbox_codes_say_test_are_stable_and_all_differ() -> None:
@@ -105,12 +105,16 @@ def test_sandbox_codes_say_test_are_stable_and_all_differ() -> None:
     assert all(re.fullmatch(r"TEST(-[0-9A-HJKMNP-TV-Z]{4}){4}", code) for code, _ in codes)
     assert all(re.fullmatch(r"TEST\d{12}", serial) for _, serial in codes)
     assert len({code for code, _ in codes}) == 10_000
-    assert codes[1234] == SEALER.generated(3, 1234) == Sealer(bytes(range(32))).generated(3, 1234)
-    assert SEALER.generated(5, 1234) != codes[1234] != Sealer(bytes(32)).generated(3, 1234)
+    one, again = (
+        SEALER.generated_range(3, 1234, 1235),
+        Sealer(bytes(range(32))).generated_range(3, 1234, 1235),
+    )
+    assert [codes[1234]] == one == again
+    assert SEALER.generated_range(5, 1234, 1235) != one != Sealer(bytes(32)).generated_range(3, 1234, 1235)
 
 
 def test_ten_thousand_codes_open_in_a_blink() -> None:
-    """Design, measurements: an order has up to 10,000 lines (OP-14), and opening them is a small part of it."""
+    """Decision 3: an order has up to 10,000 lines (OP-14), and opening them is a small part of it."""
     rows = [(2, seq, SEALER.seal(2, seq, f"CODE-{seq}", "")) for seq in range(10_000)]
     began = time.process_time()
     opened = SEALER.open_many(rows)
@@ -124,7 +128,7 @@ def test_ten_thousand_codes_open_in_a_blink() -> None:
 
 
 def test_a_key_is_created_once_and_only_for_its_owner(tmp_path: Path) -> None:
-    """Commands, demo: the first start makes a key, a second one keeps it."""
+    """`demo`: the first start makes a key, a second one keeps it."""
     path = tmp_path / "keys" / "master.key"
     master = load_or_create_master(path, create=True)
     assert len(master) == 32
@@ -134,7 +138,7 @@ def test_a_key_is_created_once_and_only_for_its_owner(tmp_path: Path) -> None:
 
 
 def test_processes_that_start_at_once_end_with_the_same_key(tmp_path: Path) -> None:
-    """Design, growing: as many processes as you like; they must not seal with different keys."""
+    """Decision 3: as many processes as you like; they must not seal with different keys."""
     program = (
         "import sys, pathlib; from voucherd.vault.keys import load_or_create_master as load;"
         "print(load(pathlib.Path(sys.argv[1]), create=True).hex())"
@@ -152,7 +156,7 @@ def test_processes_that_start_at_once_end_with_the_same_key(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", [bytes(range(32)).hex(), base64.b64encode(bytes(range(32))).decode() + "\n"])
 def test_a_key_may_be_written_in_hex_or_base64(tmp_path: Path, text: str) -> None:
-    """Design, settings: an operator's own key comes from `openssl rand`, in either form."""
+    """An operator's own key comes from `openssl rand`, in either form."""
     assert load_or_create_master(_key_file(tmp_path, text)) == bytes(range(32))
 
 
@@ -160,7 +164,7 @@ def test_a_key_may_be_written_in_hex_or_base64(tmp_path: Path, text: str) -> Non
     "text", ["", "abc", "00" * 31, "00" * 33, "zz" * 32, base64.b64encode(bytes(16)).decode()]
 )
 def test_a_key_of_the_wrong_size_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
-    """Commands: refused with one clear line, which never holds the key."""
+    """Refused with one clear line, which never holds the key."""
     with pytest.raises(VaultKeyError, match="is not 32 bytes in hex or base64") as refusal:
         load_or_create_master(_key_file(tmp_path, text))
     assert "\n" not in str(refusal.value)
@@ -169,7 +173,7 @@ def test_a_key_of_the_wrong_size_is_refused_in_one_line(tmp_path: Path, text: st
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666])
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
-    """Design, crypto: who reads the key reads every code."""
+    """Decision 3: who reads the key reads every code."""
     path = _key_file(tmp_path, "00" * 32)
     path.chmod(mode)
     with pytest.raises(VaultKeyError, match="open to others"):
@@ -177,7 +181,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> Non
 
 
 def test_a_missing_key_is_refused_unless_it_may_be_created(tmp_path: Path) -> None:
-    """Design, crypto: a production server never makes up a key because a mount is missing."""
+    """A production server never makes up a key because a mount is missing."""
     with pytest.raises(VaultKeyError, match="there is no master key"):
         load_or_create_master(tmp_path / "master.key")
 

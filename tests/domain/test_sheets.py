@@ -82,14 +82,14 @@ def test_a_cell_of_a_workbook_is_what_the_file_says_and_a_number_keeps_the_digit
     ],
 )
 def test_a_file_that_is_broken_or_hostile_is_refused_in_one_line(content: bytes, rule: str) -> None:
-    """Style: bounds on everything, on what people send as well."""
+    """Bounds on everything, on what people send as well."""
     with pytest.raises(SheetRefused, match=rule) as refused:
         read(content)
     assert "\n" not in str(refused.value)
 
 
 def test_elements_are_counted_before_anything_is_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Style: four bytes of XML are a hundred of memory, so a small file can still be too large."""
+    """Four bytes of XML are a hundred of memory, so a small file can still be too large."""
     monkeypatch.setattr(archive, "ELEMENTS_MAX", 1_000)
     assert read(workbook(["a"])) == [Row(1, [Cell("a")])]
     with pytest.raises(SheetRefused, match="more than a sheet can"):

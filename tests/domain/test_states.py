@@ -1,4 +1,4 @@
-"""The table of states, held against section 3 of the contract."""
+"""The table of states, held against Contract 3."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from voucherd.orders.rules.states import MOVES, IllegalMove, Move, Status, mermaid, move
+from voucherd.orders.rules.states import MOVES, IllegalMove, Move, Status, move
 
-# Section 3, row by row: where an order starts, what happens to it, where it ends. "Within 20-30 seconds" is how
+# Contract 3, row by row: where an order starts, what happens to it, where it ends. "Within 20-30 seconds" is how
 # long the call watches, not a move of its own.
 SECTION_3 = [
     ("created", "confirm, all lines delivered", [Move.PAID, Move.DELIVERED], "finished"),
@@ -28,7 +28,7 @@ SECTION_3 = [
 def test_every_row_of_section_3_is_a_path_through_the_table(
     start: str, trigger: str, moves: list[Move], end: str
 ) -> None:
-    """Spec 3: the transitions."""
+    """Contract 3: the transitions."""
     status = Status[start.upper()]
     for event in moves:
         status = move(status, event)
@@ -36,7 +36,7 @@ def test_every_row_of_section_3_is_a_path_through_the_table(
 
 
 def test_the_table_has_no_move_that_section_3_does_not_need() -> None:
-    """Spec 3: nothing else can happen to an order."""
+    """Contract 3: nothing else can happen to an order."""
     used = set()
     for start, _, moves, _ in SECTION_3:
         status = Status[start.upper()]
@@ -47,7 +47,7 @@ def test_the_table_has_no_move_that_section_3_does_not_need() -> None:
 
 
 def test_any_other_move_is_a_programmers_error() -> None:
-    """Spec 3: a finished, cancelled or deleted order stays what it is."""
+    """Contract 3: a finished, cancelled or deleted order stays what it is."""
     refused = [pair for pair in product(Status, Move) if pair not in MOVES]
     assert len(refused) == len(Status) * len(Move) - len(MOVES)
     for status, event in refused:
@@ -56,16 +56,7 @@ def test_any_other_move_is_a_programmers_error() -> None:
 
 
 def test_the_statuses_are_those_of_the_contract_in_the_order_of_the_database() -> None:
-    """Spec 3: created, pending, finished, cancelled, deleted."""
+    """Contract 3: created, pending, finished, cancelled, deleted."""
     words = [status.name.lower() for status in Status]
     assert words == ["created", "pending", "finished", "cancelled", "deleted"]
     assert [int(status) for status in Status] == [0, 1, 2, 3, 4]
-
-
-def test_the_diagram_shows_every_move_and_every_end() -> None:
-    """Spec 3: the picture in the docs is drawn from the table."""
-    lines = mermaid().splitlines()
-    assert lines[:2] == ["stateDiagram-v2", "    [*] --> created: create"]
-    for (start, event), end in MOVES.items():
-        assert f"    {start.name.lower()} --> {end.name.lower()}: {event.value}" in lines
-    assert lines[-3:] == ["    finished --> [*]", "    cancelled --> [*]", "    deleted --> [*]"]

@@ -62,7 +62,7 @@ def wait(count: int = 3, *, urgent: bool = False, tried: tuple[int, ...] = (), r
 def test_a_range_is_priced_exactly_at_its_ends_and_on_a_straight_line_between(
     low: int, width: int, price: int, rise: int, data: st.DataObject
 ) -> None:
-    """Design: never less than the true price, by less than one minor unit more, and never falling."""
+    """Never less than the true price, by less than one minor unit more, and never falling."""
     terms = QuoteTerms(low, price, low + width, price + rise)
     face, other = sorted((data.draw(st.integers(low, low + width)), data.draw(st.integers(low, low + width))))
 
@@ -76,7 +76,7 @@ def test_a_range_is_priced_exactly_at_its_ends_and_on_a_straight_line_between(
 
 @given(st.integers(0, 10**12), st.integers(0, 10_000))
 def test_a_price_may_rise_by_the_slack_and_by_a_minor_unit_at_least(price: int, slack_bp: int) -> None:
-    """Design: dearer than quoted by no more than the operator allows; no slack is none."""
+    """Dearer than quoted by no more than the operator allows; no slack is none."""
     ceiling = price_ceiling(price, slack_bp)
 
     assert ceiling >= price
@@ -176,7 +176,7 @@ def test_rounds_are_counted_up_to_a_maximum(rounds: int) -> None:
 
 @given(st.integers(0, 2_000), jitters)
 def test_look_ups_are_soon_at_first_and_never_rarer_than_the_cap(look_ups: int, jitter: float) -> None:
-    """Design: we ask what became of a purchase, a little later each time."""
+    """We ask what became of a purchase, a little later each time."""
     pause = look_up_pause_s(look_ups, jitter)
 
     assert LOOK_UP_S_MIN * 0.75 <= pause <= LOOK_UP_S_MAX
@@ -189,7 +189,7 @@ def test_look_ups_are_soon_at_first_and_never_rarer_than_the_cap(look_ups: int, 
 
 
 def test_a_breaker_opens_at_the_fifth_failure_in_a_row_and_closes_on_a_success() -> None:
-    """Design: a circuit breaker per supplier; half-open, one call tries."""
+    """A circuit breaker per supplier; half-open, one call tries."""
     health = Health()
     for _ in range(FAILURES_MAX - 1):
         health = after_call(health, NOW, failed=True)
@@ -209,7 +209,7 @@ def test_a_breaker_opens_at_the_fifth_failure_in_a_row_and_closes_on_a_success()
 @settings(max_examples=200)
 @given(st.lists(st.booleans(), max_size=60), st.integers(0, 12), st.integers(1, 10))
 def test_a_breaker_is_open_longer_each_time_up_to_a_cap(calls: list[bool], calling: int, most: int) -> None:
-    """Design: failures in a row count, and nothing else; there is never more room than the limit leaves."""
+    """Failures in a row count, and nothing else; there is never more room than the limit leaves."""
     health, now, in_a_row, last_s = Health(), NOW, 0, 0.0
     for failed in calls:
         health = after_call(health, now, failed=failed)

@@ -154,7 +154,7 @@ async def test_two_processes_confirm_the_same_orders_and_each_has_one_winner(
 async def test_of_a_confirm_and_a_cancel_in_two_processes_one_comes_first(
     shop: Shop, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 3: an order that was deleted first is not found, one that was delivered first can't be cancelled."""
+    """Contract 3: an order that was deleted first is not found, one that was delivered first can't be cancelled."""
     await shop.stock("now", 100)
     company = await shop.company(balance="1000.00 EUR")
     async with servers(2, database_url, tmp_path) as (here, there):

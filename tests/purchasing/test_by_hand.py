@@ -99,7 +99,7 @@ async def test_an_unknown_purchase_that_failed_is_settled_and_bought_elsewhere(
 async def test_codes_that_the_supplier_names_are_delivered_and_known_ones_kept_apart(
     market: Market, terminal: Terminal, tmp_path: Path
 ) -> None:
-    """Design, suppliers: codes are stored like any others; a known one is sold to nobody, and read by nobody unseen."""
+    """Decision 12: codes are stored like any others; a known one is sold to nobody, and read by nobody unseen."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     await shop.product("else", price="9.50 EUR")
@@ -141,7 +141,7 @@ async def test_codes_that_the_supplier_names_are_delivered_and_known_ones_kept_a
 async def test_an_unknown_purchase_is_asked_about_again_and_never_bought_again(
     market: Market, terminal: Terminal
 ) -> None:
-    """Design, suppliers: a retry is a look-up."""
+    """Decision 12: a retry is a look-up."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")

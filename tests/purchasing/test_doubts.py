@@ -118,7 +118,7 @@ async def test_a_supplier_that_says_yes_and_later_no_leaves_what_was_delivered_d
 
 
 async def test_codes_that_come_after_a_no_are_taken_in(market: Market) -> None:
-    """Design: a code that was bought is never lost, though its purchase was thought to have failed."""
+    """Decision 12: a code that was bought is never lost, though its purchase was thought to have failed."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     fake = await market.supplier("one", "gift")

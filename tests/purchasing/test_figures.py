@@ -30,7 +30,7 @@ async def figures(market: Market) -> dict[tuple[str, ...], float]:
 async def test_the_page_tells_who_waits_where_and_how_suppliers_do(
     market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Design, parts: metrics. Lines by company and place, purchases by status, the breaker, what needs a hand."""
+    """Lines by company and place, purchases by status, the breaker, purchases that need a hand."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR", async_delivery=True)
     await shop.product("rare", price="9.50 EUR", async_delivery=True)
@@ -83,7 +83,7 @@ async def test_the_page_tells_who_waits_where_and_how_suppliers_do(
 
 
 async def test_the_database_is_asked_seldom_and_may_be_away(market: Market) -> None:
-    """Design, parts: a page is a few seconds old at most, and is there when the database is not."""
+    """A page is a few seconds old at most, and is there when the database is not."""
     metrics = Metrics(market.shop.order_service, market.shop.pool)
     first = (await metrics.page()).decode()
     await market.shop.product("gift", price="9.50 EUR")
@@ -106,7 +106,7 @@ async def test_the_database_is_asked_seldom_and_may_be_away(market: Market) -> N
 
 
 def test_calls_are_counted_by_what_was_answered() -> None:
-    """Design, parts: metrics of this process."""
+    """The metrics of this process."""
     calls = CallCounts()
     calls.observe("one", "look_up", NotFound(), 0.05)
     calls.observe("one", "look_up", Unclear("reset"), 61.0)

@@ -70,7 +70,7 @@ async def test_a_cancel_that_comes_during_a_claim_sees_the_purchase(
 
 
 async def test_a_claim_passes_over_orders_and_offers_that_somebody_else_holds(market: Market) -> None:
-    """Design: claims wait for nobody, so nobody who holds an order or an offer can wait for them in a circle."""
+    """Decision 12: claims wait for nobody, so nobody who holds an order or an offer can wait for them in a circle."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     first, second = await shop.company(), await shop.company()
@@ -98,7 +98,7 @@ async def test_a_claim_passes_over_orders_and_offers_that_somebody_else_holds(ma
 
 
 async def test_two_items_of_one_product_are_bought_together_and_stay_two(market: Market) -> None:
-    """Spec 2: every line belongs to its item, also where one purchase serves lines of two items that touch."""
+    """Contract 2: every line belongs to its item, also where one purchase serves lines of two items that touch."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")
@@ -119,7 +119,7 @@ async def test_two_items_of_one_product_are_bought_together_and_stay_two(market:
 
 
 async def test_an_answer_to_a_purchase_that_is_over_changes_nothing_that_was_decided(market: Market) -> None:
-    """Design: codes are taken whenever they come; an answer without a new code leaves a purchase as it ended."""
+    """Decision 12: codes are taken whenever they come; an answer without a new code leaves a purchase as it ended."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR", stock=1)
     company = await shop.company(balance="100.00 EUR")
@@ -222,7 +222,7 @@ async def test_a_supplier_that_can_not_be_used_gives_its_lines_away_and_does_not
 
 
 async def test_a_purchase_that_is_under_way_for_ever_goes_to_the_operator(market: Market) -> None:
-    """Design: every wait has a maximum; after so many look-ups a person is asked, and the lines stay with it."""
+    """Every wait has a maximum; after so many look-ups a person is asked, and the lines stay with it."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")

@@ -46,7 +46,7 @@ async def test_what_the_shelf_lacks_is_bought_at_the_cheapest_supplier_and_deliv
 
 
 async def test_a_resolve_is_bought_for_and_answered_within_its_limit(market: Market) -> None:
-    """Spec 3: Resolve holds, buys, settles."""
+    """Contract 3: Resolve holds, buys, settles."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")
@@ -91,7 +91,7 @@ async def test_a_code_that_comes_after_resolves_limit_lies_on_the_shelf_and_cost
 
 
 async def test_an_answer_that_got_lost_is_looked_up_and_never_bought_again(market: Market) -> None:
-    """Design, suppliers: after a crash we ask what became of our reference."""
+    """Decision 12: after a crash we ask what became of our reference."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")
@@ -131,7 +131,7 @@ async def test_an_offer_that_fails_falls_over_to_the_next_best_one(market: Marke
 
 
 async def test_a_purchase_that_never_happened_is_found_out_and_made_elsewhere(market: Market) -> None:
-    """Design: `not found` is believed once nothing can be on its way any more."""
+    """Decision 12: `not found` is believed once nothing can be on its way any more."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")
@@ -210,7 +210,7 @@ async def test_a_cancel_during_a_purchase_that_fails_refunds_everything(market: 
 
 
 async def test_too_few_and_too_many_codes_are_delivered_kept_and_noted(market: Market) -> None:
-    """Design: a code that was bought is never lost; a line without one goes on to be bought for."""
+    """Decision 12: a code that was bought is never lost; a line without one goes on to be bought for."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")

@@ -102,7 +102,7 @@ async def test_calls_beyond_the_limit_are_told_to_come_back(
 async def test_a_failure_after_the_money_moved_does_not_run_the_call_again(
     quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spec 3: an order that was paid and delivered is never answered with "can not be confirmed"."""
+    """Contract 3: an order that was paid and delivered is never answered with "can not be confirmed"."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=5)

@@ -11,7 +11,7 @@ from voucherd.money import Money
 
 
 async def test_a_created_order_is_deleted_and_gone_for_every_reader(quiet_shop: Shop) -> None:
-    """Spec 3, OP-53: 204 without a body; no charge; the row is kept for the operator's audit."""
+    """Contract 3, OP-53: 204 without a body; no charge; the row is kept for the operator's audit."""
     shop = quiet_shop
     company = await shop.company(balance="50.00 EUR")
     await shop.product("gift-10", stock=2)
@@ -80,7 +80,7 @@ async def test_a_partly_delivered_order_keeps_what_was_delivered_and_gets_the_re
 
 
 async def test_an_order_of_which_nothing_was_delivered_is_refunded_whole(quiet_shop: Shop) -> None:
-    """Spec 3: a full refund."""
+    """Contract 3: a full refund."""
     shop = quiet_shop
     company = await shop.company(balance="100.00 EUR")
     await shop.product("later", async_delivery=True)
@@ -96,7 +96,7 @@ async def test_an_order_of_which_nothing_was_delivered_is_refunded_whole(quiet_s
 
 
 async def test_an_inactive_or_unverified_company_still_gets_its_money_back(quiet_shop: Shop) -> None:
-    """Spec 7: Cancel knows two refusals, and neither is about the company."""
+    """Contract 7: Cancel knows two refusals, and neither is about the company."""
     shop = quiet_shop
     company = await shop.company(balance="100.00 EUR")
     await shop.product("later", async_delivery=True)

@@ -45,7 +45,7 @@ async def walk(shop: Shop, company: Company, query: str, size: int = 2) -> list[
 
 
 async def test_a_product_shows_its_price_its_texts_and_its_stock(quiet_shop: Shop) -> None:
-    """Spec 2, OP-06, OP-07, OP-49, OP-51, OP-52: the contract's fields, and the caller's own price and VAT."""
+    """Contract 2, OP-06, OP-07, OP-49, OP-51, OP-52: the contract's fields, and the caller's own price and VAT."""
     shop = quiet_shop
     dutch, abroad = await shop.company(), await shop.company(country="DE", vat_number="DE123456789")
     await shop.product(

@@ -21,7 +21,7 @@ def lines(order: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 async def test_a_confirmed_order_is_finished_in_both_versions(quiet_shop: Shop) -> None:
-    """Spec 4: 1.03 with extended lines, 1.00 with short ones; every line has its code, the balance is debited."""
+    """Contract 4: 1.03 with extended lines, 1.00 with short ones; every line has its code, the balance is debited."""
     shop = quiet_shop
     company = await shop.company(balance="100.00 EUR")
     await shop.product("gift-10", price="9.50 EUR", vat_category="single_purpose")
@@ -55,7 +55,7 @@ async def test_a_confirmed_order_is_finished_in_both_versions(quiet_shop: Shop) 
 
 
 async def test_the_whole_balance_can_be_spent_and_not_a_cent_more(quiet_shop: Shop) -> None:
-    """Spec 1: the balance in the selected payment currency must cover the order."""
+    """Contract 1: the balance in the selected payment currency must cover the order."""
     shop = quiet_shop
     company = await shop.company(balance="19.00 EUR")
     await shop.product("gift-10", stock=5)
@@ -73,7 +73,7 @@ async def test_the_whole_balance_can_be_spent_and_not_a_cent_more(quiet_shop: Sh
 
 
 async def test_money_in_another_currency_does_not_pay(quiet_shop: Shop) -> None:
-    """Spec 1: a wallet for each currency, and only the selected one pays."""
+    """Contract 1: a wallet for each currency, and only the selected one pays."""
     shop = quiet_shop
     company = await shop.company(balance="1000.00 USD")
     await shop.fx("USD", 90_000_000)
@@ -122,7 +122,7 @@ async def test_prices_rates_and_vat_stay_as_they_were_at_create(quiet_shop: Shop
 async def test_a_product_that_was_withdrawn_or_sold_meanwhile_is_refused_and_can_come_back(
     quiet_shop: Shop,
 ) -> None:
-    """Spec 7, OP-43: offers first, then stock; the order stays created and its price stays locked."""
+    """Contract 7, OP-43: offers first, then stock; the order stays created and its price stays locked."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=3)
@@ -143,7 +143,7 @@ async def test_a_product_that_was_withdrawn_or_sold_meanwhile_is_refused_and_can
 
 
 async def test_an_order_that_is_not_delivered_in_time_comes_back_pending(shop: Shop) -> None:
-    """Spec 3, 8: paid, with the finished lines shown and the others pending; delivery goes on in the background."""
+    """Contract 3, 8: paid, with the finished lines shown and the others pending; delivery goes on in the background."""
     company = await shop.company(balance="100.00 EUR")
     await shop.product("later", async_delivery=True)
     codes = await shop.stock("later", 2)
@@ -182,7 +182,7 @@ async def test_an_order_that_is_not_delivered_in_time_comes_back_pending(shop: S
 async def test_a_confirm_that_waits_is_answered_as_soon_as_the_codes_arrive(
     pool: Pool, database_url: str, tmp_path: Path, version: str
 ) -> None:
-    """Spec 4: the operation waits up to 20-30 seconds for completion, and not longer than it must."""
+    """Contract 4: the operation waits up to 20-30 seconds for completion, and not longer than it must."""
     async with open_shop(pool, database_url, tmp_path, confirm_wait_s=25) as shop:
         company = await shop.company()
         await shop.product("later", async_delivery=True, stock=1)
@@ -203,7 +203,7 @@ async def test_a_confirm_that_waits_is_answered_as_soon_as_the_codes_arrive(
 async def test_a_confirm_whose_order_is_cancelled_meanwhile_says_so(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 4: the operation returns the order as it stands; OP-05: the cancelled lines have tag and status only."""
+    """Contract 4: the operation returns the order as it stands; OP-05: the cancelled lines have tag and status only."""
     async with open_shop(pool, database_url, tmp_path, confirm_wait_s=25) as shop:
         company = await shop.company(balance="100.00 EUR")
         await shop.product("later", async_delivery=True, stock=1)

@@ -1,4 +1,4 @@
-"""Create order: a price and an availability check, with every field of section 2."""
+"""Create order: a price and an availability check, with every field of Contract 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voucherd.money import Money
 
 STAMP = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 
-# Section 2, the extended line: every field, in the order of the table.
+# Contract 2, the extended line: every field, in the order of the table.
 EXTENDED_TABLE = """
     id tag orderId dateCreated brandSlug productSlug productFacevalueAmount productFacevalueCurrency productFacevalueFx
     priceAmount priceCurrency priceFx voucherCode voucherSerial voucherUrl voucherDateExpired purchasePriceAmount
@@ -44,7 +44,7 @@ def exactly(body: bytes) -> Any:
 
 
 async def test_a_new_order_shows_every_field_of_the_order_and_item_tables(quiet_shop: Shop) -> None:
-    """Spec 2, OP-01: 201 with Location, prices fixed, nothing paid and nothing delivered."""
+    """Contract 2, OP-01: 201 with Location, prices fixed, nothing paid and nothing delivered."""
     shop = quiet_shop
     company = await shop.company(balance="50.00 EUR")
     product = await shop.product("gift-10", price="9.50 EUR", vat_category="single_purpose", stock=5)
@@ -116,7 +116,7 @@ async def test_a_new_order_shows_every_field_of_the_order_and_item_tables(quiet_
 
 
 async def test_a_new_line_shows_every_field_of_the_extended_table(quiet_shop: Shop) -> None:
-    """Spec 2, OP-05, OP-41: pending, with the code's fields null, and the best offer that Create saw."""
+    """Contract 2, OP-05, OP-41: pending, with the code's fields null, and the best offer that Create saw."""
     shop = quiet_shop
     company = await shop.company(balance=None)
     await shop.fx("USD", 90_000_000)
@@ -207,7 +207,7 @@ async def test_a_new_line_shows_every_field_of_the_extended_table(quiet_shop: Sh
 
 
 async def test_a_product_without_stock_that_comes_later_has_no_offer_yet(quiet_shop: Shop) -> None:
-    """Spec 2, OP-43: allowAsyncDelivery is true, isStocked false, and the offer's fields are null."""
+    """Contract 2, OP-43: allowAsyncDelivery is true, isStocked false, and the offer's fields are null."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("later", async_delivery=True)
@@ -333,7 +333,7 @@ async def test_a_variable_product_is_ordered_with_a_face_value(quiet_shop: Shop)
 
 
 async def test_a_code_that_expires_is_sold_before_one_that_does_not_and_never_after(quiet_shop: Shop) -> None:
-    """Spec 2: voucherDateExpired is the code's own; an expired code is no stock."""
+    """Contract 2: voucherDateExpired is the code's own; an expired code is no stock."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10")
@@ -352,7 +352,7 @@ async def test_a_code_that_expires_is_sold_before_one_that_does_not_and_never_af
 
 
 async def test_create_needs_no_money_and_an_unverified_company_may_do_it(quiet_shop: Shop) -> None:
-    """Spec 1, 7: the balance must cover the order before it is confirmed, not before it is created."""
+    """Contract 1, 7: the balance must cover the order before it is confirmed, not before it is created."""
     shop = quiet_shop
     company = await shop.company(balance=None, verified=False)
     await shop.product("gift-10", stock=3)

@@ -199,7 +199,7 @@ async def test_find_waits_for_a_pending_order_to_move_or_to_end(quick_shop: Shop
 async def test_a_line_on_the_way_does_not_end_the_wait_of_confirm(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Section 4: Confirm waits for completion, and the lines before the last one are no completion."""
+    """Contract 4: Confirm waits for completion, and the lines before the last one are no completion."""
     async with open_shop(pool, database_url, tmp_path, confirm_wait_s=30) as shop:
         await shop.product("slow", async_delivery=True)
         company = await shop.company()

@@ -12,7 +12,7 @@ EXPIRED = "this order has expired, orders need confirmation within 24 hours"
 
 
 async def test_an_order_can_be_confirmed_until_its_window_ends(quiet_shop: Shop) -> None:
-    """Spec 8: 24 hours, by the database's clock."""
+    """Contract 8: 24 hours, by the database's clock."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=4)
@@ -94,7 +94,7 @@ async def test_an_order_that_expired_a_month_ago_is_removed(quiet_shop: Shop) ->
 
 
 async def test_a_confirm_and_the_announcement_never_both_win(quiet_shop: Shop) -> None:
-    """OP-40, spec 8: the sweep waits for the order's lock and looks again."""
+    """OP-40, Contract 8: the sweep waits for the order's lock and looks again."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=20)

@@ -254,7 +254,7 @@ async def test_an_order_that_is_deleted_while_the_page_is_read_does_not_appear_a
 async def test_an_order_that_moves_while_it_is_read_is_shown_before_or_after_and_not_in_between(
     quick_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spec 3: a pending order has pending lines, a finished one has none."""
+    """Contract 3: a pending order has pending lines, a finished one has none."""
     shop = quick_shop
     company = await shop.company()
     await shop.product("later", async_delivery=True, stock=1)

@@ -7,7 +7,7 @@ from voucherd.money import Money
 
 
 async def test_a_confirmed_order_costs_its_price_and_delivers_its_codes(shop: Shop) -> None:
-    """Spec 3: created, then confirmed, then finished; the balance is debited and the codes are on the lines."""
+    """Contract 3: created, then confirmed, then finished; the balance is debited and the codes are on the lines."""
     company = await shop.company(balance="50.00 EUR")
     await shop.product("gift-10", price="9.50 EUR")
     codes = await shop.stock("gift-10", 3)
@@ -26,7 +26,7 @@ async def test_a_confirmed_order_costs_its_price_and_delivers_its_codes(shop: Sh
 
 
 async def test_an_unconfirmed_order_is_deleted_by_cancel(shop: Shop) -> None:
-    """Spec 3: cancel before confirmation answers 204 and the trx can no longer be retrieved."""
+    """Contract 3: cancel before confirmation answers 204 and the trx can no longer be retrieved."""
     company = await shop.company()
     await shop.product("gift-10", stock=1)
     order = await shop.create(company, ("gift-10", 1))

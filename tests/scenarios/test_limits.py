@@ -1,4 +1,4 @@
-"""Section 8: the limits, as they are when nobody sets them otherwise."""
+"""Contract 8: the limits, as they are when nobody sets them otherwise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from voucherd.settings import Settings
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    """Spec 8, OP-09, OP-14, OP-44."""
+    """Contract 8, OP-09, OP-14, OP-44."""
     settings = Settings()
     assert 20 <= settings.confirm_wait_s <= 30
     assert settings.resolve_limit_s == 30
@@ -27,7 +27,7 @@ def test_the_limits_are_those_of_the_contract() -> None:
 
 
 async def test_confirm_and_resolve_need_no_body_and_ignore_one(quiet_shop: Shop) -> None:
-    """Spec 4: request body none; whatever a client library sends along is not read."""
+    """Contract 4: request body none; whatever a client library sends along is not read."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=9)
@@ -50,7 +50,7 @@ async def test_confirm_and_resolve_need_no_body_and_ignore_one(quiet_shop: Shop)
 async def test_a_call_is_woken_by_what_happens_in_another_process(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 4: the service that took the call has no worker; another one delivers, and a third cancels."""
+    """Contract 4: the service that took the call has no worker; another one delivers, and a third cancels."""
     async with (
         open_shop(
             pool, database_url, tmp_path, with_worker=False, confirm_wait_s=25, resolve_limit_s=30

@@ -71,7 +71,7 @@ async def wait_together(shop: Shop, calls: int, *, kib_each_max: int) -> None:
 async def test_hundreds_of_waiting_calls_hold_no_connection(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 4: Confirm and Resolve wait up to 30 seconds, however many do so at once."""
+    """Contract 4: Confirm and Resolve wait up to 30 seconds, however many do so at once."""
     async with open_shop(
         pool, database_url, tmp_path, confirm_wait_s=60, resolve_limit_s=60, pool_size=4
     ) as shop:
@@ -83,7 +83,7 @@ async def test_hundreds_of_waiting_calls_hold_no_connection(
 async def test_five_thousand_waiting_calls_hold_no_connection(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 4: the same for 5,000."""
+    """Contract 4: the same for 5,000."""
     async with open_shop(
         pool, database_url, tmp_path, confirm_wait_s=600, resolve_limit_s=600, pool_size=4
     ) as shop:

@@ -45,7 +45,7 @@ async def race(
 
 
 async def test_of_thirty_calls_on_one_order_exactly_one_wins(quiet_shop: Shop) -> None:
-    """Spec 4, OP-47: the same trx is never worked on by two calls at once."""
+    """Contract 4, OP-47: the same trx is never worked on by two calls at once."""
     shop = quiet_shop
     company = await shop.company(balance="1000.00 EUR")
     await shop.product("gift-10", stock=60)
@@ -61,7 +61,7 @@ async def test_of_thirty_calls_on_one_order_exactly_one_wins(quiet_shop: Shop) -
 @pytest.mark.soak
 @pytest.mark.timeout(1_800)
 async def test_of_thirty_calls_on_each_of_a_thousand_orders_exactly_one_wins(quiet_shop: Shop) -> None:
-    """Spec 4, OP-47: the same for an hour of a busy shop."""
+    """Contract 4, OP-47: the same for an hour of a busy shop."""
     shop = quiet_shop
     company = await shop.company(balance="100000.00 EUR")
     await shop.product("gift-10", stock=1_000)
@@ -120,7 +120,7 @@ async def play(shops: list[Shop], *, balance: int, stock: int, orders: int) -> d
 
 
 async def test_a_wallet_for_forty_of_a_hundred_orders_pays_exactly_forty(quiet_shop: Shop) -> None:
-    """Spec 1: the balance must cover the order, at once or one by one."""
+    """Contract 1: the balance must cover the order, at once or one by one."""
     assert await play([quiet_shop], balance=40, stock=200, orders=100) == {200: 40, 402: 60}
 
 
@@ -133,7 +133,7 @@ async def test_stock_for_forty_of_a_hundred_orders_is_sold_exactly_forty_times(q
 async def test_two_services_on_one_database_never_overspend_or_sell_twice(
     pool: Pool, database_url: str, tmp_path: Path, balance: int, stock: int, refusal: int
 ) -> None:
-    """Spec 1, OP-43: the locks are the database's, not the process's."""
+    """Contract 1, OP-43: the locks are the database's, not the process's."""
     async with (
         open_shop(pool, database_url, tmp_path) as one,
         open_shop(pool, database_url, tmp_path) as two,

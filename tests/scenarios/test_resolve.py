@@ -17,7 +17,7 @@ from voucherd.orders.rules.decide import Finalise
 
 @pytest.mark.parametrize("version", ["1.03", "Next"])
 async def test_a_resolved_order_is_finished_from_stock_at_once(quiet_shop: Shop, version: str) -> None:
-    """Spec 4: finished, code fields on the line, the balance debited; Next has the short line."""
+    """Contract 4: finished, code fields on the line, the balance debited; Next has the short line."""
     shop = quiet_shop
     company = await shop.company(balance="50.00 EUR")
     await shop.product("gift-10")
@@ -38,7 +38,7 @@ async def test_a_resolved_order_is_finished_from_stock_at_once(quiet_shop: Shop,
 
 @pytest.mark.parametrize("version", ["1.03", "Next"])
 async def test_a_resolve_that_times_out_costs_nothing(shop: Shop, version: str) -> None:
-    """Spec 3, OP-46: within the limit it answers cancelled; the hold is visible meanwhile and gone after."""
+    """Contract 3, OP-46: within the limit it answers cancelled; the hold is visible meanwhile and gone after."""
     company = await shop.company(balance="50.00 EUR")
     await shop.product("later", async_delivery=True)
     order = await shop.create(company, ("later", 2))
@@ -70,7 +70,7 @@ async def test_a_resolve_that_times_out_costs_nothing(shop: Shop, version: str) 
 async def test_a_resolve_waits_for_stock_and_takes_its_money_only_then(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 3: delivery completes within the time limit; then the balance is debited."""
+    """Contract 3: delivery completes within the time limit; then the balance is debited."""
     async with open_shop(pool, database_url, tmp_path, resolve_limit_s=20) as shop:
         company = await shop.company(balance="50.00 EUR")
         await shop.product("later", async_delivery=True)
@@ -115,7 +115,7 @@ async def test_a_resolve_of_more_than_there_is_takes_nothing_until_all_of_it_is_
 
 
 async def test_held_money_cannot_be_spent_twice(pool: Pool, database_url: str, tmp_path: Path) -> None:
-    """Spec 1: what a waiting Resolve holds is not there for another order, and is again when it ended."""
+    """Contract 1: what a waiting Resolve holds is not there for another order, and is again when it ended."""
     async with open_shop(pool, database_url, tmp_path, resolve_limit_s=20) as shop:
         company = await shop.company(balance="25.00 EUR")
         await shop.product("later", async_delivery=True)
@@ -136,7 +136,7 @@ async def test_held_money_cannot_be_spent_twice(pool: Pool, database_url: str, t
 
 
 async def test_a_product_that_may_not_come_later_is_refused_and_not_waited_for(quiet_shop: Shop) -> None:
-    """Spec 7: Product … is out of stock, at once."""
+    """Contract 7: Product … is out of stock, at once."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=2)

@@ -77,7 +77,7 @@ async def test_a_slow_confirm_is_waited_for(pool: Pool, database_url: str, tmp_p
 
 
 async def test_a_slow_resolve_finishes_or_is_cancelled_by_its_limit(shop: Shop) -> None:
-    """OP-49, spec 3: slow:1 is within the limit of two seconds, slow:3 is not."""
+    """OP-49, Contract 3: slow:1 is within the limit of two seconds, slow:3 is not."""
     company = await shop.company(balance="100.00 EUR")
     await shop.product("gift-10")
 
@@ -113,7 +113,7 @@ async def test_a_pending_order_comes_back_at_once_and_finishes_by_itself(quiet_s
 
 
 async def test_a_pending_resolve_is_cancelled_at_its_limit(shop: Shop) -> None:
-    """OP-49, spec 3: Resolve never answers pending."""
+    """OP-49, Contract 3: Resolve never answers pending."""
     company = await shop.company(balance="100.00 EUR")
     await shop.product("gift-10")
     resolved = (await ask(shop, company, "resolve", "pending")).json()
@@ -124,7 +124,7 @@ async def test_a_pending_resolve_is_cancelled_at_its_limit(shop: Shop) -> None:
 
 @pytest.mark.parametrize("operation", ["confirm", "resolve"])
 async def test_half_of_the_calls_are_cancelled_by_chance(quiet_shop: Shop, operation: str) -> None:
-    """Spec 8: 50%. Of 60 fair throws, fewer than 10 or more than 50 happen once in ten million runs."""
+    """Contract 8: 50%. Of 60 fair throws, fewer than 10 or more than 50 happen once in ten million runs."""
     shop = quiet_shop
     company = await shop.company(balance="1000.00 EUR")
     await shop.product("gift-10")
@@ -138,7 +138,7 @@ async def test_half_of_the_calls_are_cancelled_by_chance(quiet_shop: Shop, opera
 
 
 async def test_chance_has_no_say_on_a_live_key(quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spec 3: sandbox mode only, also when the coin would always decline."""
+    """Contract 3: sandbox mode only, also when the coin would always decline."""
     shop = quiet_shop
     monkeypatch.setattr("voucherd.api.handlers._coin", lambda: 0.0)
     company = await shop.company()

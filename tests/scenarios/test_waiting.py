@@ -44,7 +44,7 @@ async def test_a_stock_import_wakes_a_waiting_order_at_once(shop: Shop) -> None:
 async def test_confirm_waits_for_all_of_an_order_and_not_for_the_first_part_of_it(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Spec 4: Confirm waits for completion; a part that comes while it waits is no answer."""
+    """Contract 4: Confirm waits for completion; a part that comes while it waits is no answer."""
     async with open_shop(pool, database_url, tmp_path, confirm_wait_s=30.0) as shop:
         company = await shop.company()
         await shop.product("later", async_delivery=True)

@@ -86,7 +86,6 @@ async def test_a_key_that_does_not_exist_or_has_ended_is_not_rotated(pool: Pool,
         for missing in (
             key_store.rotate_key(tx, 0, timedelta()),
             key_store.revoke_key(tx, 0),
-            key_store.set_allow_ips(tx, 0, ()),
         ):
             with pytest.raises(KeyNotFound):
                 await missing

@@ -64,7 +64,7 @@ def counting(conn: Connection) -> Iterator[list[str]]:
 
 
 async def test_a_product_that_was_added_is_for_sale_as_it_was_described(pool: Pool) -> None:
-    """Spec 2: slug, name, brand, type, region, category and face value come back as they went in."""
+    """Contract 2: slug, name, brand, type, region, category and face value come back as they went in."""
     async with transaction(pool) as tx:
         added = await store.add_product(tx, OPEN)
 
@@ -285,7 +285,7 @@ async def change_and_fail(pool: Pool) -> None:
 
 
 async def test_products_are_listed_a_page_at_a_time(pool: Pool) -> None:
-    """Spec 2: every product once, in order of slugs, also by brand."""
+    """Contract 2: every product once, in order of slugs, also by brand."""
     async with transaction(pool) as tx:
         for number in range(5):
             await store.add_product(tx, replace(GIFT, slug=f"gift-{number}", brand=f"Brand {number % 2}"))
@@ -302,7 +302,7 @@ async def test_products_are_listed_a_page_at_a_time(pool: Pool) -> None:
 
 
 async def test_a_brand_keeps_the_first_spelling_of_its_name(pool: Pool) -> None:
-    """Spec 2: brand and brandSlug; one slug is one brand."""
+    """Contract 2: brand and brandSlug; one slug is one brand."""
     async with transaction(pool) as tx:
         first = await store.add_or_get_brand(tx, "ACME")
         assert await store.add_or_get_brand(tx, "Acme!") == first

@@ -679,7 +679,7 @@ async def verdict(tx: Tx, constraint: str, changes: dict[str, str]) -> str:
 
 
 async def test_every_check_refuses_what_it_forbids(pool: Pool) -> None:
-    """Design, invariants 1 to 3 and 5: the database itself refuses what must never be."""
+    """Invariants 1 to 3 and 5: the database itself refuses what must never be."""
     async with transaction(pool) as tx:
         # The triggers on a new wallet speak before its check, and on a wallet in use it can't be reached at all.
         await tx.execute("ALTER TABLE wallet DISABLE TRIGGER wallet_starts_empty")

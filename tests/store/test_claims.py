@@ -55,7 +55,7 @@ async def test_a_wait_that_is_too_large_is_cut_and_what_is_left_waits_on(pool: P
 
 
 async def test_claims_of_many_workers_never_meet_and_keep_to_the_limit(pool: Pool) -> None:
-    """Design: the limit of calls at once holds across all workers on all machines, exactly."""
+    """The limit of calls at once holds across all workers on all machines, exactly."""
     await ground(pool)
     row = await stall(pool, concurrency_max=3)
     for order_id in range(2, 42, 2):
@@ -75,7 +75,7 @@ async def test_claims_of_many_workers_never_meet_and_keep_to_the_limit(pool: Poo
 
 
 async def test_a_claim_waits_for_no_other_and_counts_what_that_has_begun(pool: Pool) -> None:
-    """Design: lock, then read; a call whose lease ended is not under way any more."""
+    """Lock, then read; a call whose lease ended is not under way any more."""
     await ground(pool)
     row = await stall(pool, concurrency_max=1)
     await queue_up(pool, 2, (0, 1))
@@ -143,7 +143,7 @@ async def test_nothing_is_claimed_for_a_cancelled_order_or_one_whose_time_is_up(
 
 
 async def test_a_dead_workers_purchase_is_taken_over_and_its_no_counts_no_more(pool: Pool) -> None:
-    """Design: the fence grows with each owner; a yes is taken from anyone, a no only from the last."""
+    """Decision 12: the fence grows with each owner; a yes is taken from anyone, a no only from the last."""
     await ground(pool)
     row = await stall(pool)
     await queue_up(pool, 2, (0, 1))

@@ -110,20 +110,20 @@ async def stock(pool: Pool, master: bytes) -> Stock:
 async def test_a_file_is_read_with_or_without_a_header_and_in_any_column_order(
     stock: Stock, text: str
 ) -> None:
-    """Commands, stock import: CSV (`code,serial,expires`) from a file or `-`."""
+    """`stock import`: CSV (`code,serial,expires`) from a file or `-`."""
     report = await stock.take(text)
     assert (report.taken, report.already_there, report.bad_count) == (2, 0, 0)
     assert await stock.codes() == [("A-1", "S1"), ("B-2", "")]
 
 
 async def test_a_quoted_code_may_hold_commas_quotes_and_letters_of_any_alphabet(stock: Stock) -> None:
-    """Commands, stock import: it is CSV, so quoting works."""
+    """`stock import`: it is CSV, so quoting works."""
     await stock.take('"A,""1",S\nпривет 1,é\n')
     assert await stock.codes() == [('A,"1', "S"), ("привет 1", "é")]
 
 
 async def test_every_expiry_becomes_a_lot_and_a_date_lasts_until_its_end(stock: Stock) -> None:
-    """Design, lots and codes: a lot is (product, supplier, purchase price, expiry, seq range)."""
+    """A lot is (product, supplier, purchase price, expiry, seq range)."""
     report = await stock.take(
         "A,,2090-01-31\nB,,\nC,,2090-01-31T12:00:00+02:00\nD,,2090-01-31\nE,,2090-01-31 10:00\n"
     )
@@ -141,7 +141,7 @@ async def test_every_expiry_becomes_a_lot_and_a_date_lasts_until_its_end(stock: 
 
 
 async def test_progress_ends_at_the_size_of_the_file(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands: long work shows a progress bar."""
+    """Long work shows a progress bar."""
     monkeypatch.setattr(lines, "CHUNK_LINES", 2)
     seen: list[tuple[int, int]] = []
     await import_codes(
@@ -165,7 +165,7 @@ async def test_progress_ends_at_the_size_of_the_file(stock: Stock, monkeypatch: 
 async def test_a_code_twice_in_a_file_is_taken_once(
     stock: Stock, monkeypatch: pytest.MonkeyPatch, chunk_lines: int
 ) -> None:
-    """Commands, stock import: says how many were there already; never an error."""
+    """`stock import`: says how many were there already; never an error."""
     monkeypatch.setattr(lines, "CHUNK_LINES", chunk_lines)
     report = await stock.take("A\nB\nA\nC\n B \nA\nD\na\n")
     assert (report.taken, report.already_there) == (5, 3)
@@ -173,7 +173,7 @@ async def test_a_code_twice_in_a_file_is_taken_once(
 
 
 async def test_a_second_import_of_a_file_takes_nothing_and_makes_no_lot(stock: Stock) -> None:
-    """Commands, stock import: an import that was repeated by mistake changes nothing."""
+    """`stock import`: an import that was repeated by mistake changes nothing."""
     text = "".join(f"C{number},,2090-01-{number % 3 + 1:02}\n" for number in range(100))
     first = await stock.take(text)
     again = await stock.take(text)
@@ -193,7 +193,7 @@ async def test_an_overlapping_file_fills_its_lot_without_gaps(
 
 
 async def test_the_same_code_may_exist_for_two_brands(stock: Stock) -> None:
-    """Design, lots and codes: codes are unique for one brand; two brands may use the same numbers."""
+    """Decision 3: codes are unique for one brand; two brands may use the same numbers."""
     await stock.take("1234-5678\n")
     brand_id = await stock.pool.fetchval("INSERT INTO brand (slug, name) VALUES ('b', 'B') RETURNING id")
     stock.target = StockTarget(stock.target.product_id, brand_id, 5000)
@@ -239,7 +239,7 @@ async def test_a_suppliers_code_that_arrives_during_an_import_is_there_already(s
 async def test_an_import_does_not_wait_for_ever_for_another(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Style: every wait has a named maximum."""
+    """Every wait has a named maximum."""
     monkeypatch.setattr(imports, "IMPORT_WAIT_S_MAX", 1)
     async with transaction(stock.pool) as tx:
         await store.begin_import(tx, stock.target.brand_id, 1)
@@ -271,7 +271,7 @@ BAD = [
 async def test_a_bad_line_refuses_the_file_and_is_named_by_number_and_rule(
     stock: Stock, line: str, reason: str
 ) -> None:
-    """Commands, stock import: which lines were bad; all or nothing. The code itself is never told."""
+    """`stock import`: which lines were bad; all or nothing. The code itself is never told."""
     with pytest.raises(ImportRefused) as refusal:
         await stock.take(f"code,serial,expires\nA\n{line}\nB\n")
     assert refusal.value.bad == [(3, reason)]
@@ -282,14 +282,14 @@ async def test_a_bad_line_refuses_the_file_and_is_named_by_number_and_rule(
 
 
 async def test_bytes_that_are_not_utf8_are_a_bad_line(stock: Stock) -> None:
-    """Commands, stock import: a file in another encoding is refused, not guessed at."""
+    """`stock import`: a file in another encoding is refused, not guessed at."""
     with pytest.raises(ImportRefused) as refusal:
         await stock.take(b"A\n\xff\xfeB\n")
     assert refusal.value.bad == [(2, "not UTF-8")]
 
 
 async def test_bad_lines_can_be_skipped(stock: Stock) -> None:
-    """Commands, stock import: all or nothing unless `--skip-bad`."""
+    """`stock import`: all or nothing unless `--skip-bad`."""
     text = "".join(f"C{number}\n{line}\n" for number, (line, _) in enumerate(BAD))
     report = await stock.take(text, skip_bad=True)
     assert (report.taken, report.bad_count) == (len(BAD), len(BAD))
@@ -300,7 +300,7 @@ async def test_bad_lines_can_be_skipped(stock: Stock) -> None:
 async def test_all_bad_lines_are_counted_and_the_first_hundred_told(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Style: every list has a named maximum; an operator fixes a file once, not line after line."""
+    """Every list has a named maximum; an operator fixes a file once, not line after line."""
     monkeypatch.setattr(lines, "CHUNK_LINES", 50)
     with pytest.raises(ImportRefused, match="250 lines are bad") as refusal:
         await stock.take("A\n" + ",x\n" * 250 + "B\n")
@@ -322,7 +322,7 @@ async def test_all_bad_lines_are_counted_and_the_first_hundred_told(
     ],
 )
 async def test_a_file_of_another_shape_is_refused_as_a_whole(stock: Stock, text: str, rule: str) -> None:
-    """Commands: refused with one clear line. Codes can't be taken back, so doubt is a refusal."""
+    """Refused with one clear line. Codes can't be taken back, so doubt is a refusal."""
     with pytest.raises(ImportRefused, match=rule) as refusal:
         await stock.take(text, skip_bad=True)
     assert "\n" not in str(refusal.value)
@@ -349,7 +349,7 @@ async def test_a_stream_that_breaks_off_leaves_nothing_behind(
 
 
 async def test_a_code_is_nowhere_in_the_database_in_clear(stock: Stock) -> None:
-    """Design, lots and codes: codes are sealed; a copy of the database alone gives none away."""
+    """Decision 3: codes are sealed; a copy of the database alone gives none away."""
     await stock.take(f"{CANARY},SERIAL-{CANARY}\n")
     with pytest.raises(ImportRefused):
         await stock.take(f"X{CANARY}\n{CANARY},,never\n")
@@ -370,7 +370,7 @@ async def test_a_code_is_nowhere_in_the_database_in_clear(stock: Stock) -> None:
 
 
 async def test_fifty_thousand_codes_take_the_memory_of_a_few_thousand(stock: Stock) -> None:
-    """Design, measurements: an import streams; a million codes fit where ten thousand do."""
+    """Decision 3: an import streams; a million codes fit where ten thousand do."""
     await stock.take("WARM-UP\n")
     tracemalloc.start()
     report = await stock.take(streamed(b"CODE-%08d,SN-%08d\n" % (number, number) for number in range(50_000)))

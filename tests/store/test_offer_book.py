@@ -57,7 +57,7 @@ async def test_offers_that_can_not_serve_now_disappear(pool: Pool) -> None:
 
 
 async def test_a_quote_is_written_when_a_price_changes_and_only_then(pool: Pool) -> None:
-    """Design: an order shows the quotes that its Create saw, for ever as they were."""
+    """Decision 12: an order shows the quotes that its Create saw, for ever as they were."""
     await ground(pool)
     row = await stall(pool)
     fake = FakeSupplier(price="9.00 EUR", stock=5)
@@ -86,7 +86,7 @@ async def test_a_quote_is_written_when_a_price_changes_and_only_then(pool: Pool)
 
 
 async def test_prices_are_asked_for_by_one_worker_at_half_their_age(pool: Pool) -> None:
-    """Design: an offer disappears only if asking again fails; nobody asks twice at once."""
+    """An offer disappears only if asking again fails; nobody asks twice at once."""
     await ground(pool)
     row = await stall(pool)
     assert await quoting.take_due(pool) == []
@@ -98,7 +98,7 @@ async def test_prices_are_asked_for_by_one_worker_at_half_their_age(pool: Pool) 
 
 
 async def test_a_process_looks_for_offers_anew_when_some_came_or_went(pool: Pool) -> None:
-    """Design: which products have offers at all is remembered, and one row tells when that has changed."""
+    """Decision 12: which products have offers at all is remembered, and one row tells when that has changed."""
     await ground(pool)
     book = OfferBook()
 

@@ -76,7 +76,7 @@ async def look(pool: Pool, sql: str, *values: object) -> tuple[int, int]:
 
 
 async def test_no_look_of_the_dispatcher_grows_with_the_backlog(crowded: Pool) -> None:
-    """Design, measurements: a loose index scan, and an index for each place; no table is read from end to end."""
+    """Decision 12: a loose index scan, and an index for each place; no table is read from end to end."""
     pool = crowded
     pages: dict[str, int] = {}
     pages["suppliers"], found = await look(pool, claims._WANTED)

@@ -90,7 +90,7 @@ async def wait(tx: Tx, *ranges: tuple[int, int, int], attempt: str | None = None
 
 
 async def test_a_purchase_only_goes_forwards(tx: Tx) -> None:
-    """Design, invariant 4: a supplier's yes is for ever, its no until a yes turns up, and nobody calls twice."""
+    """Invariant 4: a supplier's yes is for ever, its no until a yes turns up, and nobody calls twice."""
     allowed = {
         CALLING: {CALLING, ASKING, UNKNOWN, BOUGHT, FAILED},
         ASKING: {ASKING, UNKNOWN, BOUGHT, FAILED},
@@ -161,7 +161,7 @@ async def test_what_was_ordered_from_a_supplier_never_changes(tx: Tx, change: st
     ],
 )
 async def test_what_was_bought_for_whom_never_changes(tx: Tx, table: str, change: str) -> None:
-    """Design, invariant 4: what a supplier sold us, at which price and for whom, is history."""
+    """Invariant 4: what a supplier sold us, at which price and for whom, is history."""
     await refused(tx, change, f"{table} is append-only")
 
 
@@ -169,7 +169,7 @@ async def test_what_was_bought_for_whom_never_changes(tx: Tx, table: str, change
 
 
 async def test_a_line_waits_once(tx: Tx) -> None:
-    """Design, invariant 4: a line in two waits could be bought twice."""
+    """Invariant 4: a line in two waits could be bought twice."""
     await wait(tx, (2, 5, 10))
     await wait(tx, (2, 1, 5), (2, 10, 12), (4, 5, 10))
     for lines in ((2, 4, 6), (2, 9, 20), (2, 6, 7), (2, 0, 20), (2, 11, 13)):
@@ -185,7 +185,7 @@ async def test_a_line_waits_once(tx: Tx) -> None:
 
 
 async def test_a_wait_does_not_leave_a_purchase_that_is_under_way(tx: Tx) -> None:
-    """Design, invariant 4: at most one live purchase a line."""
+    """Invariant 4: at most one live purchase a line."""
     await wait(tx, (2, 0, 3), attempt=ATTEMPT)
     away = "UPDATE waiting SET attempt_id = NULL, ask_at = now()"
     over = f"UPDATE waiting SET attempt_id = '{OTHER}'"  # noqa: S608 - A constant.

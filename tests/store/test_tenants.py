@@ -210,7 +210,7 @@ async def _reads_along_the_index(shop: Shop, company: Company) -> None:
 async def test_a_tenant_sees_its_own_rows_and_no_others(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """Isolation: two companies have done everything in both states; no query, forgotten or forged, shows the other."""
+    """Two companies have done everything in both states; no query, forgotten or forged, shows the other."""
     async with open_shop(pool, database_url, tmp_path, with_worker=False) as shop:
         await shop.product("gift", stock=50)
         companies = [await shop.company(scopes=frozenset(Scope)) for _ in range(2)]

@@ -69,7 +69,7 @@ async def append(pool: Pool, sealer: Sealer, target: StockTarget, *codes: str) -
 
 
 async def test_a_database_remembers_the_key_that_sealed_it(pool: Pool, master: bytes) -> None:
-    """Design, crypto: a wrong key file is noticed at the start, not at the first sale."""
+    """Decision 3: a wrong key file is noticed at the start, not at the first sale."""
     async with pool.acquire() as conn:
         await check_fingerprint(conn, master)
         await check_fingerprint(conn, master)
@@ -81,7 +81,7 @@ async def test_a_database_remembers_the_key_that_sealed_it(pool: Pool, master: b
 
 
 async def test_of_two_keys_that_come_first_at_once_one_is_refused(pool: Pool) -> None:
-    """Design, growing: many processes may start on one empty database."""
+    """Many processes may start on one empty database."""
 
     async def start(master: bytes) -> bool:
         async with pool.acquire() as conn:
@@ -101,7 +101,7 @@ async def test_of_two_keys_that_come_first_at_once_one_is_refused(pool: Pool) ->
 async def test_ranges_are_read_in_the_order_they_were_asked_for(
     pool: Pool, sealer: Sealer, target: StockTarget
 ) -> None:
-    """Design, order lines are ranges: a delivery maps a range of lines to a range of a lot."""
+    """Decision 5: a delivery maps a range of lines to a range of a lot."""
     first = await append(pool, sealer, target, "A0", "A1", "A2", "A3")
     second = await append(pool, sealer, target, "B0", "B1")
     async with transaction(pool) as tx:
@@ -112,7 +112,7 @@ async def test_ranges_are_read_in_the_order_they_were_asked_for(
         assert await read_codes(tx, sealer, []) == []
     assert read == [
         [("B1", "b1")],
-        [sealer.generated(sandbox, 7), sealer.generated(sandbox, 8)],
+        sealer.generated_range(sandbox, 7, 9),
         [("A1", "a1"), ("A2", "a2"), ("A3", "a3")],
         [("B0", "b0")],
         [("A1", "a1")],
@@ -149,7 +149,7 @@ async def test_sealed_codes_that_were_swapped_in_the_database_do_not_open(
 async def test_appending_a_known_code_changes_nothing_and_says_which(
     pool: Pool, sealer: Sealer, target: StockTarget
 ) -> None:
-    """Design, lots and codes: a code enters once; the caller can still append the others, so none is lost."""
+    """Decision 3: a code enters once; the caller can still append the others, so none is lost."""
     await append(pool, sealer, target, "A", "B")
     async with transaction(pool) as tx:
         with pytest.raises(CodesAlreadyThere) as refusal:
@@ -204,7 +204,7 @@ async def test_the_sandbox_gets_one_lot_a_product_and_face_value_however_many_as
 async def test_the_list_shows_what_is_left_and_what_it_cost(
     pool: Pool, sealer: Sealer, target: StockTarget
 ) -> None:
-    """Commands, stock list: lots, what is left, value, expiry."""
+    """`stock list`: lots, what is left, value, expiry."""
     first = await append(pool, sealer, target, "A0", "A1", "A2")
     second = await append(pool, sealer, target, "B0")
     async with transaction(pool) as tx:
@@ -274,7 +274,7 @@ async def test_the_facts_of_a_lot_are_asked_for_once(pool: Pool, sealer: Sealer,
 async def test_the_database_itself_refuses_to_bend_a_lot_or_its_codes(
     pool: Pool, sealer: Sealer, target: StockTarget, change: str
 ) -> None:
-    """Design, lots and codes: codes are immutable rows; invariants 3 and 5 hold against any client."""
+    """Decision 3: codes are immutable rows; invariants 3 and 5 hold against any client."""
     lot_id = await append(pool, sealer, target, "A0")
     with pytest.raises(asyncpg.IntegrityConstraintViolationError) as refusal:
         await pool.execute(change)

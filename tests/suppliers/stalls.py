@@ -22,7 +22,6 @@ from voucherd.money import Money
 from voucherd.server.protocol import ApiProtocol
 from voucherd.suppliers.protocol import Supplier, Wanted
 from voucherd.suppliers.registry import Spec, open_supplier
-from voucherd.suppliers.shelf import ShelfSupplier
 
 TIMEOUT_S = 1.0
 FACE = Money.parse("10.00", "EUR")
@@ -105,34 +104,6 @@ class SandboxStall(Stall):
 
     async def hang(self) -> None:
         self._open(price="9.00", currency="EUR", delay_s=60)
-
-
-class ShelfStall(Stall):
-    """Our own stock."""
-
-    def __init__(self, shop: Shop, slug: str, stack: AsyncExitStack) -> None:
-        super().__init__(str(shop.products[slug].product_id))
-        self._shop = shop
-        self._stack = stack
-        self._supplier = ShelfSupplier(shop.pool, State.LIVE, TIMEOUT_S)
-
-    @property
-    def supplier(self) -> ShelfSupplier:
-        return self._supplier
-
-    async def ask(self, price: str) -> None:
-        # What lies on a shelf stays what it cost, so this is another product's.
-        slug = f"gift-{uuid4().hex[:8]}"
-        product = await self._shop.product(slug)
-        await self._shop.stock(slug, STOCK, cost=f"{price} EUR")
-        self.sku = str(product.product_id)
-
-    async def hang(self) -> None:
-        held = [
-            await self._stack.enter_async_context(self._shop.pool.acquire())
-            for _ in range(self._shop.pool.get_max_size())
-        ]
-        assert held
 
 
 class HttpStall(Stall):
@@ -226,12 +197,9 @@ async def stall(kind: str, shop: Shop, port: int, warehouse: Warehouse) -> Async
         else:
             await shop.product(slug, price="9.00 EUR")
             await shop.stock(slug, STOCK, cost="9.00 EUR")
-            if kind == "shelf":
-                opened = ShelfStall(shop, slug, stack)
-            else:
-                company = await shop.company()
-                way = await stack.enter_async_context(crossing(port))
-                opened = VoucherdStall(shop, slug, company.keys[State.LIVE], way)
+            company = await shop.company()
+            way = await stack.enter_async_context(crossing(port))
+            opened = VoucherdStall(shop, slug, company.keys[State.LIVE], way)
         try:
             yield opened
         finally:

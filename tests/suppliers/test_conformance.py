@@ -1,7 +1,4 @@
-"""What every adapter must do, whoever is behind it: the same tests for each.
-
-Our own stock buys nothing, so it says `OnShelf` where the others say `Bought`, and never knows a reference.
-"""
+"""The same tests for every adapter, whichever supplier it speaks to."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import pytest
 
 from tests.shop import Shop
 from tests.suppliers.crossing import answer
-from tests.suppliers.stalls import FACE, STOCK, TIMEOUT_S, ShelfStall, Stall, stall
+from tests.suppliers.stalls import FACE, STOCK, TIMEOUT_S, Stall, stall
 from tests.suppliers.warehouse import Warehouse
 from voucherd.money import Money
 from voucherd.suppliers.protocol import (
@@ -29,10 +26,9 @@ from voucherd.suppliers.protocol import (
     Unclear,
     Why,
 )
-from voucherd.suppliers.shelf import OnShelf
 
 OUTSIDE = ("http", "voucherd")
-ALL = ("fake", "sandbox", "shelf", *OUTSIDE)
+ALL = ("fake", "sandbox", *OUTSIDE)
 LATE_S = 0.5
 """How much later than its limit a call may end on a busy machine."""
 
@@ -82,10 +78,6 @@ async def test_buys_exactly_what_was_asked_and_finds_it_again(any_stall: Stall, 
 
     bought = await supplier.buy(reference, wanted)
 
-    if isinstance(any_stall, ShelfStall):
-        assert bought == OnShelf(3)
-        assert await supplier.look_up(reference, wanted) == NotFound()
-        return
     assert isinstance(bought, Bought)
     assert len({code.code for code in bought.codes}) == 3
     assert bought.price == Money.read("9.00 EUR")
@@ -131,7 +123,7 @@ async def test_what_is_too_dear_is_refused_before_anything_is_bought(any_stall: 
     if any_stall.crossing is not None:
         assert not [asked for asked in any_stall.crossing.seen if any_stall.paying in asked]
     affordable = await any_stall.supplier.buy(str(uuid4()), any_stall.wanted(3, "9.01 EUR"))
-    assert isinstance(affordable, Bought | OnShelf)
+    assert isinstance(affordable, Bought)
 
 
 async def test_purchases_side_by_side_get_different_codes(any_stall: Stall) -> None:
@@ -139,9 +131,6 @@ async def test_purchases_side_by_side_get_different_codes(any_stall: Stall) -> N
     answers = await asyncio.gather(
         *(any_stall.supplier.buy(str(uuid4()), any_stall.wanted(2)) for _ in range(6))
     )
-    if isinstance(any_stall, ShelfStall):
-        assert answers == [OnShelf(2)] * 6
-        return
     codes = [code.code for answered in answers for code in answered.codes]
     assert len(set(codes)) == len(codes) == 12
 

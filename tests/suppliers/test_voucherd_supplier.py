@@ -82,7 +82,7 @@ async def until(supplier: VoucherdSupplier, reference: str, asked: Wanted) -> Fi
 
 
 async def test_small_purchases_are_resolved_and_larger_ones_confirmed(branch: Branch) -> None:
-    """Spec 1: Resolve is now or never, Confirm may take its time."""
+    """Contract 1: Resolve is now or never, Confirm may take its time."""
     slug = await branch.product(stock=10)
     supplier = branch.supplier(resolve_upto=2)
     for count in (2, 3):
@@ -97,7 +97,7 @@ async def test_small_purchases_are_resolved_and_larger_ones_confirmed(branch: Br
 
 
 async def test_a_pending_order_is_under_way_until_it_is_delivered(branch: Branch, reference: str) -> None:
-    """Spec 3: delivery goes on in the background; spec 4: Find all shows the codes in the end."""
+    """Contract 3: delivery goes on in the background; Contract 4: Find all shows the codes in the end."""
     slug = await branch.product(async_delivery=True)
     supplier, asked = branch.supplier(), wanted(slug, 2)
     bought = await supplier.buy(reference, asked)
@@ -129,7 +129,7 @@ async def test_cancelling_keeps_what_was_delivered_before(branch: Branch) -> Non
 
 
 async def test_a_resolve_that_gets_nothing_in_time_bought_nothing(branch: Branch, reference: str) -> None:
-    """Spec 3: the order is cancelled and no charge applies."""
+    """Contract 3: the order is cancelled and no charge applies."""
     slug = await branch.product(async_delivery=True)
     supplier = branch.supplier(resolve_upto=1)
     before = await branch.shop.balance(branch.company)
@@ -141,7 +141,7 @@ async def test_a_resolve_that_gets_nothing_in_time_bought_nothing(branch: Branch
 async def test_an_empty_wallet_is_our_problem_and_leaves_no_order_behind(
     branch: Branch, reference: str
 ) -> None:
-    """Spec 7: insufficient balance."""
+    """Contract 7: insufficient balance."""
     slug = await branch.product(stock=200)
     supplier = branch.supplier()
     answered = await supplier.buy(reference, wanted(slug, 150))
@@ -201,7 +201,7 @@ async def test_a_product_of_another_face_value_is_not_bought(branch: Branch, ref
 
 
 async def test_live_and_sandbox_never_mix(branch: Branch, reference: str) -> None:
-    """Design, invariant 5: a test key is not for live purchases, nor the other way round."""
+    """Invariant 5: a test key is not for live purchases, nor the other way round."""
     given = {"url": branch.way.url, "currency": "EUR"}
     with pytest.raises(ValueError, match="secret: a vk_test_"):
         VoucherdSupplier(given, branch.company.keys[State.SANDBOX], State.LIVE, TIMEOUT_S)
@@ -250,7 +250,7 @@ async def test_the_sandbox_sells_or_declines(branch: Branch) -> None:
 async def test_only_a_sure_no_to_the_payment_is_a_refusal(
     branch: Branch, reference: str, said: bytes, expected: Why | None
 ) -> None:
-    """Spec 7: an order that "can not be confirmed" may have been confirmed by this very call."""
+    """Contract 7: an order that "can not be confirmed" may have been confirmed by this very call."""
     slug = await branch.product(stock=5)
     supplier = branch.supplier()
     branch.way.say(said, "/confirm/")

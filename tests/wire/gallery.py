@@ -58,10 +58,10 @@ GAME_UNIT = unit(
 )
 
 LOTS = {
-    40: LotInfo(7, 1_000, "wholesale", 900, "EUR", RATE_ONE, EXPIRY, False),
-    42: LotInfo(7, 1_000, "second & sons", 1_015, "USD", 92_319_055, None, False),
-    44: LotInfo(8, 2_500, "games ltd", 2_401, "KWD", 301_204_819, None, False),
-    51: LotInfo(7, 1_000, "sandbox", 0, "EUR", RATE_ONE, None, True),
+    40: LotInfo(7, 1_000, "wholesale", 900, "EUR", RATE_ONE, EXPIRY),
+    42: LotInfo(7, 1_000, "second & sons", 1_015, "USD", 92_319_055, None),
+    44: LotInfo(8, 2_500, "games ltd", 2_401, "KWD", 301_204_819, None),
+    51: LotInfo(7, 1_000, "sandbox", 0, "EUR", RATE_ONE, None),
 }
 OFFERS = ((40, 3, 42, 17), (44, 5))
 

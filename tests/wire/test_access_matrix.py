@@ -100,7 +100,7 @@ UNKNOWN: Final = {
 
 
 def test_every_operation_has_a_row() -> None:
-    """Isolation: whoever adds a route says here what strangers get of it."""
+    """Whoever adds a route says here what strangers get of it."""
     assert set(ROWS) == {route.op for route in ROUTES}
     for route in ROUTES:
         assert bool(ROWS[route.op].takes) == ("{" in route.path), route.path

@@ -28,7 +28,7 @@ ORDERS: dict[str, Order] = {
     "sandbox-cancelled": gallery.SANDBOX_CANCELLED,
 }
 
-# Where each status can occur: section 4, and OP-02 for Find.
+# Where each status can occur: Contract 4, and OP-02 for Find.
 FIND = ["find 1.00", "find 1.03", "find Next"]
 CONFIRM = ["confirm 1.00", "confirm 1.03"]
 RESOLVE = ["resolve 1.03", "resolve Next"]
@@ -52,7 +52,7 @@ def rendered(
 
 @pytest.mark.parametrize(("status", "operation", "version"), CASES)
 def test_an_answer_is_what_it_always_was(status: str, operation: str, version: str) -> None:
-    """Spec 2, OP-55: every byte."""
+    """Contract 2, OP-55: every byte."""
     body = rendered(status, operation, version)
     file = GOLDEN / f"{status}.{operation}.{version}.json"
     if UPDATE:
@@ -95,7 +95,7 @@ def test_there_is_no_golden_file_that_no_case_compares() -> None:
 
 
 def test_an_unfinished_line_of_confirm_and_resolve_has_only_its_tag_and_status() -> None:
-    """Spec 4, OP-05: in every version; Find in 1.03 shows all fields, the code's as null."""
+    """Contract 4, OP-05: in every version; Find in 1.03 shows all fields, the code's as null."""
     for status, operation, version in CASES:
         order = json.loads(rendered(status, operation, version))
         short = version != "1.03" or operation in ("confirm", "resolve")
@@ -110,20 +110,20 @@ def test_an_unfinished_line_of_confirm_and_resolve_has_only_its_tag_and_status()
 
 
 def test_a_finished_short_line_shows_an_expiry_only_where_there_is_one() -> None:
-    """Spec 2: voucherDateExpired is present on some finished lines only."""
+    """Contract 2: voucherDateExpired is present on some finished lines only."""
     first, second, _ = json.loads(rendered("finished", "find", "1.00"))["items"][0]["orderLines"]
     assert first["voucherDateExpired"] == "2028-02-29T23:59:59.999Z"
     assert set(second) == {"tag", "status", "voucherCode", "voucherSerial"}
 
 
 def test_the_two_short_versions_say_the_same() -> None:
-    """Spec 9: 1.00 and Next both have the short line."""
+    """Contract 9: 1.00 and Next both have the short line."""
     for status in ORDERS:
         assert rendered(status, "find", "1.00") == rendered(status, "find", "Next")
 
 
 def test_lines_completed_counts_the_finished_lines_of_the_item() -> None:
-    """Spec 2: whatever the operation and version."""
+    """Contract 2: whatever the operation and version."""
     for status, operation, version in CASES:
         for item in json.loads(rendered(status, operation, version))["items"]:
             finished = [line for line in item["orderLines"] if line["status"] == "finished"]

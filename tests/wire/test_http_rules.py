@@ -26,7 +26,7 @@ from voucherd.keys.key_text import KeyDraft, Scope, new_key
 
 TRX = "TRX" + "0" * 26
 
-# Section 4 and OP-04: the operations, and the versions that each is offered in.
+# Contract 4 and OP-04: the operations, and the versions that each is offered in.
 OFFERED = {
     ("POST", "order"): {"1.03"},
     ("GET", "order"): {"1.00", "1.03", "Next"},
@@ -42,7 +42,7 @@ OFFERED = {
 
 
 async def test_each_operation_exists_in_exactly_the_versions_of_the_contract(quiet_shop: Shop) -> None:
-    """Spec 9, OP-04: any other pair is 404, or 405 where the path has another method."""
+    """Contract 9, OP-04: any other pair is 404, or 405 where the path has another method."""
     company = await quiet_shop.company()
     versions = ["1.00", "1.03", "Next", "1.01", "1.0", "2.00", "next", "v1.03", ""]
     for ((method, path), offered), version in itertools.product(OFFERED.items(), versions):

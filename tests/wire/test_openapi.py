@@ -138,7 +138,7 @@ def test_every_operation_and_outcome_has_words() -> None:
 
 
 def test_every_field_has_words_and_no_words_lack_a_field(described: dict[str, Any]) -> None:
-    """Section 2: all fields, none invented."""
+    """Contract 2: all fields, none invented."""
     schemas = described["components"]["schemas"]
     assert set(schemas) == set(FIELDS) | {"Problem"}
     for name, fields in FIELDS.items():
@@ -153,7 +153,7 @@ def test_every_schema_is_on_the_page(described: dict[str, Any]) -> None:
 
 
 def test_decimals_are_numbers_and_known_words_are_enums(described: dict[str, Any]) -> None:
-    """OP-07, OP-11, section 3."""
+    """OP-07, OP-11, Contract 3."""
     order = described["components"]["schemas"]["ExtendedOrder"]["properties"]
     assert order["priceAmount"]["type"] == "number"
     assert order["orderStatus"]["enum"] == ["created", "pending", "finished", "cancelled"]
@@ -177,7 +177,7 @@ def test_the_limits_of_create_are_in_its_schema(described: dict[str, Any]) -> No
 
 
 def test_every_refusal_is_told_with_its_status_and_words(described: dict[str, Any]) -> None:
-    """Section 7: the whole table, by operation."""
+    """Contract 7: the whole table, by operation."""
     for (op, kind), (status, template) in REFUSALS.items():
         for route in (route for route in ROUTES if route.op is op):
             for version in route.versions:
@@ -209,7 +209,7 @@ def test_every_example_validates(described: dict[str, Any]) -> None:
 
 
 def test_the_product_of_an_extended_line_is_a_product_description(described: dict[str, Any]) -> None:
-    """Section 2: the string holds a JSON description of the product."""
+    """Contract 2: the string holds a JSON description of the product."""
     answer = described["paths"]["/api/1.03/order"]["post"]["responses"]["201"]
     order = answer["content"]["application/json"]["examples"]["created"]["value"]
     line = order["items"][0]["orderLines"][0]
@@ -285,7 +285,7 @@ async def test_real_orders_are_as_described(shop: Shop, described: dict[str, Any
 async def test_real_resolved_orders_are_as_described(
     shop: Shop, described: dict[str, Any], outcome: str
 ) -> None:
-    """Section 4: finished or cancelled, with extended and with short lines."""
+    """Contract 4: finished or cancelled, with extended and with short lines."""
     company = await shop.company(expose_costs=False)
     await shop.product("gift-10", stock=10)
     for version in ("1.03", "Next"):
@@ -341,7 +341,7 @@ async def test_real_accounts_lines_and_files_are_as_described(shop: Shop, descri
 
 @pytest.mark.parametrize("accept", ["*/*", PROBLEM])
 async def test_real_refusals_are_as_described(shop: Shop, described: dict[str, Any], accept: str) -> None:
-    """Section 7, OP-24, OP-25, OP-26: every kind of error, as text and as RFC 9457."""
+    """Contract 7, OP-24, OP-25, OP-26: every kind of error, as text and as RFC 9457."""
     company = await shop.company(balance=None)
     reader = await shop.company(scopes=frozenset({Scope.ORDERS_READ}))
     hurried = await shop.company(rate_limit=1)

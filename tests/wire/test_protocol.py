@@ -79,7 +79,7 @@ async def _company(counter: Counter) -> Company:
 
 
 async def test_a_call_that_arrives_byte_by_byte_is_answered_like_any_other(counter: Counter) -> None:
-    """Spec 4: Create, over a connection that is cut into the smallest pieces."""
+    """Contract 4: Create, over a connection that is cut into the smallest pieces."""
     company = await _company(counter)
     raw = _request(company, "POST", "/api/1.03/order", ORDER)
 
@@ -92,7 +92,7 @@ async def test_a_call_that_arrives_byte_by_byte_is_answered_like_any_other(count
 
 
 async def test_a_chunked_body_is_read_to_its_end(counter: Counter) -> None:
-    """Spec 4: a body without a length is a body all the same."""
+    """Contract 4: a body without a length is a body all the same."""
     company = await _company(counter)
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (ORDER[:10], ORDER[10:])) + b"0\r\n\r\n"
     raw = _request(company, "POST", "/api/1.03/order", b"", b"transfer-encoding: chunked")
@@ -233,7 +233,7 @@ async def test_head_and_expect_work_as_http_says(counter: Counter) -> None:
 
 
 async def test_a_client_that_leaves_while_its_order_is_slow_breaks_nothing(counter: Counter) -> None:
-    """Spec 3: delivery goes on in the background, whoever waits for it or does not."""
+    """Contract 3: delivery goes on in the background, whoever waits for it or does not."""
     shop = counter.shop
     company = await _company(counter)
     order = await shop.create(company, ("gift-10", 1), state=State.SANDBOX)
@@ -261,7 +261,7 @@ async def test_a_client_that_leaves_while_its_order_is_slow_breaks_nothing(count
 async def test_a_slow_order_is_waited_for_on_the_socket_too(
     counter: Counter, seconds: int, status: str
 ) -> None:
-    """Spec 3, 8: Confirm waits for a slow order, and answers `pending` when its time is up."""
+    """Contract 3, 8: Confirm waits for a slow order, and answers `pending` when its time is up."""
     shop = counter.shop
     company = await _company(counter)
     order = await shop.create(company, ("gift-10", 1), state=State.SANDBOX)
@@ -278,7 +278,7 @@ async def test_a_slow_order_is_waited_for_on_the_socket_too(
 
 
 async def test_a_large_order_is_streamed_in_chunks(counter: Counter) -> None:
-    """Spec 4: an order of many lines arrives whole."""
+    """Contract 4: an order of many lines arrives whole."""
     shop = counter.shop
     company = await shop.company(balance="100000.00 EUR")
     await shop.product("gift-10", stock=1200)

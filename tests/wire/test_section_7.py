@@ -1,4 +1,4 @@
-"""Section 7, row by row: each refusal of each operation, provoked over HTTP, in its exact words."""
+"""Contract 7, row by row: each refusal of each operation, provoked over HTTP, in its exact words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from voucherd.orders.rules.refusals import (
     WrongStatus,
 )
 
-# The rows of section 7. Where the contract states no code, the one of OP-20, OP-21, OP-22 or OP-02 stands in brackets.
+# The rows of Contract 7. Where the contract states no code, the one of OP-20, OP-21, OP-22 or OP-02 stands in brackets.
 SECTION_7 = """
 ### resolve
 | 400 | MULTIPLE_ORDER_LINES | Order has more than one item |
@@ -84,7 +84,7 @@ def rows() -> list[tuple[str, str, int, str]]:
 
 
 def test_the_table_of_refusals_is_section_7() -> None:
-    """Spec 7, OP-20 to OP-22: every row, and beyond them only OP-23's company not active and OP-61's limits. Our own
+    """Contract 7, OP-20 to OP-22: every row, and beyond them only OP-23's company not active and OP-61's limits. Other
     operations follow none of it."""
     wanted: dict[tuple[Op, type[Refusal]], tuple[int, str]] = {}
     for operation, condition, status, message in rows():
@@ -185,7 +185,7 @@ FINAL = [row for row in rows() if row[0] in ("confirm", "resolve", "cancel", "fi
 async def test_each_row_is_what_a_client_gets(
     quiet_shop: Shop, operation: str, condition: str, status: int, message: str
 ) -> None:
-    """Spec 7: status, words, text/plain; and nothing has changed. In every version of the operation."""
+    """Contract 7: status, words, text/plain; and nothing has changed. In every version of the operation."""
     shop = quiet_shop
     company = await shop.company(balance="94.99 EUR")
     await shop.product("gift-10", name="Gift of 10", stock=12)
@@ -201,7 +201,7 @@ async def test_each_row_is_what_a_client_gets(
 
 
 async def test_create_is_refused_to_an_inactive_company(quiet_shop: Shop) -> None:
-    """Spec 7: company not active; Confirm and Resolve say the same (OP-23), Find and Cancel still work."""
+    """Contract 7: company not active; Confirm and Resolve say the same (OP-23), Find and Cancel still work."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=2)
@@ -217,7 +217,7 @@ async def test_create_is_refused_to_an_inactive_company(quiet_shop: Shop) -> Non
 
 
 async def test_create_names_all_that_is_missing_in_the_order_of_the_request(quiet_shop: Shop) -> None:
-    """Spec 7, OP-21: unknown (by slug), withdrawn and short of stock; what can come later is not missing."""
+    """Contract 7, OP-21: unknown (by slug), withdrawn and short of stock; what can come later is not missing."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", name="Gift, of 10", stock=2)
@@ -237,7 +237,7 @@ async def test_create_names_all_that_is_missing_in_the_order_of_the_request(quie
 
 
 async def test_several_withdrawn_products_are_named_in_the_order_of_the_items(quiet_shop: Shop) -> None:
-    """Spec 7: some offers not available, with commas between."""
+    """Contract 7: some offers not available, with commas between."""
     shop = quiet_shop
     company = await shop.company()
     for slug in ("one", "two", "three"):
@@ -302,7 +302,7 @@ async def test_the_first_refusal_wins_over_http_too(quiet_shop: Shop) -> None:
 async def test_every_other_status_is_refused_by_confirm_resolve_and_cancel(
     quiet_shop: Shop, state: State
 ) -> None:
-    """Spec 4: only created can be finalised, only created or pending cancelled; a deleted order is not found."""
+    """Contract 4: only created can be finalised, only created or pending cancelled; a deleted order is not found."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=5)

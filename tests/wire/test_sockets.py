@@ -119,7 +119,7 @@ CART = b'{"items":[{"productSlug":"gift-10","amount":1}],"paymentCurrency":"EUR"
 
 
 async def test_a_whole_life_on_one_connection(shop: Shop, street: Street) -> None:
-    """Spec 4: create, confirm, find, cancel; kept alive, with the headers that every answer has."""
+    """Contract 4: create, confirm, find, cancel; kept alive, with the headers that every answer has."""
     company = await shop.company()
     await shop.product("gift-10", stock=5)
     async with street.line() as line:
@@ -202,7 +202,7 @@ async def test_a_large_order_is_streamed_in_chunks(shop: Shop, street: Street) -
 async def test_requests_that_come_without_waiting_are_answered_in_their_order(
     shop: Shop, street: Street
 ) -> None:
-    """Spec 4: pipelined calls, with and without bodies, short and long way mixed."""
+    """Contract 4: pipelined calls, with and without bodies, short and long way mixed."""
     company = await shop.company()
     await shop.product("gift-10", stock=9)
     trx = (await shop.create(company, ("gift-10", 1)))["trx"]
@@ -274,7 +274,7 @@ async def test_a_body_that_is_too_large_is_refused_on_both_ways(shop: Shop, stre
 
 
 async def test_a_client_that_wants_to_close_gets_its_answer_first(shop: Shop, street: Street) -> None:
-    """Spec 4: Connection: close, and HTTP/1.0."""
+    """Contract 4: Connection: close, and HTTP/1.0."""
     company = await shop.company()
     for request in (
         head("GET", "/api/1.03/order", company, "Connection: close"),
@@ -288,7 +288,7 @@ async def test_a_client_that_wants_to_close_gets_its_answer_first(shop: Shop, st
 
 
 async def test_a_client_that_leaves_while_its_order_waits_harms_nobody(shop: Shop, street: Street) -> None:
-    """Spec 3: the order is paid and delivered all the same."""
+    """Contract 3: the order is paid and delivered all the same."""
     company = await shop.company()
     await shop.product("later", async_delivery=True)
     await shop.product("gift-10", stock=700)
@@ -328,7 +328,7 @@ async def test_what_is_not_http_is_refused_and_the_server_lives(shop: Shop, stre
 
 
 async def test_an_ordinary_client_is_served(shop: Shop, street: Street) -> None:
-    """Spec 4: with a client library that everybody uses, many calls at once."""
+    """Contract 4: with a client library that everybody uses, many calls at once."""
     company = await shop.company()
     await shop.product("gift-10", stock=50)
     async with httpx.AsyncClient(

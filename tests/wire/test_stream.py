@@ -84,7 +84,7 @@ async def streamed(shown: Order, version: str, vault: Vault, *, bare: bool) -> l
 @pytest.mark.parametrize("version", SHAPES)
 @pytest.mark.parametrize("bare", [True, False])
 async def test_the_pieces_of_a_stream_are_the_whole_order(name: str, version: str, bare: bool) -> None:
-    """Spec 2: the same order, whichever way it was sent."""
+    """Contract 2: the same order, whichever way it was sent."""
     shown = ORDERS[name]
     vault = Vault()
 

@@ -1,4 +1,4 @@
-"""The words and codes of every refusal: one table, walked by a test against every row of section 7.
+"""The words and codes of every refusal: one table, walked by a test against every row of Contract 7.
 
 A refusal carries facts; here it gets its status and its text, which differ by operation. A client that asks for
 `application/problem+json` gets RFC 9457 with a stable code instead of the bare text (OP-26).

@@ -34,7 +34,7 @@ from voucherd.webhooks.service import Owner
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
 SANDBOX_DECLINES: Final = 0.5
-"""Section 8: the chance that a sandbox Confirm or Resolve is cancelled at once."""
+"""Contract 8: the chance that a sandbox Confirm or Resolve is cancelled at once."""
 
 VIA: Final[dict[Op | None, Via]] = {
     Op.CONFIRM: Via.CONFIRM,

@@ -31,11 +31,6 @@ class PageQuery(Struct, frozen=True):
     number: int | None
     cursor: str | None
 
-    @property
-    def skip(self) -> int:
-        """How many rows lie before the page."""
-        return 0 if self.number is None else (self.number - 1) * self.size
-
 
 def read(request: Request) -> Given:
     """The parameters of a request."""

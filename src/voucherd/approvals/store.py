@@ -83,7 +83,6 @@ class Approval(Struct, frozen=True):
     requested_at: datetime
     ends_at: datetime
     status: Status
-    decided_by: int | None
     decided_at: datetime | None
     over: bool
     """Its time has passed without a decision."""
@@ -118,7 +117,7 @@ class Consent(Struct, frozen=True):
 
 ROWS: Final = """
     SELECT a.id, a.kind, a.company_id, a.state, a.order_id, a.amount_minor, a.currency, a.reference, a.note,
-           a.requested_by, a.requested_at, a.ends_at, a.status, a.decided_by, a.decided_at,
+           a.requested_by, a.requested_at, a.ends_at, a.status, a.decided_at,
            a.status = 0 AND a.ends_at <= now() AS over, c.name, r.email, d.email
     FROM approval a JOIN company c ON c.id = a.company_id JOIN app_user r ON r.id = a.requested_by
     LEFT JOIN app_user d ON d.id = a.decided_by

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -85,19 +84,6 @@ class UnitPrice(Struct, frozen=True):
     pay_turnover_minor: int
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """What a number of units cost together, in the payment currency."""
-
-    price_minor: int
-    vat_minor: int
-
-    @property
-    def incl_minor(self) -> int:
-        """The price including VAT: what is paid."""
-        return self.price_minor + self.vat_minor
-
-
 def price_unit(
     product: ProductVersion,
     face_minor: int,
@@ -150,27 +136,6 @@ def price_unit(
         pay_vat_minor,
         pay_turnover_minor,
     )
-
-
-def total(items: Iterable[tuple[UnitPrice, int]]) -> Total:
-    """What the items (a unit's price and how many of it) cost together: always units × amount (OP-50)."""
-    price_minor = vat_minor = 0
-    for unit, amount in items:
-        price_minor += unit.pay_price_minor * amount
-        vat_minor += unit.pay_vat_minor * amount
-    return Total(price_minor, vat_minor)
-
-
-def convert(amount_minor: int, currency: str, to_currency: str, rates: Mapping[str, int]) -> int:
-    """The amount in the other currency, rounded once: amount × fx(from) ÷ fx(to) (OP-50)."""
-    if currency == to_currency:
-        return amount_minor
-    try:
-        up = rates[currency] * _MINOR_PER_UNIT[to_currency]
-        down = rates[to_currency] * _MINOR_PER_UNIT[currency]
-    except KeyError as missing:
-        raise NoRate(missing.args[0]) from None
-    return divide_half_up(amount_minor * up, down)
 
 
 def vat_bp(

@@ -41,11 +41,6 @@ class Caller:
     expires_at_s: float = inf  # Seconds since 1970, for a cheap comparison on every request.
 
     @property
-    def expose_costs(self) -> bool:
-        """Whether cost fields are filled for this company (OP-58)."""
-        return self.company.expose_costs
-
-    @property
     def sees_codes(self) -> bool:
         """Whether orders are shown with their codes (OP-59)."""
         return Scope.CODES_READ in self.scopes

@@ -11,7 +11,7 @@ import asyncpg
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
-from voucherd.keys.key_text import KeyDraft, Network, Scope, new_key, plain_network
+from voucherd.keys.key_text import KeyDraft, Scope, new_key, plain_network
 from voucherd.keys.model import STANDINGS, FoundKey, IssuedKey, Key, KeyNotFound, KeyNotUsable
 
 __all__ = ["STANDINGS", "FoundKey", "IssuedKey", "Key", "KeyNotFound", "KeyNotUsable"]
@@ -164,15 +164,6 @@ async def revoke_key(tx: Tx, key_id: int) -> None:
     """End the key's life now; to revoke it again changes nothing."""
     found = await tx.fetchval(
         "UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING true", key_id
-    )
-    if not found:
-        raise KeyNotFound(key_id)
-
-
-async def set_allow_ips(tx: Tx, key_id: int, allow_ips: tuple[Network, ...]) -> None:
-    """Where the key may be used from; an empty list means from anywhere."""
-    found = await tx.fetchval(
-        "UPDATE api_key SET allow_ips = $2 WHERE id = $1 RETURNING true", key_id, list(allow_ips)
     )
     if not found:
         raise KeyNotFound(key_id)

@@ -25,8 +25,6 @@ class Happened(Struct, frozen=True):
 class Notification(Struct, frozen=True):
     """One delivery of an event to an endpoint, and how it went the last time that it was tried."""
 
-    event_id: int
-    webhook_id: int
     url: str
     type: str
     status: str
@@ -48,8 +46,7 @@ async def told(conn: Connection, event_ids: Sequence[int], limit: int) -> list[N
     """The deliveries of these events, newest first."""
     rows = await conn.fetch(
         """
-        SELECT d.event_id, d.webhook_id, coalesce(d.url, w.url, '') AS url, d.type, d.status, d.tries, a.http, a.error,
-               d.next_at
+        SELECT coalesce(d.url, w.url, '') AS url, d.type, d.status, d.tries, a.http, a.error, d.next_at
         FROM webhook_delivery d JOIN webhook w ON w.id = d.webhook_id
         LEFT JOIN LATERAL (
             SELECT http, error FROM webhook_attempt WHERE webhook_id = d.webhook_id AND event_id = d.event_id
@@ -61,8 +58,6 @@ async def told(conn: Connection, event_ids: Sequence[int], limit: int) -> list[N
     )
     return [
         Notification(
-            row["event_id"],
-            row["webhook_id"],
             row["url"],
             row["type"],
             STATUSES[row["status"]],

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -41,8 +40,6 @@ from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
 from voucherd.vault.seal import Sealer
-
-logger = structlog.get_logger(__name__)
 
 RESOLVES_IN_FLIGHT_MAX: Final = 4
 """So many Resolves run side by side, each a batch of its own. More than that would only queue at the same rows and

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from voucherd.db import Connection, Tx, numbers, sparse_numbers
+from voucherd.db import Tx, numbers, sparse_numbers
 from voucherd.orders.waits import Wait
 from voucherd.vault.shelf import Shelf
 
@@ -142,11 +142,3 @@ async def move(tx: Tx, waits: Sequence[Wait]) -> None:
 def _tried(waits: Sequence[Wait]) -> str:
     """One list of numbers each, in a text that is split again: an array of arrays would have to be even."""
     return ",".join([" ".join(map(str, w.tried)) for w in waits])
-
-
-async def open_ranges(conn: Connection, attempt_id: Any) -> int:
-    """How many lines still wait for this purchase."""
-    count = await conn.fetchval(
-        "SELECT coalesce(sum(line_to - line_from), 0) FROM waiting WHERE attempt_id = $1", attempt_id
-    )
-    return int(count)

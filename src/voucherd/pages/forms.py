@@ -46,10 +46,6 @@ class Fields:
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """Every field with every value, to be sent once more."""
-        return [(name, value) for name, values in self._values.items() for value in values]
-
 
 class Upload(Struct, frozen=True):
     """A file that came with a form."""

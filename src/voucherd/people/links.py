@@ -12,7 +12,6 @@ from typing import Final
 from voucherd.db import Connection, Pool, Tx
 
 TOKEN_BYTES: Final = 32
-TOKEN_CHARACTERS: Final = 43
 OPEN_MAX: Final = 3
 """So many links of one person are good at a time: asking again and again must not fill a mailbox."""
 REQUESTS_MAX: Final = 50

@@ -45,11 +45,6 @@ class Member(Struct, frozen=True):
     second_factor: bool
     created_at: datetime
 
-    @property
-    def user(self) -> User:
-        """The same person, as sessions know it."""
-        return User(self.id, self.email, self.company_id, self.role)
-
 
 class Policy(Struct, frozen=True):
     """What a company asks of its own people."""

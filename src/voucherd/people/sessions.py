@@ -71,7 +71,6 @@ class Session:
     """How many requests of others wait for this person's yes or no, if he may say it."""
     flash: Flash | None
     address: str
-    agent: str
     created_at: datetime
     seen_at: datetime
     expires_at: datetime
@@ -120,7 +119,7 @@ async def begin(
 async def find(pool: Pool, token: str) -> Session | None:
     """The session of this token with its person and company, if all three may still be used."""
     row = await pool.fetchrow(
-        "SELECT s.key, s.state, s.csrf, s.pending, s.strong_at, s.flash, s.flash_kind, s.address, s.agent,"
+        "SELECT s.key, s.state, s.csrf, s.pending, s.strong_at, s.flash, s.flash_kind, s.address,"
         " s.created_at, s.seen_at, s.expires_at, now() - s.seen_at > $3 AS stale,"
         " u.id AS user_id, u.email, u.name AS user_name, u.role,"
         " c.id AS company_id, c.name AS company_name, c.country, c.vat_number, c.active, c.verified, c.expose_costs,"
@@ -220,7 +219,6 @@ def _session(row: asyncpg.Record) -> Session:
         waiting=row["waiting"] if rights & {Right.ORDERS_APPROVE, Right.MONEY_APPROVE} else 0,
         flash=None if row["flash"] is None else Flash(row["flash"], row["flash_kind"]),
         address=row["address"],
-        agent=row["agent"],
         created_at=row["created_at"],
         seen_at=row["seen_at"],
         expires_at=row["expires_at"],

@@ -34,7 +34,6 @@ class SignedIn:
 class NeedsSecondFactor:
     """The password was right; the token is of a session that opens nothing until the second factor is given."""
 
-    user: User
     token: str = field(repr=False)
 
 
@@ -85,9 +84,7 @@ class SignIn:
                 await user_store.set_password(tx, user.id, stronger)
             if (await second_factors.factors(tx, user.id)).any:
                 await _make_room(tx, origin)
-                return NeedsSecondFactor(
-                    user, await sessions.begin(tx, user.id, origin.browser, pending=True)
-                )
+                return NeedsSecondFactor(await sessions.begin(tx, user.id, origin.browser, pending=True))
             return await self._let_in(tx, user, origin, "password", strong=False)
 
     async def prove(self, session: Session, text: str, origin: Origin) -> SignedIn | None:

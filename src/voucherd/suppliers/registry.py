@@ -17,7 +17,7 @@ from voucherd.suppliers.sandbox import SandboxSupplier
 from voucherd.suppliers.voucherd import VoucherdSupplier
 
 KINDS: Final = ("voucherd", "http", "sandbox")
-"""The kinds that an operator can add. Our own stock needs no row (`shelf.ShelfSupplier`)."""
+"""The kinds that an operator can add. Our own stock needs none: it is sold with the order (`vault.shelf`)."""
 CONFIG_BYTES_MAX: Final = 65_536
 
 

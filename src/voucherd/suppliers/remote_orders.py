@@ -1,4 +1,4 @@
-"""Orders as another service of this contract shows them (section 2), read without trusting a field of them."""
+"""Orders as another service of this contract shows them (Contract 2), read without trusting a field of them."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def text(reply: Reply) -> str:
 
 
 def refused(reply: Reply, secret: str) -> SupplierRefused:
-    """Section 7's refusals, in the words that a purchase knows."""
+    """The refusals of Contract 7, in the words that a purchase knows."""
     # The other side may say back whatever we sent.
     said = text(reply).replace(secret, "***")
     why = {402: Why.FUNDS, 404: Why.CANCELLED}.get(reply.status, Why.REJECTED)

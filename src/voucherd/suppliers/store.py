@@ -88,7 +88,6 @@ class OfferRow(Struct, frozen=True):
     price_minor: int | None
     price_to_minor: int | None
     currency: str | None
-    fx_e8: int | None
 
 
 class SupplierExists(Exception):
@@ -220,7 +219,7 @@ async def offers(conn: Connection, supplier_id: int) -> list[OfferRow]:
     rows = await conn.fetch(
         """
         SELECT o.product_id, p.slug, v.face_currency, o.face_minor, o.face_to_minor, o.sku, o.active, o.stock,
-               o.quoted_at, o.quote_id, q.price_minor, q.price_to_minor, q.currency, q.fx_e8
+               o.quoted_at, o.quote_id, q.price_minor, q.price_to_minor, q.currency
         FROM offer o JOIN product p ON p.id = o.product_id JOIN product_version v ON v.id = p.version_id
         LEFT JOIN quote q ON q.id = o.quote_id
         WHERE o.supplier_id = $1 ORDER BY p.slug, o.face_minor LIMIT $2

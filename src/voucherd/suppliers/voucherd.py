@@ -38,7 +38,7 @@ FIND_MAX: Final = 10
 CREATE_SHARE: Final = 0.5
 """The part of a purchase's time that Create may take; the rest is for Confirm or Resolve."""
 _SURELY_NO: Final = frozenset({401, 402, 403, 404, 422, 429})
-"""What a Confirm or Resolve is refused with before anything is paid (section 7, OP-24, OP-27)."""
+"""What a Confirm or Resolve is refused with before anything is paid (Contract 7, OP-24, OP-27)."""
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 

@@ -67,7 +67,6 @@ class Revealed(Struct, frozen=True):
 
     id: int
     at: datetime
-    order_id: int
     company_id: int
     line_from: int
     lines: int
@@ -162,7 +161,7 @@ async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed
     """Who has seen codes of an order, newest first."""
     rows = await conn.fetch(
         """
-        SELECT id, at, order_id, company_id, line_from, lines, via, actor_kind, actor_id, host(address) AS address
+        SELECT id, at, company_id, line_from, lines, via, actor_kind, actor_id, host(address) AS address
         FROM reveal WHERE order_id = $1 ORDER BY id DESC LIMIT $2
         """,
         order_id,
@@ -172,7 +171,6 @@ async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed
         Revealed(
             row["id"],
             row["at"],
-            row["order_id"],
             row["company_id"],
             row["line_from"],
             row["lines"],

@@ -187,10 +187,6 @@ class Sealer:
         """The blinded form of one code."""
         return self.blinder(brand_id)(code)
 
-    def generated(self, lot_id: int, seq: int) -> tuple[str, str]:
-        """The sandbox's code and serial at this place (OP-49)."""
-        return self.generated_range(lot_id, seq, seq + 1)[0]
-
     def generated_range(self, lot_id: int, seq_from: int, seq_to: int) -> list[tuple[str, str]]:
         """The sandbox's codes of a range: computed, always the same, plainly for tests, not to be guessed."""
         pack = _SANDBOX.pack

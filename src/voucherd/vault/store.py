@@ -45,7 +45,6 @@ class LotInfo(Struct, frozen=True):
     purchase_currency: str
     purchase_fx_e8: int
     expires_at: datetime | None
-    generated: bool
     external_id: str | None = None
     """The supplier's own name for the purchase."""
 
@@ -158,7 +157,7 @@ async def _fetch_lots(conn: Connection, lot_ids: Iterable[int]) -> dict[int, Lot
     rows = await conn.fetch(
         """
         SELECT id, product_id, face_minor, supplier, purchase_minor, purchase_currency, purchase_fx_e8,
-               expires_at, generated, external_id
+               expires_at, external_id
         FROM lot WHERE id = ANY($1::bigint[])
         """,
         list(lot_ids),

@@ -223,7 +223,7 @@ def _shown(order: Order, version: str, public_url: str, *, bare: bool = False) -
 
 def _view(order: Order, public_url: str, *, bare: bool = False) -> View:
     codes = [_CODES[o.line_from : o.line_to] for o in order.outcomes if o.lot_id is not None]
-    lot = LotInfo(1, 2500, "harbour-wholesale", 2250, "EUR", RATE_ONE, _EXPIRES_AT, False)
+    lot = LotInfo(1, 2500, "harbour-wholesale", 2250, "EUR", RATE_ONE, _EXPIRES_AT)
     return View(
         answer=Answer(order, codes, {_LOT_ID: lot}),
         ids=IDS,

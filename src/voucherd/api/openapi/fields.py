@@ -162,7 +162,7 @@ EXTENDED_LINE: Final[Fields] = {
     ),
     "token": (f"The secret in the redemption link. {_UNTIL}", {}),
     "redemptionLink": (
-        f"A secret link for the code's final owner. No page is served behind it in this release. {_UNTIL}",
+        f"A secret link for the code's final owner: its page shows the code on a click. {_UNTIL}",
         _LINK,
     ),
     "dateVoucherViewed": ("When the code was first revealed through the link; null before.", _TIME),

@@ -1,7 +1,7 @@
 """An order on the wire, in any version: the fields that all share, and the bytes, whole or in pieces.
 
-An order of 10,000 extended lines is 20 MB. It is never in memory as a whole: its lines are written in pieces of 500,
-and the codes of each piece are opened only then.
+An order of 10,000 extended lines is 20 MB. It is never in memory as a whole: its lines are written in pieces
+(`orders.model.INLINE_LINES_MAX`), and the codes of each piece are opened only then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shapes of section 2: the types that responses are made of and that the OpenAPI document is made from."""
+"""The shapes of Contract 2: the types that responses are made of and that the OpenAPI document is made from."""
 
 from __future__ import annotations
 

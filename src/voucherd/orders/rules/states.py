@@ -47,7 +47,7 @@ MOVES: Final[dict[tuple[Status, Move], Status]] = {
         Move.CANCELLED,
     ): Status.CANCELLED,  # Cancel, Resolve's limit, or the delivery window's end.
 }
-"""Section 3 of the contract. "Within 20-30 seconds" is no transition of its own: Confirm merely watches."""
+"""Contract 3. "Within 20-30 seconds" is no transition of its own: Confirm merely watches."""
 
 
 class IllegalMove(AssertionError):
@@ -60,12 +60,3 @@ def move(status: Status, event: Move) -> Status:
         return MOVES[status, event]
     except KeyError:
         raise IllegalMove(f"{event.value} on an order that is {status.name.lower()}") from None
-
-
-def mermaid() -> str:
-    """The state diagram of the docs, drawn from the table above."""
-    lines = ["stateDiagram-v2", "    [*] --> created: create"]
-    lines += [f"    {a.name.lower()} --> {b.name.lower()}: {event.value}" for (a, event), b in MOVES.items()]
-    ends = [status for status in Status if not any(start is status for start, _ in MOVES)]
-    lines += [f"    {status.name.lower()} --> [*]" for status in ends]
-    return "\n".join(lines) + "\n"

@@ -30,8 +30,6 @@ from voucherd.services import Services
 from voucherd.trail import TrailEntry
 
 ORDERS: Final = "/portal/approvals"
-MONEY: Final = "/console/approvals"
-REFERENCE_CHARACTERS_MAX: Final = 200
 
 _REFUSED: Final[dict[type[Exception], str]] = {
     InsufficientBalance: "The balance does not cover this order. It can be approved once it does.",
