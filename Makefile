@@ -66,6 +66,14 @@ bench: setup  ## Measure against pgbench on the same server, and write bench/RES
 soak: setup  ## The long runs: kill -9 storms, a hundred thousand carts, races
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m soak --timeout 3600 $(TESTS)
 
+.PHONY: schema
+schema: setup  ## Write schema.sql anew after a migration was added
+	@$(BIN)/python -m tools.schema
+
+.PHONY: dump
+dump: setup  ## Write the dump of this release's database, on which later migrations are tested
+	@$(BIN)/python -m tests.release.dump
+
 .PHONY: lock
 lock: setup  ## Resolve the dependencies anew into requirements.lock
 	@$(BIN)/python -m pip install --quiet uv

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +25,14 @@ SERVER_VERSION_MIN: Final = 150_000
 LOCK_WAIT_S_MAX: Final = 120
 """How long a process waits while another one migrates."""
 
+LOOK_EVERY_S: Final = 0.05
+
+TABLE_WAIT_S_MAX: Final = 5
+"""How long a migration waits for a table that a transaction holds: all later transactions wait behind it meanwhile."""
+
+_CONCURRENT: Final = re.compile(
+    r"(?:--.*\n|\s)*CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS ([a-z_]+)"
+)
 _FILE_NAME: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
@@ -41,8 +51,14 @@ class Migration:
 
     @property
     def label(self) -> str:
-        """The file's name without its ending, such as 0001_foundation."""
+        """The file's name without its ending, such as 0003_catalogue."""
         return f"{self.version:04d}_{self.name}"
+
+    @property
+    def concurrent_index(self) -> str | None:
+        """The index that it builds concurrently, for which it runs outside of a transaction; None for all others."""
+        found = _CONCURRENT.match(self.sql)
+        return None if found is None else found[1]
 
 
 @cache
@@ -56,8 +72,9 @@ def migrations() -> tuple[Migration, ...]:
             found.append(Migration(int(match[1]), match[2], sql, hashlib.sha256(sql.encode()).hexdigest()))
     found.sort(key=lambda migration: migration.version)
     versions = [migration.version for migration in found]
-    # Gaps are fine: branches take their numbers ahead of time. What runs when is decided by the numbers' order alone.
-    assert len(set(versions)) == len(versions), f"two migrations have one number: {versions}"
+    assert versions == list(range(1, len(found) + 1)), (
+        f"the migrations are not numbered from 1 on: {versions}"
+    )
     return tuple(found)
 
 
@@ -71,25 +88,54 @@ async def migrate(url: str) -> list[str]:
         )
         missing = _missing(await _applied(connection))
         for migration in missing:
-            async with connection.transaction():
-                await connection.execute(migration.sql)
-                await connection.execute(
-                    "INSERT INTO schema_migration (version, name, checksum) VALUES ($1, $2, $3)",
-                    migration.version,
-                    migration.name,
-                    migration.checksum,
-                )
+            await _run(connection, migration)
         # Where no role can be made the first lock holds alone; the start and the audit say so.
         await connection.execute("SELECT arrange_tenants()")
         return [migration.label for migration in missing]
+
+
+async def _run(connection: Connection, migration: Migration) -> None:
+    """Run one file and note it, both or neither."""
+    try:
+        if migration.concurrent_index is not None:
+            await _drop_half_built(connection, migration.concurrent_index)
+            await connection.execute(migration.sql)
+            await _note(connection, migration)
+            return
+        async with connection.transaction():
+            await connection.execute(f"SET LOCAL lock_timeout = '{TABLE_WAIT_S_MAX}s'")
+            await connection.execute(migration.sql)
+            await _note(connection, migration)
+    except asyncpg.LockNotAvailableError:
+        raise MigrationRefused(
+            f"{migration.label} waited too long for a table that another transaction holds: "
+            "it changed nothing, run it again"
+        ) from None
+
+
+async def _drop_half_built(connection: Connection, index: str) -> None:
+    """Drop the index if an earlier run was killed while it built it: IF NOT EXISTS would take it for a whole one."""
+    if await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)", index
+    ):
+        await connection.execute(f"DROP INDEX CONCURRENTLY {index}")
+
+
+async def _note(connection: Connection, migration: Migration) -> None:
+    await connection.execute(
+        "INSERT INTO schema_migration (version, name, checksum) VALUES ($1, $2, $3)",
+        migration.version,
+        migration.name,
+        migration.checksum,
+    )
 
 
 async def pending(connection: Connection) -> list[str]:
     """The labels of the migrations that have not run yet; a server is not ready while there are any."""
     if await connection.fetchval("SELECT to_regclass('schema_migration') IS NULL"):
         return [migration.label for migration in migrations()]
-    versions = set(await _applied(connection))
-    return [migration.label for migration in migrations() if migration.version not in versions]
+    names = {version: name for version, (name, _) in (await _applied(connection)).items()}
+    return [migration.label for migration in migrations() if names.get(migration.version) != migration.name]
 
 
 @asynccontextmanager
@@ -103,7 +149,6 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record
             "application_name": "voucherd migrate",
             "timezone": "UTC",
             "client_min_messages": "warning",
-            "lock_timeout": f"{LOCK_WAIT_S_MAX}s",
         },
     )
     try:
@@ -130,10 +175,13 @@ async def alone(connection: Connection) -> AsyncIterator[None]:
     """Hold the advisory lock of this schema: the others wait, then find everything done."""
     # The key holds the schema's name, so that services that share a database don't wait for each other.
     key = "hashtextextended('voucherd/migrate/' || current_schema(), 0)"
-    try:
-        await connection.execute(f"SELECT pg_advisory_lock({key})")
-    except asyncpg.LockNotAvailableError:
-        raise MigrationRefused(f"another process has been migrating for {LOCK_WAIT_S_MAX} s") from None
+    ends_at = time.monotonic() + LOCK_WAIT_S_MAX
+    # Asked for again and again: a statement that waits for it has a snapshot, for which an index that another process
+    # builds concurrently would wait in turn.
+    while not await connection.fetchval(f"SELECT pg_try_advisory_lock({key})"):
+        if time.monotonic() >= ends_at:
+            raise MigrationRefused(f"another process has been migrating for {LOCK_WAIT_S_MAX} s")
+        await asyncio.sleep(LOOK_EVERY_S)
     try:
         yield
     finally:
@@ -157,8 +205,11 @@ def _missing(applied: dict[int, tuple[str, str]]) -> list[Migration]:
             raise MigrationRefused(
                 f"the database is newer than this program: it has {version:04d}_{name}, which is unknown here"
             )
-        if (migration.name, migration.checksum) != (name, checksum):
+        if migration.name != name:
             raise MigrationRefused(
-                f"{migration.label}.sql was changed: it is not the {version:04d}_{name} that ran here"
+                f"no release made this database: it has {version:04d}_{name} and not {migration.label}; "
+                "start with an empty one"
             )
+        if migration.checksum != checksum:
+            raise MigrationRefused(f"{migration.label}.sql was changed: it is not the file that ran here")
     return [migration for migration in known.values() if migration.version not in applied]

@@ -133,7 +133,7 @@ def test_an_operators_own_database_is_migrated_only_when_asked(
 
     assert_refused(terminal.run("company", "list"), "run `voucherd migrate`")
     ran = terminal.json("migrate")["ran"]
-    assert ran[0] == "0001_foundation"
+    assert ran[0] == "0001_companies_keys"
     assert terminal.view("migrate") == "Nothing to do: the schema is this program's.\n"
     assert terminal.json("company", "list") == []
 

@@ -16,7 +16,7 @@ from voucherd.money import RATE_ONE, Money
 CASES = read_table("case", "buyer")
 RATES = re.findall(
     r"\('([A-Z]{2})', '([0-9-]{10})', ([0-9]+)\)",
-    (files("voucherd") / "migrations" / "0002_vat_rates.sql").read_text(encoding="utf-8"),
+    (files("voucherd") / "migrations" / "0004_prices.sql").read_text(encoding="utf-8"),
 )
 
 

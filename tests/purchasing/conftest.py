@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,9 @@ class Market:
         concurrency_max: int = 8,
         settle_s: int = 0,
         on_unknown: str = "wait",
+        timeout_s: int = 1,
+        config: dict[str, Any] | None = None,
+        secret: str | None = None,
         **manner: object,
     ) -> FakeSupplier:
         """A supplier that sells these products, with fresh quotes."""
@@ -57,11 +61,12 @@ class Market:
             name,
             "http",
             state,
-            {},
+            config or {},
+            secret,
             settle_s=settle_s,
             concurrency_max=concurrency_max,
             on_unknown=on_unknown,
-            timeout_s=1,
+            timeout_s=timeout_s,
         )
         async with transaction(self.shop.pool) as tx:
             row = await add_supplier(tx, draft, self.shop.sealer)

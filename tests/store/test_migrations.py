@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import pytest
 
+from tools.schema import write_schema
 from voucherd import migrate as runner
-from voucherd.bootstrap import dump_schema
 from voucherd.db import Pool
 from voucherd.migrate import Migration, MigrationRefused, migrate, migrations, pending
 
@@ -39,13 +39,23 @@ UNION ALL
 SELECT 'index', t.relname, r.relname, pg_get_indexdef(r.oid)
 FROM relation r JOIN pg_index i ON i.indexrelid = r.oid JOIN pg_class t ON t.oid = i.indrelid
 UNION ALL
-SELECT 'trigger', r.relname, t.tgname, pg_get_triggerdef(t.oid)
+SELECT 'trigger', r.relname, t.tgname, translate(pg_get_triggerdef(t.oid), '()', '')
 FROM relation r JOIN pg_trigger t ON t.tgrelid = r.oid WHERE NOT t.tgisinternal
 UNION ALL
 SELECT 'function', p.proname, pg_get_function_identity_arguments(p.oid), pg_get_functiondef(p.oid)
 FROM pg_proc p, here WHERE p.pronamespace = here.oid
 UNION ALL
 SELECT 'view', relname, '', pg_get_viewdef(oid) FROM relation WHERE relkind = 'v'
+UNION ALL
+SELECT 'storage', r.relname, a.attname, a.attstorage::text || r.relpersistence::text
+FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped WHERE r.relkind = 'r'
+UNION ALL
+SELECT 'policy', r.relname, p.polname, concat_ws(' ', p.polpermissive, p.polroles::regrole[], r.relrowsecurity,
+       pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
+FROM relation r JOIN pg_policy p ON p.polrelid = r.oid
+UNION ALL
+SELECT 'right', r.relname, g.grantee::regrole::text, g.privilege_type
+FROM relation r CROSS JOIN LATERAL aclexplode(r.relacl) AS g WHERE g.grantee <> r.relowner
 UNION ALL
 SELECT 'sequence', sequencename, data_type::text, concat_ws(' ', start_value, min_value, max_value, increment_by)
 FROM pg_sequences WHERE schemaname = current_schema()
@@ -101,8 +111,27 @@ async def test_a_file_that_changed_after_it_ran_is_refused(database_url: str, po
     """Forward only: what ran is history, and history does not change."""
     await pool.execute("UPDATE schema_migration SET checksum = 'another' WHERE version = 1")
 
-    with pytest.raises(MigrationRefused, match=r"^0001_foundation\.sql was changed: .*that ran here$"):
+    with pytest.raises(MigrationRefused, match=r"^0001_companies_keys\.sql was changed: .*that ran here$"):
         await migrate(database_url)
+
+
+async def test_a_database_from_before_the_first_release_is_refused(database_url: str, pool: Pool) -> None:
+    """Nothing carries over from before 0.1.0: one sentence says so, and nothing runs."""
+    await pool.execute(
+        "UPDATE schema_migration SET name = 'foundation', checksum = 'another' WHERE version = 1"
+    )
+    await pool.execute("DELETE FROM schema_migration WHERE version = 6")
+
+    with pytest.raises(
+        MigrationRefused,
+        match=r"^no release made this database: it has 0001_foundation and not 0001_companies_keys; "
+        r"start with an empty one$",
+    ):
+        await migrate(database_url)
+
+    assert not await pool.fetchval("SELECT count(*) FROM schema_migration WHERE version = 6")
+    async with pool.acquire() as connection:
+        assert await pending(connection) == ["0001_companies_keys", "0006_purchasing"]
 
 
 async def test_a_database_newer_than_the_program_is_refused(database_url: str, pool: Pool) -> None:
@@ -130,6 +159,42 @@ async def test_a_migration_that_fails_leaves_nothing_behind(
     assert await pool.fetchval("SELECT to_regclass('second_half') IS NULL")
     async with pool.acquire() as connection:
         assert await pending(connection) == [bad.label]
+
+
+async def test_a_migration_does_not_keep_everybody_waiting(
+    database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sales queue up behind it: after some seconds it gives up, has changed nothing, and can be run again."""
+    change = written(migrations()[-1].version + 1, "ALTER TABLE orders ADD COLUMN note text")
+    known = (*migrations(), change)
+    monkeypatch.setattr(runner, "migrations", lambda: known)
+    monkeypatch.setattr(runner, "TABLE_WAIT_S_MAX", 1)
+    async with pool.acquire() as report, report.transaction():
+        await report.execute("LOCK TABLE orders IN ACCESS SHARE MODE")
+        with pytest.raises(MigrationRefused, match=r"_written waited too long for a table .* run it again$"):
+            await migrate(database_url)
+        assert await pending(report) == [change.label]
+
+    assert await migrate(database_url) == [change.label]
+
+
+async def test_an_index_is_built_while_sales_go_on(
+    database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others that want to migrate do not hold it up, and an index that a failed run left half-built is replaced."""
+    sql = "-- For a test.\nCREATE INDEX CONCURRENTLY IF NOT EXISTS vat_rate_note ON vat_rate (country)"
+    change = written(migrations()[-1].version + 1, sql)
+    known = (*migrations(), change)
+    monkeypatch.setattr(runner, "migrations", lambda: known)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await pool.execute("CREATE UNIQUE INDEX CONCURRENTLY vat_rate_note ON vat_rate (country)")
+    state = "SELECT indisvalid, indisunique FROM pg_index WHERE indexrelid = 'vat_rate_note'::regclass"
+    assert tuple(await pool.fetchrow(state) or ()) == (False, True)
+
+    ran = await asyncio.gather(*(migrate(database_url) for _ in range(3)))
+
+    assert sorted(ran) == [[], [], [change.label]]
+    assert tuple(await pool.fetchrow(state) or ()) == (True, False)
 
 
 async def test_pending_lists_what_a_server_waits_for(empty_schema_url: str) -> None:
@@ -179,11 +244,21 @@ async def test_schema_sql_makes_what_the_migrations_make(database_url: str, anot
     assert await catalogue(another_schema_url) == await catalogue(database_url)
 
 
-async def test_schema_sql_is_what_the_generator_writes(database_url: str, pool: Pool) -> None:
+async def test_schema_sql_is_what_the_generator_writes(pool: Pool) -> None:
     """Nobody edits schema.sql by hand."""
     if await pool.fetchval("SELECT current_setting('server_version_num')::int / 10000 <> 18"):
         pytest.skip("another PostgreSQL spells the same schema in another way")
 
-    # pg_dump knows no search_path in an address.
-    plain_url = database_url.partition("search_path=")[0].rstrip("?&")
-    assert dump_schema(plain_url, schema_of(database_url)) == SCHEMA_SQL.read_text()
+    async with pool.acquire() as connection:
+        assert await write_schema(connection) == SCHEMA_SQL.read_text()
+
+
+async def test_every_table_says_what_a_row_is(pool: Pool) -> None:
+    """A stranger reads the schema: no table, view or function is without words."""
+    silent = await pool.fetch(
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v')"
+        " AND coalesce(obj_description(oid, 'pg_class'), '') !~ '^(One row|The only row) .*[.]$'"
+        " UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"
+        " AND obj_description(oid, 'pg_proc') IS NULL"
+    )
+    assert [row[0] for row in silent] == []

@@ -43,7 +43,7 @@ _DESCRIPTION: Final = (
 )
 _DESCRIBED: Final = ", ".join(f"${at + 1}" for at in range(_DESCRIPTION.count(",") + 1))
 
-# Changes of products take turns, so that their numbers become visible in order (migration 0010).
+# Changes of products take turns, so that their numbers become visible in order (migration 0003).
 _TAKE_TURNS: Final = "LOCK TABLE product_change IN SHARE ROW EXCLUSIVE MODE"
 
 

@@ -1,4 +1,4 @@
-"""The countries whose VAT the service knows. Their rates are dated rows of vat_rate (migration 0002)."""
+"""The countries whose VAT the service knows. Their rates are dated rows of vat_rate (migration 0004)."""
 
 from __future__ import annotations
 

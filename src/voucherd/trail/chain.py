@@ -1,9 +1,9 @@
 """The chain: blocks of settled rows, each hashed together with the hash of the block before it.
 
-Ids are taken in one order and committed in another, so only rows that nothing older can join any more are sealed. How
-that is known is told in migration 20: whoever inserts holds the table's lock from before he takes an id until after his
-commit is visible. So: read the last id that was taken, then who holds the lock; when all of those are gone, every id
-up to there is in the table or never will be.
+Ids are taken in one order and committed in another, so only rows that nothing older can join any more are sealed. The
+comment on the table event_mark (migration 0009) tells how that is known: a transaction that inserts holds the lock of
+the table from before it takes an id until after its commit is visible. So: read the last id that was taken, then who
+holds the lock; when all of those are gone, every id up to there is in the table or never will be.
 """
 
 from __future__ import annotations

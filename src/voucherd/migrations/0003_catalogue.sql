@@ -1,18 +1,94 @@
--- What clients see of the catalogue: the texts of a product, a row to find each product by that is for sale, and
--- every change of one, in order.
+-- The catalogue: brands and products, what clients find of them, and every change of a product in order.
 
-ALTER TABLE product_version
-    ADD COLUMN redeem_instructions text CHECK (length(redeem_instructions) BETWEEN 1 AND 4000),
-    ADD COLUMN terms               text CHECK (length(terms) BETWEEN 1 AND 20000),
-    ADD COLUMN image_url           text CHECK (image_url ~ '^https://' AND length(image_url) <= 500);
+CREATE TABLE brand (
+    id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    slug text NOT NULL UNIQUE CHECK (slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$' AND length(slug) <= 100),
+    name text NOT NULL CHECK (length(name) BETWEEN 1 AND 200)
+);
+COMMENT ON TABLE brand IS 'One row is the maker of some products.';
 
--- Accents and case dropped: how names are compared and searched, the same on every server.
+CREATE TABLE brand_logo (
+    brand_id integer PRIMARY KEY REFERENCES brand,
+    name     text NOT NULL CHECK (name ~ '^[0-9a-f]{32}\.(png|jpg|webp)$'),
+    content  bytea NOT NULL CHECK (length(content) BETWEEN 1 AND 102400),
+    set_at   timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX brand_logo_name ON brand_logo (name);
+COMMENT ON TABLE brand_logo IS
+    'One row is the logo of a brand, small enough to be kept here: pages show no picture of another host.';
+COMMENT ON COLUMN brand_logo.name IS 'A hash of the content, and its kind.';
+COMMENT ON INDEX brand_logo_name IS 'Not unique: two brands may share a picture.';
+
+CREATE TABLE product (
+    id         integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    slug       text NOT NULL UNIQUE CHECK (slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$' AND length(slug) <= 100),
+    active     boolean NOT NULL DEFAULT true,
+    version_id integer NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    allow_loss boolean NOT NULL DEFAULT false
+);
+COMMENT ON TABLE product IS 'One row is a product: a name for its newest version.';
+COMMENT ON COLUMN product.active IS 'It is for sale.';
+COMMENT ON COLUMN product.allow_loss IS 'It may be sold below its purchase price.';
+
+CREATE TABLE product_version (
+    id                  integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    product_id          integer NOT NULL REFERENCES product DEFERRABLE INITIALLY DEFERRED,
+    brand_id            integer NOT NULL REFERENCES brand,
+    name                text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+    product_type        text NOT NULL CHECK (product_type IN ('giftcard', 'gamecard', 'topup', 'paymentcard', 'subscription')),
+    category            text NOT NULL CHECK (category ~ '^[a-z0-9]+(-[a-z0-9]+)*$'),
+    redeem_type         text NOT NULL CHECK (redeem_type IN ('currency', 'product', 'subscription')),
+    region              text NOT NULL CHECK (length(region) BETWEEN 2 AND 20),
+    vat_category        text NOT NULL CHECK (vat_category IN ('single_purpose', 'multi_purpose', 'exempt')),
+    async_delivery      boolean NOT NULL,
+    incentive           boolean NOT NULL DEFAULT false,
+    face_currency       text NOT NULL CHECK (face_currency ~ '^[A-Z]{3}$'),
+    face_minor          bigint CHECK (face_minor > 0),
+    face_min_minor      bigint CHECK (face_min_minor > 0),
+    face_max_minor      bigint CHECK (face_max_minor >= face_min_minor),
+    price_minor         bigint CHECK (price_minor > 0),
+    price_currency      text CHECK (price_currency ~ '^[A-Z]{3}$'),
+    fee_variable_e8     bigint CHECK (fee_variable_e8 > 0),
+    fee_fixed_minor     bigint CHECK (fee_fixed_minor >= 0),
+    created_at          timestamptz NOT NULL DEFAULT now(),
+    redeem_instructions text CHECK (length(redeem_instructions) BETWEEN 1 AND 4000),
+    terms               text CHECK (length(terms) BETWEEN 1 AND 20000),
+    image_url           text CHECK (image_url ~ '^https://' AND length(image_url) <= 500),
+    CHECK (num_nonnulls(face_minor) + num_nonnulls(face_min_minor, face_max_minor) IN (1, 2)
+           AND (face_minor IS NULL) = (face_min_minor IS NOT NULL)
+           AND (face_min_minor IS NULL) = (face_max_minor IS NULL)),
+    CHECK ((price_minor IS NULL) = (price_currency IS NULL)
+           AND (fee_variable_e8 IS NULL) = (fee_fixed_minor IS NULL)
+           AND (price_minor IS NULL) <> (fee_variable_e8 IS NULL)
+           AND (face_minor IS NOT NULL OR fee_variable_e8 IS NOT NULL)),
+    UNIQUE (product_id, id)
+);
+-- A product and its first version point at each other, so both keys are checked at the end of the transaction.
+ALTER TABLE product ADD FOREIGN KEY (id, version_id) REFERENCES product_version (product_id, id)
+    DEFERRABLE INITIALLY DEFERRED;
+CREATE TRIGGER product_version_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON product_version
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+COMMENT ON TABLE product_version IS
+    'One row is a product as it was from some moment on. It never changes, so an order can point at the one that it '
+    'was priced with, and a process can keep it in memory for ever.';
+COMMENT ON COLUMN product_version.async_delivery IS 'An order may wait for it after Confirm has answered.';
+COMMENT ON COLUMN product_version.face_minor IS 'A fixed face value; NULL: any from face_min_minor to face_max_minor.';
+COMMENT ON COLUMN product_version.price_minor IS 'A fixed price; NULL: the face value times fee_variable_e8 plus fee_fixed_minor.';
+COMMENT ON CONSTRAINT product_version_check1 ON product_version IS 'A fixed face value, or a range (OP-51).';
+COMMENT ON CONSTRAINT product_version_check2 ON product_version IS
+    'A fixed price, or a fee; a product with a range always has the fee (OP-51).';
+
 CREATE FUNCTION folded(words text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN lower(regexp_replace(normalize(words, NFKD), '[\u0300-\u036f]+', '', 'g'));
+COMMENT ON FUNCTION folded IS
+    'The text without accents and in lower case: names are compared and searched in this form, the same on every server.';
 
--- One row for each product that is for sale: what it is found and sorted by. A product that is withdrawn has none.
--- Prices are compared by their worth in EUR without a column for it, which every new exchange rate would rewrite:
--- the index has the prices of each currency in order, and a page merges the currencies (docs/decisions/0014).
+CREATE FUNCTION words_of(text text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN array_to_tsvector(array_remove(regexp_split_to_array(folded(text), '[\u0001-/:-@\[-`{-\u007f]+'), ''));
+COMMENT ON FUNCTION words_of IS 'The folded words of a text, as the search compares them.';
+
 CREATE TABLE product_listing (
     product_id     integer PRIMARY KEY REFERENCES product,
     version_id     integer NOT NULL,
@@ -27,11 +103,11 @@ CREATE TABLE product_listing (
     face_low       bigint NOT NULL,
     face_high      bigint NOT NULL,
     price_currency text NOT NULL,
-    price_minor    bigint NOT NULL,  -- Of the smallest face value.
+    price_minor    bigint NOT NULL,
     name_key       text COLLATE "C" NOT NULL,
     brand_key      text COLLATE "C" NOT NULL,
     words          tsvector NOT NULL,
-    stocked        boolean NOT NULL DEFAULT false,  -- Live stock, as it was last announced.
+    stocked        boolean NOT NULL DEFAULT false,
     updated_at     timestamptz NOT NULL,
     FOREIGN KEY (product_id, version_id) REFERENCES product_version (product_id, id)
 );
@@ -43,17 +119,22 @@ CREATE INDEX product_listing_brand ON product_listing (brand_slug, name_key, pro
 CREATE INDEX product_listing_category ON product_listing (category, name_key, product_id);
 CREATE INDEX product_listing_stocked ON product_listing (stocked, name_key, product_id);
 CREATE INDEX product_listing_words ON product_listing USING gin (words);
+COMMENT ON TABLE product_listing IS
+    'One row is a product that is for sale, with everything that it is found and sorted by. Prices are compared by '
+    'their worth in EUR without a column for it, which every new exchange rate would rewrite: the index has the prices '
+    'of each currency in order, and a page merges the currencies (docs/decisions/0014).';
+COMMENT ON COLUMN product_listing.price_minor IS 'Of the smallest face value.';
+COMMENT ON COLUMN product_listing.name_key IS 'The folded name, in the order of its bytes.';
+COMMENT ON COLUMN product_listing.stocked IS 'Whether live stock was there when it was last announced.';
 
--- How many products are for sale: in all, of each brand and of each category.
 CREATE TABLE product_count (
     kind  text NOT NULL CHECK (kind IN ('all', 'brand', 'category')),
     slug  text NOT NULL,
     count integer NOT NULL CHECK (count >= 0),
     PRIMARY KEY (kind, slug)
 );
+COMMENT ON TABLE product_count IS 'One row is the number of products for sale: in all, of a brand, or of a category.';
 
--- What changed about a product that is for sale, or ceased to be. Whoever writes here holds the table's lock to the
--- end of his transaction, so ids become visible in their order and a reader who goes on from one misses nothing.
 CREATE TABLE product_change (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at         timestamptz NOT NULL,
@@ -63,15 +144,18 @@ CREATE TABLE product_change (
     active     boolean NOT NULL,
     stocked    boolean NOT NULL,
     FOREIGN KEY (product_id, version_id) REFERENCES product_version (product_id, id),
-    -- Of a product that is not for sale nothing is told but that.
     CHECK (active OR kind = 'activation')
 );
--- Stock is live, and a sandbox reader passes over it.
 CREATE INDEX product_change_but_stock ON product_change (id) WHERE kind <> 'stock';
 CREATE TRIGGER product_change_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON product_change
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+COMMENT ON TABLE product_change IS
+    'One row is a change of a product that is for sale, or was until then. A writer holds the lock of the table to the '
+    'end of its transaction, so ids become visible in their order and a reader who goes on from one misses nothing.';
+COMMENT ON CONSTRAINT product_change_check ON product_change IS
+    'Of a product that is not for sale clients learn only that it is not.';
+COMMENT ON INDEX product_change_but_stock IS 'Stock is live; a reader with a sandbox key passes over it.';
 
--- Counts the listings of these products in, or out.
 CREATE FUNCTION count_products(ids integer[], step integer) RETURNS void LANGUAGE sql
 BEGIN ATOMIC
     INSERT INTO product_count AS c (kind, slug, count)
@@ -81,8 +165,8 @@ BEGIN ATOMIC
     GROUP BY one.kind, one.slug
     ON CONFLICT (kind, slug) DO UPDATE SET count = c.count + step * excluded.count;
 END;
+COMMENT ON FUNCTION count_products IS 'Counts the listings of these products in (step 1), or out (step -1).';
 
--- Brings the listings of these products up to date and writes down what changed. Doing it again changes nothing.
 CREATE FUNCTION list_products(ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz;
@@ -127,10 +211,7 @@ BEGIN
            -- Rounded half up, as price_with_fee does.
            coalesce(v.price_minor, div(2 * coalesce(v.face_minor, v.face_min_minor)::numeric * v.fee_variable_e8 + 100000000,
                                        200000000)::bigint + v.fee_fixed_minor),
-           folded(v.name), folded(b.name),
-           array_to_tsvector(array_remove(regexp_split_to_array(
-               folded(v.name || ' ' || b.name || ' ' || p.slug || ' ' || b.slug), '[\u0001-/:-@\[-`{-\u007f]+'), '')),
-           moment
+           folded(v.name), folded(b.name), words_of(v.name || ' ' || b.name || ' ' || p.slug || ' ' || b.slug), moment
     FROM unnest(ids) AS wanted (id)
     JOIN product p ON p.id = wanted.id JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id
     WHERE p.active
@@ -144,8 +225,9 @@ BEGIN
     WHERE l.version_id <> excluded.version_id;
     PERFORM count_products(ids, 1);
 END $$;
+COMMENT ON FUNCTION list_products IS
+    'Brings the listings of these products up to date and writes a row for each change. A second call changes nothing.';
 
--- A product and its first version point at each other, so either may come last.
 CREATE FUNCTION relist_products() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM list_products(array_agg(id)) FROM fresh HAVING count(*) > 0;
@@ -163,5 +245,6 @@ CREATE TRIGGER product_changed AFTER UPDATE ON product REFERENCING NEW TABLE AS 
     FOR EACH STATEMENT EXECUTE FUNCTION relist_products();
 CREATE TRIGGER product_version_added AFTER INSERT ON product_version REFERENCING NEW TABLE AS fresh
     FOR EACH STATEMENT EXECUTE FUNCTION relist_versions();
-
-SELECT list_products(array_agg(id)) FROM product HAVING count(*) > 0;
+COMMENT ON FUNCTION relist_products IS 'Lists the products that a statement wrote.';
+COMMENT ON FUNCTION relist_versions IS
+    'Lists the products whose newest version a statement wrote: of a new product either row may come last.';

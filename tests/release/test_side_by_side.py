@@ -1,0 +1,136 @@
+"""The program before and this one sell from one database while it is migrated: servers are replaced one by one.
+
+The program before is taken from the tag of the newest release that has a dump, where the clone has that tag; else, as
+in a clone without history, this program stands in for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.faults.processes import (
+    REAL_SERVER,
+    WALLET_IS_ENDLESS,
+    Client,
+    Ledger,
+    Server,
+    codes_of,
+    environment,
+    running,
+)
+from tests.release.dump import MASTER, Release, releases
+from tests.release.rules import broken_rules
+from tests.shop import Company, Shop, open_shop
+from voucherd import migrate as runner
+from voucherd.catalogue import store as catalogue
+from voucherd.db import open_pool
+from voucherd.migrate import Migration, migrate, migrations
+from voucherd.vault.master_key import write_master
+
+ROOT = Path(__file__).parents[2]
+GIT_S_MAX = 30.0
+SOLD_MIN = 10
+"""Orders that each program finishes before and after the migrations."""
+SOLD_S_MAX = 120.0
+SAMPLES = (
+    "ALTER TABLE orders ADD COLUMN gift_note text, ADD COLUMN wrapped boolean NOT NULL DEFAULT false",
+    "CREATE TABLE gift_card (order_id bigint PRIMARY KEY REFERENCES orders, words text NOT NULL);"
+    " CREATE INDEX gift_card_words ON gift_card (words)",
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS orders_gift_note ON orders (gift_note)",
+)
+"""Migrations that this test makes, so that there is always one that came after the program before."""
+
+
+def program_before(version: str, folder: Path) -> Path:
+    """The sources of the release, from its tag; those of this program where there is none."""
+    command = ["git", "-C", str(ROOT), "archive", "--format=tar", f"v{version}", "src"]
+    done = subprocess.run(command, capture_output=True, timeout=GIT_S_MAX, check=False)
+    if done.returncode != 0:
+        return ROOT / "src"
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "src"
+
+
+def sample(number: int, sql: str) -> Migration:
+    """A migration that is not in the folder."""
+    assert broken_rules(sql) == []
+    return Migration(number, f"sample_{number}", sql, hashlib.sha256(sql.encode()).hexdigest())
+
+
+async def sell(servers: list[Server], company: Company, ledger: Ledger, stop: asyncio.Event) -> None:
+    """Two clients that buy at all of these servers until they are told to stop."""
+    clients = [
+        Client(servers, company, ledger, seed, slugs=("gift-10", "gift-10", "slow-20")) for seed in (1, 2)
+    ]
+    await asyncio.gather(*(client.buy_until(stop) for client in clients))
+
+
+async def sold(ledger: Ledger, count: int) -> None:
+    """Wait until that many more orders are finished."""
+    wanted = len(ledger.promised) + count
+    async with asyncio.timeout(SOLD_S_MAX):
+        while len(ledger.promised) < wanted:  # noqa: ASYNC110 - The clients know nobody to tell.
+            await asyncio.sleep(0.05)
+
+
+async def opened_shop(shop: Shop, company: Company) -> None:
+    """Money and stock for all that the clients may buy."""
+    async with shop.pool.acquire() as connection:
+        listings = await catalogue.current(connection, ["gift-10", "slow-20"])
+    shop.products = {slug: listing.version for slug, listing in listings.items()}
+    await shop.top_up(company, WALLET_IS_ENDLESS)
+    for slug in shop.products:
+        await shop.stock(slug, 2_000)
+
+
+@pytest.mark.parametrize("release", releases()[-1:], ids=lambda release: release.version)
+async def test_the_program_before_sells_beside_this_one_while_the_database_is_migrated(
+    released_url: str, release: Release, company: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No call fails and no answer is lost, before, during and after; and the books of all of it balance."""
+    first = migrations()[-1].version + 1
+    known = (*migrations(), *(sample(number, sql) for number, sql in enumerate(SAMPLES, first)))
+    monkeypatch.setattr(runner, "migrations", lambda: known)
+    write_master(tmp_path / "master.key", MASTER)
+    now = environment(released_url, tmp_path, resolve_limit_s=2, confirm_wait_s=0.3)
+    before = now | {
+        "PYTHONPATH": os.pathsep.join([str(program_before(release.version, tmp_path)), str(ROOT)])
+    }
+    old = Server(REAL_SERVER, before, tmp_path / "old.log")
+    new = Server(REAL_SERVER, now, tmp_path / "new.log")
+    ledger, stop = Ledger(), asyncio.Event()
+    pool = await open_pool(released_url)
+    async with open_shop(pool, released_url, tmp_path, with_worker=False) as shop:
+        await opened_shop(shop, company)
+        async with running(old), asyncio.TaskGroup() as group:
+            at_old = group.create_task(sell([old], company, ledger, stop))
+            await sold(ledger, SOLD_MIN)
+            assert (await migrate(released_url))[-len(SAMPLES) :] == [
+                one.label for one in known[-len(SAMPLES) :]
+            ]
+            async with running(new):
+                at_both = group.create_task(sell([old, new], company, ledger, stop))
+                await sold(ledger, 2 * SOLD_MIN)
+                stop.set()
+                await asyncio.gather(at_old, at_both)
+                for trx, codes in ledger.promised.items():
+                    for server in (old, new):
+                        answer = await shop.client.get(
+                            f"{server.url}/api/1.03/order/{trx}", headers=company.bearer()
+                        )
+                        assert (answer.status_code, codes_of(answer.json())) == (200, codes)
+        assert not ledger.answers.keys() & {
+            "lost",
+            *(f"{verb} 503" for verb in ("create", "confirm", "resolve")),
+        }
+        await shop.assert_books_balance()
+    await pool.close()
