@@ -14,7 +14,7 @@ import pytest
 
 from tests.docs import pages
 from tests.docs.pages import DOCS
-from voucherd.api.webhook_requests import TYPES
+from voucherd.api.wire.webhooks import TYPES
 from voucherd.webhooks import signing
 from voucherd.webhooks.targets import PORTS
 

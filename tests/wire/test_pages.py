@@ -12,8 +12,8 @@ import pytest
 
 from tests.shop import Shop
 from voucherd.api.metrics import Metrics
-from voucherd.api.openapi import EXAMPLE_URL
-from voucherd.api.openapi.operations import WORDS
+from voucherd.api.openapi.examples import EXAMPLE_URL
+from voucherd.api.operations import OPERATIONS
 from voucherd.api.routes import ROUTES
 from voucherd.api.system import SystemEndpoints, guide
 from voucherd.db import Pool
@@ -135,7 +135,7 @@ async def test_the_docs_show_every_operation_in_every_version(shop: Shop) -> Non
     """OP-04: the page is made from the same table."""
     page = await page_of(shop)
     for route in ROUTES:
-        assert f">{WORDS[route.op].title}</h3>" in page
+        assert f">{OPERATIONS[route.op].title}</h3>" in page
         for version in route.versions:
             assert f"<code>/api/{version}/{route.path}</code>" in page
 

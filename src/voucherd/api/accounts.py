@@ -23,8 +23,6 @@ from voucherd.wallet.statement import Account, StatementFilters
 from voucherd.wallet.statement_file import file_name, statement_file
 
 KINDS: Final = {kind.word: kind for kind in Kind}
-FORMATS: Final = ("json", "csv")
-_KIND_RULE: Final = f"must be {', '.join([*KINDS][:-1])} or {[*KINDS][-1]}"
 
 
 class StatementQuery(Struct, frozen=True):
@@ -71,37 +69,55 @@ async def _account(services: Services, call: Call) -> Account:
     return found
 
 
+CURRENCY: Final = query.currency_code("currency", "Only the account in this currency.")
+
+
 def read_currency(request: Request) -> str | None:
     """The one currency that is asked for, if only one is."""
-    text = query.one(query.read(request), "currency")
-    return None if text is None else query.currency("currency", text)
+    return CURRENCY.read(query.read(request))
+
+
+_CURSOR: Final = query.cursor(
+    "Where to go on: the `nextCursor` of the last page. Not for CSV.", query.write_place(118)
+)
+_LIMIT: Final = query.whole(
+    "limit",
+    "The most movements that a page holds. Not for CSV, which has no pages.",
+    default=query.PAGE_SIZE,
+    most=query.PAGE_SIZE_MAX,
+)
+_FROM, _TO = query.period("movements of")
+_KIND: Final = query.several("kind", "Only movements of this kind; repeat it for several.", [*KINDS])
+_TRX: Final = query.text("trx", "Only movements of this order.")
+_FORMAT: Final = query.choice(
+    "format", "`csv` is the same as `Accept: text/csv`.", ("json", "csv"), default="json"
+)
+STATEMENT: Final = (_CURSOR, _LIMIT, _FROM, _TO, _KIND, _TRX, query.BY_TIME, _FORMAT)
 
 
 def read_statement(request: Request, ids: Identifiers) -> StatementQuery:
     """What a statement request asks for."""
     given = query.read(request)
-    if "page" in given:
-        raise BadInput("page", "is not offered here, use cursor")
+    query.refuse_page(given)
     as_csv = _as_csv(request, given)
-    trx = query.one(given, "trx")
-    cursor = query.one(given, "cursor")
+    trx, cursor = _TRX.read(given), _CURSOR.read(given)
     filters = StatementFilters(
-        date_from=query.moment(given, "dateFrom"),
-        date_to=query.moment(given, "dateTo"),
-        kinds=frozenset(_kind(word) for word in given.get("kind", ())),
+        date_from=_FROM.read(given),
+        date_to=_TO.read(given),
+        kinds=frozenset(_kind(word) for word in given.get(_KIND.name, ())),
         order_id=None if trx is None else ids.order_id(trx) or 0,
-        oldest_first=query.choice(given, "sortOrder", ("asc", "desc")) == "asc",
+        oldest_first=query.BY_TIME.read(given) == "asc",
     )
-    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
+    size = _LIMIT.read(given)
     return StatementQuery(filters, size, query.read_place(cursor) if cursor else None, as_csv)
 
 
 def _as_csv(request: Request, given: query.Given) -> bool:
     """A file has no pages: it is all that the filters let through."""
-    chosen = query.choice(given, "format", FORMATS)
+    chosen = _FORMAT.read(given)
     if chosen != "csv" and (chosen or b"text/csv" not in request.headers.get(b"accept", b"").lower()):
         return False
-    for name in ("cursor", "limit"):
+    for name in (_CURSOR.name, _LIMIT.name):
         if name in given:
             raise BadInput(name, "can not be combined with CSV, which has no pages")
     return True
@@ -110,5 +126,5 @@ def _as_csv(request: Request, given: query.Given) -> bool:
 def _kind(word: str) -> Kind:
     kind = KINDS.get(word.lower())
     if kind is None:
-        raise BadInput("kind", _KIND_RULE)
+        raise BadInput(_KIND.name, query.either([*KINDS]))
     return kind

@@ -21,7 +21,6 @@ from voucherd.storefront import search
 from voucherd.storefront.listing import Order, ProductFilters
 from voucherd.storefront.sorting import PRODUCT_ID_MAX, Place, Sort
 
-SORTS: Final = tuple(sort.value for sort in Sort)
 DIRECTIONS: Final = ("asc", "desc")
 NOW: Final = "now"
 """As `since` of the feed: from here on."""
@@ -55,35 +54,97 @@ class ChangeQuery(Struct, frozen=True):
     size: int
 
 
+_PAGES: Final = query.Pages("products", "WyJuYW1lIiwiYXNjIixbImJyaWdodGJlYW4gY29mZmVlIDI1IGV1ciJdLCIwIiwxXQ")
+_SORT_BY: Final = query.choice(
+    "sortBy",
+    "Amounts are compared by what they are worth in EUR; a variable product counts with its smallest face value. "
+    "`brand` is by brand, then by name.",
+    tuple(sort.value for sort in Sort),
+    Sort.NAME.value,
+)
+_SORT_ORDER: Final = query.choice(
+    "sortOrder", "`asc`: smallest, or A, first. `desc`: the other way round.", DIRECTIONS, DIRECTIONS[0]
+)
+_PAYMENT_CURRENCY: Final = query.currency_code(
+    "paymentCurrency",
+    "Show prices in this currency, too, as Create would fix them now. Refused if there is no exchange rate for it.",
+    "USD",
+)
+_Q: Final = query.text(
+    "q",
+    "Only products in whose name, brand or slug, for each of these words, a word begins with it. Capitals and "
+    "accents do not matter.",
+    maxLength=search.QUERY_CHARS_MAX,
+)
+_SLUG: Final = query.word("slug", "Only the product with this slug.", most=SLUG_LENGTH_MAX)
+_BRAND: Final = query.word("brandSlug", "Only products of the brand with this slug.", most=SLUG_LENGTH_MAX)
+_CATEGORY: Final = query.word("category", "Only products of this category.", most=SLUG_LENGTH_MAX)
+_TYPE: Final = query.choice("productType", "Only products of this type.", PRODUCT_TYPES)
+_REDEEM: Final = query.choice("redeemType", "Only products that are redeemed for this.", REDEEM_TYPES)
+_REGION: Final = query.text("region", "Only products for exactly this region.")
+_CURRENCY: Final = query.currency_code("currency", "Only products with a face value in this currency.")
+_FACE_VALUE: Final = query.amount(
+    "faceValue",
+    "Only products that can be had with this face value, in their own currency; variable products are priced at it.",
+)
+_VARIABLE: Final = query.flag(
+    "isVariableProduct", "Only products whose face value the client picks, or only the others."
+)
+_STOCKED: Final = query.flag(
+    "isStocked",
+    "Only products that are in stock, or only the others. What was sold or stocked in the last moments may not be "
+    "counted yet; the field of each product is exact.",
+)
+FIND_ALL: Final = (
+    *(*_PAGES.parameters, _Q, _SLUG, _BRAND, _CATEGORY, _TYPE, _REDEEM, _REGION, _CURRENCY, _FACE_VALUE),
+    *(_VARIABLE, _STOCKED, _PAYMENT_CURRENCY, _SORT_BY, _SORT_ORDER),
+)
+
+
 def find_all(request: Request) -> ProductListQuery:
     """What a list of products is asked for."""
     given = query.read(request)
-    sort = query.choice(given, "sortBy", SORTS)
-    direction = query.choice(given, "sortOrder", DIRECTIONS)
+    sort, direction = _SORT_BY.read(given), _SORT_ORDER.read(given)
     order = Order(Sort.NAME if sort is None else Sort(sort), direction == "desc")
-    page = query.page(given)
+    page = _PAGES.read(given)
     after = read_place(page.cursor, order) if page.cursor else None
-    return ProductListQuery(_payment_currency(given), _filters(given), order, page, after)
+    return ProductListQuery(_PAYMENT_CURRENCY.read(given), _filters(given), order, page, after)
+
+
+_PRICED_AT: Final = query.amount(
+    "faceValue", "The face value at which a variable product is priced, in its own currency."
+)
+FIND: Final = (_PRICED_AT, _PAYMENT_CURRENCY)
 
 
 def find(request: Request) -> ProductQuery:
     """What one product is asked for."""
     given = query.read(request)
-    return ProductQuery(_payment_currency(given), _amount(given, "faceValue"))
+    return ProductQuery(_PAYMENT_CURRENCY.read(given), _PRICED_AT.read(given))
+
+
+_SINCE: Final = query.cursor(
+    f"Where to go on: the `nextCursor` of the last call, or `{NOW}`.", "NDcxMA", "since"
+)
+_LIMIT: Final = query.limit("changes")
+CHANGES: Final = (_SINCE, _LIMIT, _PAYMENT_CURRENCY)
 
 
 def changes(request: Request) -> ChangeQuery:
     """What the feed of changes is asked for."""
     given = query.read(request)
-    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
-    since = query.one(given, "since")
+    size, since = _LIMIT.read(given), _SINCE.read(given)
     after = None if since == NOW else read_number(since) if since else 0
-    return ChangeQuery(_payment_currency(given), after, size)
+    return ChangeQuery(_PAYMENT_CURRENCY.read(given), after, size)
+
+
+_BRAND_PAGES: Final = query.Pages("brands", "YnJpZ2h0YmVhbg")
+BRANDS: Final = _BRAND_PAGES.parameters
 
 
 def brands(request: Request) -> tuple[PageQuery, str | None]:
     """Which part of the list of brands is asked for, and behind which slug."""
-    page = query.page(query.read(request))
+    page = _BRAND_PAGES.read(query.read(request))
     if not page.cursor:
         return page, None
     after = _opened("cursor", page.cursor)
@@ -92,63 +153,32 @@ def brands(request: Request) -> tuple[PageQuery, str | None]:
     return page, after
 
 
-def _payment_currency(given: Given) -> str | None:
-    text = query.one(given, "paymentCurrency")
-    return None if text is None else query.currency("paymentCurrency", text)
-
-
 def _filters(given: Given) -> ProductFilters:
-    currency = query.one(given, "currency")
-    region = query.one(given, "region")
+    region = _REGION.read(given)
     return ProductFilters(
-        slug=_word(given, "slug"),
-        brand_slug=_word(given, "brandSlug"),
-        category=_word(given, "category"),
-        product_type=query.choice(given, "productType", PRODUCT_TYPES),
-        redeem_type=query.choice(given, "redeemType", REDEEM_TYPES),
-        region=None if region is None else _slug("region", region.lower(), REGION_LENGTH_MAX),
-        currency=None if currency is None else query.currency("currency", currency),
-        face_value=_amount(given, "faceValue"),
-        variable=_flag(given, "isVariableProduct"),
-        stocked=_flag(given, "isStocked"),
+        slug=_SLUG.read(given),
+        brand_slug=_BRAND.read(given),
+        category=_CATEGORY.read(given),
+        product_type=_TYPE.read(given),
+        redeem_type=_REDEEM.read(given),
+        region=None if region is None else query.short(_REGION.name, region.lower(), REGION_LENGTH_MAX),
+        currency=_CURRENCY.read(given),
+        face_value=_FACE_VALUE.read(given),
+        variable=_VARIABLE.read(given),
+        stocked=_STOCKED.read(given),
         words=_words(given),
     )
 
 
 def _words(given: Given) -> tuple[str, ...]:
     """The words of a search; an empty one finds everything, like none at all."""
-    text = query.one(given, "q") or ""
+    text = _Q.read(given) or ""
     if len(text) > search.QUERY_CHARS_MAX:
-        raise BadInput("q", f"must be at most {search.QUERY_CHARS_MAX} characters")
+        raise BadInput(_Q.name, f"must be at most {search.QUERY_CHARS_MAX} characters")
     words = search.terms(text)
     if len(words) > search.TERMS_MAX:
-        raise BadInput("q", f"must be at most {search.TERMS_MAX} words")
+        raise BadInput(_Q.name, f"must be at most {search.TERMS_MAX} words")
     return tuple(words)
-
-
-def _word(given: Given, name: str) -> str | None:
-    text = query.one(given, name)
-    return None if text is None else _slug(name, text)
-
-
-def _slug(name: str, text: str, most: int = SLUG_LENGTH_MAX) -> str:
-    if not 1 <= len(text) <= most:
-        raise BadInput(name, f"must be 1 to {most} characters")
-    return text
-
-
-def _flag(given: Given, name: str) -> bool | None:
-    word = query.choice(given, name, ("true", "false"))
-    return None if word is None else word == "true"
-
-
-def _amount(given: Given, name: str) -> Decimal | None:
-    text = query.one(given, name)
-    if text is None:
-        return None
-    if not re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,8})?", text):
-        raise BadInput(name, "must be a number")
-    return Decimal(text)
 
 
 # ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from jinja2 import DictLoader, Environment, StrictUndefined, Template
 
-from voucherd.api.openapi import EXAMPLE_URL, examples, reference
-from voucherd.api.openapi.operations import MAIN_VERSION
-from voucherd.api.openapi.parameters import OUTCOMES
+from voucherd.api.openapi import reference
+from voucherd.api.openapi.examples import EXAMPLE_URL
+from voucherd.api.openapi.paths import MAIN_VERSION
+from voucherd.api.operations.orders import SLUG, TRX
+from voucherd.api.requests import OUTCOMES
 from voucherd.http import HTML, Response
 from voucherd.pages.assets import static_paths, templates
 
@@ -41,7 +43,7 @@ def page(document: dict[str, Any], public_url: str | None) -> Response:
         any_failures=reference.any_failures(document),
         outcomes=OUTCOMES.values(),
         main_version=MAIN_VERSION,
-        trx=examples.trx(),
-        slug=examples.SLUG,
+        trx=TRX.example,
+        slug=SLUG,
     )
     return Response(200, html.encode(), HTML, [], BRIEFLY)

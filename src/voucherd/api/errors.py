@@ -7,10 +7,12 @@ A refusal carries facts; here it gets its status and its text, which differ by o
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
+from voucherd.api.wire.fields import doc
 from voucherd.http import PROBLEM, TEXT, HttpError, Request, Response
 from voucherd.keys.callers import Forbidden, Unauthorized
 from voucherd.keys.grants import KEYS_MAX
@@ -169,28 +171,78 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.REVOKE_KEY, KeyNotFound): (404, _NO_KEY),
 }
 
-CODES: Final[dict[type[Refusal], str]] = {
-    OrderNotFound: "order_not_found",
-    CompanyNotActive: "company_not_active",
-    CompanyNotVerified: "company_not_verified",
-    WrongStatus: "wrong_order_status",
-    OrderExpired: "order_expired",
-    SeveralItems: "multiple_order_lines",
-    OffersNotAvailable: "offers_not_available",
-    OutOfStock: "out_of_stock",
-    InsufficientBalance: "insufficient_balance",
-    SpendLimitExceeded: "spend_limit_exceeded",
-    BadInput: "bad_input",
-    AccountNotFound: "account_not_found",
-    ProductNotFound: "product_not_found",
-    BrandNotFound: "brand_not_found",
-    WebhookNotFound: "webhook_not_found",
-    TooManyWebhooks: "too_many_webhooks",
-    EventNotFound: "event_not_found",
-    KeyNotFound: "key_not_found",
-    KeyNotUsable: "key_not_usable",
-    TooManyKeys: "too_many_keys",
+_KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
+    OrderNotFound: (
+        "order_not_found",
+        "There is no order with this trx, it was deleted, or it belongs to another company or state.",
+    ),
+    CompanyNotActive: ("company_not_active", "The company is not active."),
+    CompanyNotVerified: ("company_not_verified", "The company is not verified."),
+    WrongStatus: ("wrong_order_status", "The order is not `created`: it was confirmed or cancelled before."),
+    OrderExpired: ("order_expired", "The order was created more than 24 hours ago."),
+    SeveralItems: ("multiple_order_lines", "The order has more than one item."),
+    OffersNotAvailable: ("offers_not_available", "A product was withdrawn since the order was created."),
+    OutOfStock: ("out_of_stock", "A product has too little stock and can't be delivered later."),
+    InsufficientBalance: (
+        "insufficient_balance",
+        "The balance in the payment currency does not cover the order.",
+    ),
+    SpendLimitExceeded: (
+        "spend_limit_exceeded",
+        "The order costs more than your company, or this key, may spend on one order or in one day.",
+    ),
+    AccountNotFound: ("account_not_found", "Your company never had money in this currency and state."),
+    ProductNotFound: ("product_not_found", "There is no product with this slug, or it is not for sale."),
+    BrandNotFound: ("brand_not_found", "There is no brand with this slug, or nothing of it is for sale."),
+    WebhookNotFound: (
+        "webhook_not_found",
+        "There is no endpoint with this id, or it belongs to another company or state.",
+    ),
+    TooManyWebhooks: (
+        "too_many_webhooks",
+        "Your company has as many endpoints in this state as it may have.",
+    ),
+    EventNotFound: (
+        "event_not_found",
+        "There is no event with this id, it is not yours, or it is no longer kept.",
+    ),
+    KeyNotFound: (
+        "key_not_found",
+        "There is no key with this id, or it belongs to another company or state.",
+    ),
+    KeyNotUsable: ("key_not_usable", "The key is revoked, has expired or was replaced already."),
+    TooManyKeys: ("too_many_keys", "Your company has as many keys in this state as it may have."),
 }
+"""The stable code of each refusal, and what has happened."""
+
+CODES: Final = {BadInput: "bad_input"} | {kind: code for kind, (code, _) in _KINDS.items()}
+_NOT_FOR_SALE: Final = (
+    "A product is unknown, withdrawn, or has too little stock and can't be delivered later."
+)
+_WHEN: Final[dict[tuple[Op, type[Refusal]], str]] = {
+    (Op.CREATE, OffersNotAvailable): _NOT_FOR_SALE,
+    (Op.QUOTE, OffersNotAvailable): _NOT_FOR_SALE,
+    (Op.CANCEL, WrongStatus): "The order is neither `created` nor `pending`.",
+}
+"""Where the same refusal has another meaning."""
+
+
+def when(op: Op, kind: type[Refusal]) -> str:
+    """What has happened when the operation refuses so."""
+    return _WHEN.get((op, kind)) or _KINDS[kind][1]
+
+
+class Problem(Struct):
+    """An error in the form of RFC 9457, for clients that send `Accept: application/problem+json`."""
+
+    type: Annotated[str, doc("Always `about:blank`.", const="about:blank")]
+    title: Annotated[str, doc("The message, as in the plain form.")]
+    status: Annotated[int, doc("The HTTP status.", minimum=400, maximum=599)]
+    detail: Annotated[str, doc("The message again.")]
+    code: Annotated[str, doc("A stable name for the kind of error; decide by this.")]
+    retryable: Annotated[bool, doc("Whether the same call may succeed later.")]
+    requestId: Annotated[str, doc("The same as the header `X-Request-Id`.")]
+    field: Annotated[str | UnsetType, doc("The field that breaks a rule. Only with `bad_input`.")] = UNSET
 
 
 def refused(op: Op, refusal: Refusal, request: Request) -> Response:
@@ -241,15 +293,17 @@ def error(
     more = list(headers or [])
     if PROBLEM not in request.headers.get(b"accept", b"").lower():
         return Response(status, text.encode(), TEXT, more)
-    problem: dict[str, Any] = {
-        "type": "about:blank",
-        "title": text,
-        "status": status,
-        "detail": text,
-        "code": code,
-        "retryable": retryable,
-        "requestId": request.id,
-    }
-    if field is not None:
-        problem["field"] = field
-    return Response(status, msgspec.json.encode(problem), PROBLEM, more)
+    return Response(
+        status,
+        msgspec.json.encode(problem(status, code, text, request.id, field=field, retryable=retryable)),
+        PROBLEM,
+        more,
+    )
+
+
+def problem(
+    status: int, code: str, text: str, request_id: str, *, field: str | None = None, retryable: bool = False
+) -> Problem:
+    """The error in the form of RFC 9457."""
+    about = UNSET if field is None else field
+    return Problem("about:blank", text, status, text, code, retryable, request_id, about)

@@ -87,32 +87,57 @@ async def stream(services: Services, call: Call) -> Response:
     return Response(200, body, EVENT_STREAM, [_UNBUFFERED], endless=True)
 
 
+_EXAMPLE: Final = "evt_62XX8RJAM7KN6YYWY5G4SBJZR4"
+_FROM_HERE: Final = query.cursor(
+    "Where to go on: the `nextCursor` of the last page, or the id of an event. Left out, the page begins with the "
+    "oldest event that is kept.",
+    _EXAMPLE,
+)
+_LIMIT: Final = query.limit("events")
+_TYPE: Final = query.several("type", "Only events of this type; repeat it for several.", TYPES)
+_TRX: Final = query.text("trx", "Only events of this order.")
+_FROM, _TO = query.period("events of")
+PAGE: Final = (_FROM_HERE, _LIMIT, _TYPE, _TRX, _FROM, _TO)
+
+
 def read_page(request: Request, ids: Identifiers) -> EventQuery:
     """What a page of events is asked for."""
     given = query.read(request)
-    if "page" in given:
-        raise BadInput("page", "is not offered here, use cursor")
-    trx = query.one(given, "trx")
-    cursor = query.one(given, "cursor")
+    query.refuse_page(given)
+    trx, cursor = _TRX.read(given), _FROM_HERE.read(given)
     filters = EventFilters(
         types=_types(given),
         order_id=None if trx is None else ids.order_id(trx) or 0,
-        date_from=query.moment(given, "dateFrom"),
-        date_to=query.moment(given, "dateTo"),
+        date_from=_FROM.read(given),
+        date_to=_TO.read(given),
     )
-    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
-    return EventQuery(_cursor("cursor", cursor, ids) if cursor else None, filters, size)
+    size = _LIMIT.read(given)
+    return EventQuery(_cursor(_FROM_HERE.name, cursor, ids) if cursor else None, filters, size)
+
+
+_BEGIN: Final = query.cursor(
+    "Where to begin: the id of an event, or the `nextCursor` of a page. Left out, the stream begins now; empty, with "
+    "the oldest event that is kept.",
+    _EXAMPLE,
+)
+_LAST: Final = query.in_header(
+    "Last-Event-ID",
+    "The last `id` that was received. Clients of server-sent events send it by themselves when they come back; it "
+    "counts more than `cursor`.",
+    _EXAMPLE,
+)
+STREAM: Final = (_BEGIN, _LAST, _TYPE)
 
 
 def read_stream(request: Request, ids: Identifiers) -> StreamQuery:
     """What a stream is asked for. A client that comes back names the last event that it saw: that counts most."""
     given = query.read(request)
     types = _types(given)
-    cursor = query.one(given, "cursor")
+    cursor = _BEGIN.read(given)
     last = request.headers.get(LAST_EVENT_ID, b"").decode("latin-1")
     if last:
-        return StreamQuery(_cursor("Last-Event-ID", last, ids), types, from_now=False)
-    return StreamQuery(_cursor("cursor", cursor, ids) if cursor else None, types, from_now=cursor is None)
+        return StreamQuery(_cursor(_LAST.name, last, ids), types, from_now=False)
+    return StreamQuery(_cursor(_BEGIN.name, cursor, ids) if cursor else None, types, from_now=cursor is None)
 
 
 def _cursor(name: str, text: str, ids: Identifiers) -> Cursor:
@@ -125,12 +150,12 @@ def _cursor(name: str, text: str, ids: Identifiers) -> Cursor:
 
 def _types(given: Mapping[str, list[str]]) -> frozenset[str] | None:
     """The types that are asked for; None for all."""
-    words = given.get("type")
+    words = given.get(_TYPE.name)
     if words is None:
         return None
     for word in words:
         if word not in log.FOR_COMPANIES:
-            raise BadInput("type", f"must be one of {', '.join(TYPES)}")
+            raise BadInput(_TYPE.name, f"must be one of {', '.join(TYPES)}")
     return frozenset(words)
 
 

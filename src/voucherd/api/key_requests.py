@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from voucherd.api import query
-from voucherd.api.requests import decimal, decode
+from voucherd.api.requests import MaybeNumber, decimal, decode
+from voucherd.api.wire.fields import doc
 from voucherd.http import Request
 from voucherd.ids import Identifiers
 from voucherd.keys.grants import Wishes
@@ -34,19 +35,64 @@ NETWORK_CHARS_MAX: Final = 50
 class KeyBody(Struct):
     """What a key is to be. A field that is not sent is as with the calling key, or stays as it is."""
 
-    description: str | UnsetType = UNSET
-    scopes: list[str] | UnsetType = UNSET
-    allowIps: list[str] | UnsetType = UNSET
-    rateLimit: int | UnsetType = UNSET
-    dateExpires: str | UnsetType | None = UNSET
-    spendOrderEur: Raw = Raw()
-    spendDayEur: Raw = Raw()
+    description: Annotated[str | UnsetType, doc("Your own text.", maxLength=DESCRIPTION_CHARACTERS_MAX)] = (
+        UNSET
+    )
+    scopes: Annotated[
+        list[str] | UnsetType,
+        doc(
+            "What the key may do; each must be a scope of the calling key. If it is not sent, a new key has all of "
+            "those but `keys:write`.",
+            minItems=1,
+        ),
+    ] = UNSET
+    allowIps: Annotated[
+        list[str] | UnsetType,
+        doc(
+            "The networks that it may be used from, such as `192.0.2.0/24` or `2001:db8::1`; none for any. They "
+            "must lie within those of the calling key, if it has any.",
+            maxItems=ALLOW_IPS_MAX,
+        ),
+    ] = UNSET
+    rateLimit: Annotated[
+        int | UnsetType,
+        doc("Requests a minute, at most those of the calling key.", minimum=1, maximum=RATE_LIMIT_MAX),
+    ] = UNSET
+    dateExpires: Annotated[
+        str | UnsetType | None,
+        doc(
+            "From when on it can not be used: a date (its first moment) or date-time of ISO 8601, in UTC unless it "
+            "names a zone, and not after that of the calling key. Null for never."
+        ),
+    ] = UNSET
+    spendOrderEur: Annotated[
+        MaybeNumber | UnsetType,
+        doc(
+            "The most that an order may cost, in EUR, and not above that of the calling key. Null for no limit.",
+            exclusiveMinimum=0,
+        ),
+    ] = UNSET
+    spendDayEur: Annotated[
+        MaybeNumber | UnsetType,
+        doc(
+            "The most that it may spend in a day (UTC), in EUR, and not above that of the calling key. Null for no "
+            "limit.",
+            exclusiveMinimum=0,
+        ),
+    ] = UNSET
 
 
 class KeyRotation(Struct):
     """How a key is replaced. The body may be left out."""
 
-    overlapSeconds: int = OVERLAP_S
+    overlapSeconds: Annotated[
+        int,
+        doc(
+            "How long the old key can still be used. One day unless it is sent.",
+            minimum=0,
+            maximum=OVERLAP_S_MAX,
+        ),
+    ] = OVERLAP_S
 
 
 _decode_key: Final = msgspec.json.Decoder(KeyBody).decode
@@ -75,13 +121,18 @@ def rotation(request: Request) -> timedelta:
     return timedelta(seconds=body.overlapSeconds)
 
 
+_CURSOR: Final = query.cursor(
+    "Where to go on: the `nextCursor` of the last page.", "key_1RSS3386B3HAXYN8K6K04TY0GY"
+)
+_LIMIT: Final = query.limit("keys")
+PAGE: Final = (_CURSOR, _LIMIT)
+
+
 def page(request: Request, ids: Identifiers) -> tuple[int, int | None]:
     """How many keys are asked for, and behind which one."""
     given = query.read(request)
-    if "page" in given:
-        raise BadInput("page", "is not offered here, use cursor")
-    size = query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX)
-    cursor = query.one(given, "cursor")
+    query.refuse_page(given)
+    size, cursor = _LIMIT.read(given), _CURSOR.read(given)
     before = ids.key_number(cursor) if cursor else None
     if cursor and before is None:
         raise BadInput("cursor", "is not one of ours")
@@ -134,12 +185,11 @@ def _moment(text: str | None) -> datetime | None:
         raise BadInput("dateExpires", "must be an ISO 8601 date or date-time") from None
 
 
-def _spend(field: str, raw: Raw) -> int | UnsetType | None:
+def _spend(field: str, raw: Raw | UnsetType) -> int | UnsetType | None:
     """Euro cents, or null for no limit."""
-    written = bytes(raw)
-    if not written:
+    if raw is UNSET:
         return UNSET
-    amount = decimal(field, written)
+    amount = decimal(field, raw)
     if amount is None:
         return None
     try:

@@ -66,9 +66,15 @@ def _reveal(order: Order, delivered: list[range], via: Via, viewer: Viewer) -> R
     return Reveal(order.id, order.company_id, sum(map(len, delivered)), via, viewer, delivered[0].start)
 
 
+_CURSOR: Final = query.cursor(
+    "Where to go on: the `nextCursor` of the last page.", query.write_place(LINES_PAGE)
+)
+_LIMIT: Final = query.limit("lines", default=LINES_PAGE, most=LINES_PAGE_MAX)
+LINES: Final = (_CURSOR, _LIMIT)
+
+
 def read_lines(request: Request) -> tuple[int, int]:
     """The first line and the size of the page that is asked for."""
     given = query.read(request)
-    cursor = query.one(given, "cursor")
-    size = query.whole(given, "limit", LINES_PAGE, LINES_PAGE_MAX)
+    cursor, size = _CURSOR.read(given), _LIMIT.read(given)
     return query.read_place(cursor) if cursor else 0, size

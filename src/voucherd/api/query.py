@@ -1,15 +1,21 @@
-"""Reading query strings: what every list shares. Unknown parameters are ignored; a bad one is named (OP-25)."""
+"""The parameters of a request: each says what it means and reads what was sent.
+
+Unknown parameters are ignored; a bad one is named (OP-25).
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from decimal import Decimal
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from voucherd.http import Request
 from voucherd.money import DIGITS
@@ -22,6 +28,41 @@ FIELDS_MAX: Final = 100
 
 Given: TypeAlias = dict[str, list[str]]
 """The values of each parameter, in the order in which they were sent."""
+
+
+T = TypeVar("T")
+
+
+class Parameter(Struct, Generic[T], frozen=True):
+    """A parameter, of the query unless another place is named: what it means, what it may be, and how it is read."""
+
+    name: str
+    words: str
+    schema: dict[str, Any]
+    parse: Callable[[str, str], T]
+    """What becomes of its name and text, or the rule that the text breaks."""
+    default: T
+    style: dict[str, Any] = {}
+    """How it is written, where that is not how most are."""
+    example: str | int | None = None
+    required: bool = False
+    place: str = "query"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The parameter as the OpenAPI document has it."""
+        part = {"name": self.name, "in": self.place, "description": self.words, "schema": self.schema}
+        more = {"required": self.required or None, "example": self.example} | self.style
+        return part | {name: value for name, value in more.items() if value is not None}
+
+    def read(self, given: Given) -> T:
+        """What was given, or the default."""
+        values = given.get(self.name)
+        if values is None:
+            return self.default
+        if len(values) > 1:
+            raise BadInput(self.name, "must be given once")
+        return self.parse(self.name, values[0])
 
 
 class PageQuery(Struct, frozen=True):
@@ -48,56 +89,12 @@ def read(request: Request) -> Given:
     return given
 
 
-def one(given: Given, name: str) -> str | None:
-    """The value of a parameter that may be given once."""
-    values = given.get(name)
-    if values is None:
-        return None
-    if len(values) > 1:
-        raise BadInput(name, "must be given once")
-    return values[0]
-
-
-def whole(given: Given, name: str, default: int, most: int, *, least: int = 1) -> int:
-    """A whole number from `least` to `most`."""
-    text = one(given, name)
-    if text is None:
-        return default
-    if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
-        raise BadInput(name, f"must be between {least} and {most}")
-    return int(text)
-
-
-def choice(given: Given, name: str, choices: tuple[str, ...]) -> str | None:
-    """One of these words, in any case."""
-    text = one(given, name)
-    if text is None:
-        return None
-    for word in choices:
-        if text.lower() == word.lower():
-            return word
-    rest = ", ".join(choices[:-1])
-    raise BadInput(name, f"must be {rest} or {choices[-1]}")
-
-
 def currency(name: str, text: str) -> str:
     """A currency code in any case (OP-06). Not every letter that has a capital of ours is one: "ſ" is no "s"."""
     code = text.upper()
     if not text.isascii() or code not in DIGITS:
         raise BadInput(name, "must be an ISO 4217 currency code")
     return code
-
-
-def moment(given: Given, name: str) -> datetime | None:
-    """A date or date-time of ISO 8601; without a zone it is UTC."""
-    text = one(given, name)
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text.replace(" ", "+"))
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadInput(name, "must be an ISO 8601 date or date-time") from None
 
 
 def write_place(number: int) -> str:
@@ -117,12 +114,159 @@ def read_place(cursor: str) -> int:
     return int(found[0])
 
 
-def page(given: Given) -> PageQuery:
-    """The part of the list that is asked for (OP-03)."""
-    size = whole(given, "limit", PAGE_SIZE, PAGE_SIZE_MAX)
-    cursor = one(given, "cursor")
-    if cursor is None:
-        return PageQuery(size, whole(given, "page", 1, PAGE_MAX), None)
-    if "page" in given:
-        raise BadInput("page", "can not be combined with cursor")
-    return PageQuery(size, None, cursor)
+# ── kinds of parameters ───────────────────────────────────────────────────────────────────────────────────
+
+
+def text(name: str, words: str, **rules: Any) -> Parameter[str | None]:
+    """Any text; its rules are checked by the reader."""
+    return Parameter(name, words, {"type": "string", **rules}, lambda _, given: given, None)
+
+
+def in_path(name: str, words: str, example: str) -> Parameter[str | None]:
+    """A parameter of the path."""
+    return replace(text(name, words), place="path", required=True, example=example)
+
+
+def in_header(name: str, words: str, example: str, **rules: Any) -> Parameter[str | None]:
+    """A header."""
+    return replace(text(name, words, **rules), place="header", example=example)
+
+
+def cursor(words: str, example: str, name: str = "cursor") -> Parameter[str | None]:
+    """Where to go on in a list; an empty one is its beginning."""
+    return replace(text(name, words), style={"allowEmptyValue": True}, example=example)
+
+
+def word(name: str, words: str, *, most: int) -> Parameter[str | None]:
+    """A text that is not empty, of so many characters at most."""
+    schema = {"type": "string", "minLength": 1, "maxLength": most}
+    return Parameter(name, words, schema, lambda name, given: short(name, given, most), None)
+
+
+def short(name: str, given: str, most: int) -> str:
+    """A text that is not empty, of so many characters at most."""
+    if not 1 <= len(given) <= most:
+        raise BadInput(name, f"must be 1 to {most} characters")
+    return given
+
+
+def whole(
+    name: str, words: str, *, least: int = 1, most: int, default: int, example: int | None = None
+) -> Parameter[int]:
+    """A whole number from `least` to `most`."""
+
+    def parse(name: str, given: str) -> int:
+        if not re.fullmatch("[0-9]{1,9}", given) or not least <= int(given) <= most:
+            raise BadInput(name, f"must be between {least} and {most}")
+        return int(given)
+
+    schema = {"type": "integer", "minimum": least, "maximum": most, "default": default}
+    return Parameter(name, words, schema, parse, default, example=example)
+
+
+def choice(
+    name: str, words: str, choices: tuple[str, ...], default: str | None = None
+) -> Parameter[str | None]:
+    """One of these words, in any case."""
+
+    def parse(name: str, given: str) -> str:
+        for one in choices:
+            if given.lower() == one.lower():
+                return one
+        raise BadInput(name, either(choices))
+
+    schema = {"type": "string", "enum": choices} | ({} if default is None else {"default": default})
+    return Parameter(name, words, schema, parse, None)
+
+
+def several(name: str, words: str, choices: Sequence[str]) -> Parameter[None]:
+    """A parameter that may be repeated; its reader takes all that was given."""
+    schema = {"type": "array", "items": {"type": "string", "enum": choices}}
+    return Parameter(name, words, schema, lambda *_: None, None, {"style": "form", "explode": True})
+
+
+def flag(name: str, words: str) -> Parameter[bool | None]:
+    """True or false."""
+    parse = choice(name, words, ("true", "false")).parse
+    return Parameter(name, words, {"type": "boolean"}, lambda *given: parse(*given) == "true", None)
+
+
+def amount(name: str, words: str) -> Parameter[Decimal | None]:
+    """A decimal number that is not negative, exactly as it is written."""
+
+    def parse(name: str, given: str) -> Decimal:
+        if not re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,8})?", given):
+            raise BadInput(name, "must be a number")
+        return Decimal(given)
+
+    return Parameter(name, words, {"type": "number", "minimum": 0}, parse, None)
+
+
+def currency_code(name: str, words: str, example: str | None = None) -> Parameter[str | None]:
+    """A currency."""
+    schema = {"type": "string", "pattern": "^[A-Za-z]{3}$"}
+    return Parameter(name, words, schema, currency, None, example=example)
+
+
+def moment(name: str, words: str, example: str, *, required: bool = False) -> Parameter[datetime | None]:
+    """A date or date-time of ISO 8601; without a zone it is UTC."""
+    return Parameter(name, words, {"type": "string"}, _moment, None, example=example, required=required)
+
+
+def _moment(name: str, given: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(given.replace(" ", "+"))
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadInput(name, "must be an ISO 8601 date or date-time") from None
+
+
+def either(choices: Sequence[str]) -> str:
+    """The rule of a parameter that must be one of these."""
+    return f"must be {', '.join(choices[:-1])} or {choices[-1]}"
+
+
+# ── parameters of several lists ───────────────────────────────────────────────────────────────────────────
+
+
+def limit(what: str, *, default: int = PAGE_SIZE, most: int = PAGE_SIZE_MAX) -> Parameter[int]:
+    """The most that a page holds."""
+    return whole("limit", f"The most {what} that a page holds.", default=default, most=most)
+
+
+def period(what: str) -> tuple[Parameter[datetime | None], Parameter[datetime | None]]:
+    """From when and until when."""
+    first = (
+        f"Only {what} this moment or later: a date or date-time of ISO 8601, in UTC unless it names a zone."
+    )
+    last = f"Only {what} this moment or earlier. A bare date is its first moment."
+    return moment("dateFrom", first, "2026-01-01"), moment("dateTo", last, "2026-02-01T00:00:00Z")
+
+
+BY_TIME: Final = choice("sortOrder", "`desc`: newest first. `asc`: oldest first.", ("asc", "desc"), "desc")
+_NUMBER: Final = whole("page", "Number of the page. Not together with `cursor`.", most=PAGE_MAX, default=1)
+
+
+class Pages:
+    """The parameters of a list that has numbered pages and cursors (OP-03)."""
+
+    def __init__(self, what: str, example: str) -> None:
+        self._limit = limit(what)
+        go_on = "Where to go on: the `nextCursor` of the last page, or empty to begin a walk."
+        self._cursor = cursor(go_on, example)
+        self.parameters = (_NUMBER, self._limit, self._cursor)
+
+    def read(self, given: Given) -> PageQuery:
+        """The part of the list that is asked for."""
+        size = self._limit.read(given)
+        place = self._cursor.read(given)
+        if place is None:
+            return PageQuery(size, _NUMBER.read(given), None)
+        refuse_page(given, "can not be combined with cursor")
+        return PageQuery(size, None, place)
+
+
+def refuse_page(given: Given, rule: str = "is not offered here, use cursor") -> None:
+    """Refuse the number of a page where there are only cursors."""
+    if _NUMBER.name in given:
+        raise BadInput(_NUMBER.name, rule)

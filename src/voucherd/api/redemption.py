@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Struct
@@ -10,17 +10,24 @@ from msgspec import Struct
 from voucherd.api import requests
 from voucherd.api.effects import effect
 from voucherd.api.handlers import Call
+from voucherd.api.wire.fields import doc
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
-from voucherd.recipients.pins import checked
+from voucherd.recipients.pins import PIN_DIGITS_MAX, PIN_DIGITS_MIN, checked
 from voucherd.services import Services
 
 
 class RedemptionBody(Struct):
     """What is to be asked of recipients before they see a code."""
 
-    pin: str | None
+    pin: Annotated[
+        str | None,
+        doc(
+            f"{PIN_DIGITS_MIN} to {PIN_DIGITS_MAX} digits, or `null` to ask for none any more.",
+            pattern=f"^[0-9]{{{PIN_DIGITS_MIN},{PIN_DIGITS_MAX}}}$",
+        ),
+    ]
 
 
 _decode: Final = msgspec.json.Decoder(RedemptionBody).decode

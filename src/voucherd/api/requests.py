@@ -8,23 +8,25 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from voucherd.api import query
 from voucherd.api.query import PageQuery
+from voucherd.api.wire import fields
+from voucherd.api.wire.fields import doc, rule
 from voucherd.http import HttpError, Request
 from voucherd.ids import LINES_MAX, Identifiers, State
 from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
 from voucherd.orders.rules.cart import CartLine, Create
-from voucherd.orders.rules.decide import SandboxOutcome
+from voucherd.orders.rules.decide import SANDBOX_PENDING_S, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.orders.rules.states import Status
 from voucherd.webhooks.addresses import Network
-from voucherd.webhooks.targets import BadTarget, read_target
+from voucherd.webhooks.targets import URL_CHARS_MAX, BadTarget, read_target
 
 SLUG_CHARS_MAX: Final = 100
 FACE_VALUE_CHARS_MAX: Final = 30
@@ -32,22 +34,55 @@ SLOW_S_MAX: Final = 3_600
 WAIT_S_MAX: Final = 60
 SANDBOX_HEADER: Final = b"x-sandbox-outcome"
 
+MaybeNumber: TypeAlias = Annotated[Raw, rule(type=["number", "null"])]
+"""A number or null as it was sent, digit by digit."""
+TargetUrl: TypeAlias = Annotated[str, rule(format="uri", minLength=1, maxLength=URL_CHARS_MAX)]
+
 
 class CreateItem(Struct):
     """One product of a Create request."""
 
-    productSlug: str
-    amount: int
-    faceValue: Raw = Raw()
+    productSlug: Annotated[fields.ProductSlug, rule(minLength=1, maxLength=SLUG_CHARS_MAX)]
+    amount: Annotated[fields.Amount, doc("How many codes.")]
+    faceValue: Annotated[
+        MaybeNumber | UnsetType,
+        doc(
+            "Face value of one code, in the product's own currency. Required for a product with a variable face "
+            "value and refused for any other.",
+            exclusiveMinimum=0,
+        ),
+    ] = UNSET
 
 
 class CreateBody(Struct):
     """The body of a Create request. Unknown fields are ignored (OP-10)."""
 
-    items: list[CreateItem]
-    paymentCurrency: str
-    reference: str | None = None
-    webhookUrl: str | None = None
+    items: Annotated[
+        list[CreateItem],
+        doc(
+            f"The products to order; their amounts add up to at most {LINES_MAX:,} codes.",
+            minItems=1,
+            maxItems=ITEMS_MAX,
+        ),
+    ]
+    paymentCurrency: Annotated[
+        fields.AnyCurrency, doc("ISO 4217 code of the balance to pay from, in upper or lower case.")
+    ]
+    reference: Annotated[
+        str | None,
+        doc(
+            "Your own text, such as an order number. It comes back in every response and can be searched for.",
+            maxLength=REFERENCE_CHARS_MAX,
+            pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$",
+        ),
+    ] = None
+    webhookUrl: Annotated[
+        TargetUrl | None,
+        doc(
+            "Where the events of this order are sent, beside your endpoints: an address as an endpoint has it. It "
+            "needs a webhook with `perOrder`, whose secret signs them."
+        ),
+    ] = None
 
 
 _decode_create: Final = msgspec.json.Decoder(CreateBody).decode
@@ -88,15 +123,14 @@ def _cart_line(at: int, item: CreateItem) -> CartLine:
         raise BadInput(f"items[{at}].productSlug", f"must be 1 to {SLUG_CHARS_MAX} printable characters")
     if not 1 <= item.amount <= AMOUNT_MAX:
         raise BadInput(f"items[{at}].amount", f"must be between 1 and {AMOUNT_MAX}")
-    face_value = bytes(item.faceValue)
-    if not face_value:
+    if item.faceValue is UNSET:
         return CartLine(item.productSlug, item.amount)
-    return CartLine(item.productSlug, item.amount, decimal(f"items[{at}].faceValue", face_value))
+    return CartLine(item.productSlug, item.amount, decimal(f"items[{at}].faceValue", item.faceValue))
 
 
-def decimal(field: str, raw: bytes) -> Decimal | None:
+def decimal(field: str, raw: Raw) -> Decimal | None:
     """A JSON number, exactly as it was written: it never becomes a binary float."""
-    text = raw.decode().strip()
+    text = bytes(raw).decode().strip()
     if text == "null":
         return None
     if len(text) > FACE_VALUE_CHARS_MAX or not re.fullmatch(
@@ -155,50 +189,106 @@ def _explained(message: str) -> BadInput:
     return BadInput(field or "body", rule)
 
 
+OUTCOMES: Final[dict[SandboxOutcome, tuple[str, str]]] = {
+    SandboxOutcome.FINISHED: ("finished", "Every code is delivered at once."),
+    SandboxOutcome.CANCELLED: ("cancelled", "The order is cancelled at once and not charged."),
+    SandboxOutcome.PENDING: (
+        "pending",
+        f"Confirm answers `pending` at once and delivers {SANDBOX_PENDING_S} seconds later. Resolve waits for its "
+        "limit and cancels.",
+    ),
+    SandboxOutcome.SLOW: ("slow:<seconds>", f"Delivery takes that many seconds, at most {SLOW_S_MAX:,}."),
+    SandboxOutcome.OUT_OF_STOCK: ("out-of-stock", "Refused: `Product … is out of stock`."),
+    SandboxOutcome.INSUFFICIENT_BALANCE: ("insufficient-balance", "Refused: `insufficient balance`."),
+}
+"""What a sandbox call can ask for (OP-49): how it is written, and what happens then."""
+
+_PLAIN: Final = "|".join(
+    sandbox_outcome.value for sandbox_outcome in SandboxOutcome if sandbox_outcome is not SandboxOutcome.SLOW
+)
+OUTCOME: Final = query.in_header(
+    "X-Sandbox-Outcome",
+    "Sandbox keys only: what is to become of the call. Without it, half of all sandbox calls are cancelled at once."
+    "\n\n" + "\n".join(f"- `{form}`: {words}" for form, words in OUTCOMES.values()),
+    SandboxOutcome.FINISHED.value,
+    pattern=f"^({_PLAIN}|slow:[0-9]{{1,4}})$",
+)
+
+
 def sandbox_outcome(request: Request, state: State) -> tuple[SandboxOutcome, int] | None:
     """What the sandbox header asks for (OP-49); None where it was not sent."""
     raw = request.headers.get(SANDBOX_HEADER)
     if raw is None:
         return None
-    name = "X-Sandbox-Outcome"
     if state is State.LIVE:
-        raise BadInput(name, "is for sandbox keys only")
+        raise BadInput(OUTCOME.name, "is for sandbox keys only")
     word, _, seconds = raw.decode("latin-1").strip().partition(":")
     if word == "slow" and re.fullmatch("[0-9]{1,4}", seconds) and int(seconds) <= SLOW_S_MAX:
         return SandboxOutcome.SLOW, int(seconds)
     if not seconds and word != "slow" and word in (choice.value for choice in SandboxOutcome):
         return SandboxOutcome(word), 0
-    raise BadInput(
-        name, "must be finished, cancelled, pending, slow:<seconds>, out-of-stock or insufficient-balance"
-    )
+    raise BadInput(OUTCOME.name, query.either([form for form, _ in OUTCOMES.values()]))
+
+
+WAIT: Final = query.whole(
+    "wait",
+    "So many seconds the call may wait if the order is `pending`: it answers as soon as the order ends or another "
+    "line of it is delivered.",
+    least=0,
+    most=WAIT_S_MAX,
+    default=0,
+    example=25,
+)
 
 
 def wait_s(request: Request) -> int:
     """How long Find may wait for a pending order to move."""
-    return query.whole(query.read(request), "wait", 0, WAIT_S_MAX, least=0)
+    return WAIT.read(query.read(request))
+
+
+_PAGES: Final = query.Pages("orders", "MTc2OTg1MTgwMDAwMDAwMC42ODQy")
+_TRX: Final = query.text("trx", "Only the order with this trx.")
+_STATUS: Final = query.several(
+    "orderStatus", "Only orders with this status; repeat it for several.", fields.ORDER_STATUSES
+)
+_TYPE: Final = query.text("type", "Only orders that this system created.", enum=TYPES)
+_REFERENCE: Final = query.text("reference", "Only orders with exactly this reference.")
+_PRODUCT: Final = query.text("productSlug", "Only orders with an item of this product.")
+_CURRENCY: Final = query.currency_code("paymentCurrency", "Only orders paid in this currency.")
+_FROM, _TO = query.period("orders created at")
+FIND_ALL: Final = (
+    *_PAGES.parameters,
+    _TRX,
+    _STATUS,
+    _TYPE,
+    _REFERENCE,
+    _PRODUCT,
+    _CURRENCY,
+    _FROM,
+    _TO,
+    query.BY_TIME,
+)
 
 
 def find_all(request: Request, ids: Identifiers) -> tuple[OrderFilters, PageQuery]:
     """The filters and the page of a Find all request (OP-03)."""
     given = query.read(request)
-    statuses = tuple(_status(word) for word in given.get("orderStatus", ()))
-    trx = query.one(given, "trx")
-    kind = query.one(given, "type")
+    statuses = tuple(_status(word) for word in given.get(_STATUS.name, ()))
+    trx, kind = _TRX.read(given), _TYPE.read(given)
     if kind is not None and kind not in TYPES:
-        raise BadInput("type", "must be api or portal")
-    currency = query.one(given, "paymentCurrency")
+        raise BadInput(_TYPE.name, query.either(TYPES))
     filters = OrderFilters(
         order_id=None if trx is None else ids.order_id(trx) or 0,
         statuses=statuses,
         type=None if kind is None else TYPES.index(kind),
-        reference=query.one(given, "reference"),
-        product_slug=query.one(given, "productSlug"),
-        payment_currency=None if currency is None else query.currency("paymentCurrency", currency),
-        date_from=query.moment(given, "dateFrom"),
-        date_to=query.moment(given, "dateTo"),
-        oldest_first=query.choice(given, "sortOrder", ("asc", "desc")) == "asc",
+        reference=_REFERENCE.read(given),
+        product_slug=_PRODUCT.read(given),
+        payment_currency=_CURRENCY.read(given),
+        date_from=_FROM.read(given),
+        date_to=_TO.read(given),
+        oldest_first=query.BY_TIME.read(given) == "asc",
     )
-    return filters, query.page(given)
+    return filters, _PAGES.read(given)
 
 
 def _status(word: str) -> Status:
@@ -207,7 +297,7 @@ def _status(word: str) -> Status:
     except KeyError:
         status = Status.DELETED
     if status is Status.DELETED:
-        raise BadInput("orderStatus", "must be created, pending, finished or cancelled")
+        raise BadInput(_STATUS.name, query.either(fields.ORDER_STATUSES))
     return status
 
 

@@ -4,60 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from voucherd import clock
 from voucherd.api import query
-from voucherd.api.requests import decode
+from voucherd.api.requests import TargetUrl, decode
+from voucherd.api.wire.fields import doc
+from voucherd.api.wire.webhooks import TYPES, OwnText, Secret
 from voucherd.http import Request
 from voucherd.orders.rules.refusals import BadInput
-from voucherd.webhooks import fanout, history, signing
+from voucherd.webhooks import history, signing
 from voucherd.webhooks.addresses import Network
 from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
-from voucherd.webhooks.headers import read_headers
-from voucherd.webhooks.targets import BadTarget, read_target
+from voucherd.webhooks.headers import HEADERS_MAX, VALUE_CHARS_MAX, read_headers
+from voucherd.webhooks.targets import PORTS, BadTarget, read_target
 
-TYPES: Final = tuple(sorted(fanout.TYPES))
-"""What an endpoint can ask for."""
 OVERLAP_S_MAX: Final = int(OVERLAP_MAX.total_seconds())
+_ADDRESS: Final = (
+    "Where events are sent: an https address of the public internet, at port "
+    f"{', '.join(map(str, PORTS[:-1]))} or {PORTS[-1]}, without a user, password or fragment."
+)
+_HEADERS: Final = (
+    f"Headers of your own that every delivery carries, at most {HEADERS_MAX}; values have up to {VALUE_CHARS_MAX:,} "
+    "characters and are never shown again."
+)
+_EVENT_TYPES: Final = doc("The types of events to send; null or none for all.")
+_OwnSecret: TypeAlias = Annotated[Secret | None, doc("A secret of your own; one is made if you send none.")]
 
 
 class WebhookBody(Struct):
     """A new endpoint."""
 
-    url: str | None = None
-    perOrder: bool = False
-    eventTypes: list[str] | None = None
-    description: str = ""
-    enabled: bool = True
-    headers: dict[str, str] = {}
-    secret: str | None = None
+    url: Annotated[TargetUrl | None, doc(f"{_ADDRESS} Required unless `perOrder` is true.")] = None
+    perOrder: Annotated[
+        bool, doc("Make the endpoint for the addresses that orders name with `webhookUrl`. One a state.")
+    ] = False
+    eventTypes: Annotated[list[str] | None, _EVENT_TYPES] = None
+    description: OwnText = ""
+    enabled: Annotated[bool, doc("Whether to send anything.")] = True
+    headers: Annotated[dict[str, str], doc(_HEADERS, maxProperties=HEADERS_MAX)] = {}
+    secret: _OwnSecret = None
 
 
 class WebhookChanges(Struct):
     """What is to change about an endpoint; a field that is not sent stays as it is."""
 
-    url: str | UnsetType = UNSET
-    eventTypes: list[str] | UnsetType | None = UNSET
-    description: str | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    headers: dict[str, str] | UnsetType = UNSET
+    url: Annotated[TargetUrl | UnsetType, doc(_ADDRESS)] = UNSET
+    eventTypes: Annotated[list[str] | UnsetType | None, _EVENT_TYPES] = UNSET
+    description: OwnText | UnsetType = UNSET
+    enabled: Annotated[
+        bool | UnsetType, doc("Whether to send anything. What waits goes on when it is true again.")
+    ] = UNSET
+    headers: Annotated[
+        dict[str, str] | UnsetType,
+        doc(f"{_HEADERS} They replace all that were there.", maxProperties=HEADERS_MAX),
+    ] = UNSET
 
 
 class RotateBody(Struct):
     """How an endpoint gets a new secret. The body may be left out."""
 
-    overlapSeconds: int = int(OVERLAP.total_seconds())
-    secret: str | None = None
+    overlapSeconds: Annotated[
+        int, doc("How long the old secret signs beside the new one.", minimum=0, maximum=OVERLAP_S_MAX)
+    ] = int(OVERLAP.total_seconds())
+    secret: _OwnSecret = None
 
 
 class ReplayBody(Struct):
     """Where an event is sent once more. The body may be left out: to every endpoint that is enabled."""
 
-    webhookId: str | None = None
+    webhookId: Annotated[str | None, doc("The one endpoint to send to.")] = None
 
 
 class DeliveryQuery(Struct, frozen=True):
@@ -118,9 +137,17 @@ def replay(request: Request) -> str | None:
     return body.webhookId
 
 
+SINCE: Final = query.moment(
+    "since",
+    "A date or date-time of ISO 8601 within the last 30 days, in UTC unless it names a zone.",
+    "2026-01-31T09:00:00Z",
+    required=True,
+)
+
+
 def recover(request: Request) -> datetime:
     """From when on an endpoint is to get what it missed."""
-    since = query.moment(query.read(request), "since")
+    since = SINCE.read(query.read(request))
     if since is None:
         raise BadInput("since", "is required")
     now = clock.now()
@@ -129,18 +156,23 @@ def recover(request: Request) -> datetime:
     return since
 
 
+_LOGGED: Final = (*TYPES, "ping")
+_CURSOR: Final = query.cursor(
+    "Where to go on: the `nextCursor` of the last page.", "evt_033J10V76MA9JTDJ5AHVP77Y62"
+)
+_LIMIT: Final = query.limit("deliveries")
+_STATUS: Final = query.choice("status", "Only deliveries that stand so.", history.STATUSES)
+_TYPE: Final = query.text("eventType", "Only deliveries of events of this type.", enum=_LOGGED)
+DELIVERIES: Final = (_CURSOR, _LIMIT, _STATUS, _TYPE)
+
+
 def deliveries(request: Request) -> DeliveryQuery:
     """Which deliveries are asked for."""
     given = query.read(request)
-    type_ = query.one(given, "eventType")
-    if type_ is not None and type_ not in (*TYPES, "ping"):
-        raise BadInput("eventType", "must be a type of event")
-    return DeliveryQuery(
-        query.whole(given, "limit", query.PAGE_SIZE, query.PAGE_SIZE_MAX),
-        query.one(given, "cursor") or None,
-        query.choice(given, "status", history.STATUSES),
-        type_,
-    )
+    type_ = _TYPE.read(given)
+    if type_ is not None and type_ not in _LOGGED:
+        raise BadInput(_TYPE.name, "must be a type of event")
+    return DeliveryQuery(_LIMIT.read(given), _CURSOR.read(given) or None, _STATUS.read(given), type_)
 
 
 def _url(field: str, url: str, own: Sequence[Network]) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from importlib.metadata import version as installed_version
 from typing import Any, Final
 
-from voucherd.api.openapi.operations import TAGS, operation, shared_failures
-from voucherd.api.openapi.parameters import HEADERS
+from voucherd.api.openapi.examples import EXAMPLE_URL
+from voucherd.api.openapi.paths import HEADERS, failures, operation
+from voucherd.api.openapi.problems import ANYWHERE
 from voucherd.api.openapi.schemas import schemas
+from voucherd.api.operations import SECTIONS
 from voucherd.api.routes import ROUTES
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT
-
-EXAMPLE_URL: Final = "https://vouchers.example.com"
-"""Stands in the examples where the service was not told its own address."""
 
 _ABOUT: Final = """\
 Sells prepaid codes in two steps. Create an order to fix its price; then confirm or resolve it to pay from your \
@@ -52,11 +51,11 @@ def document(public_url: str | None, body_bytes_max: int) -> dict[str, Any]:
         },
         "servers": [{"url": public_url or "/"}],
         "security": [{"ApiKey": []}],
-        "tags": [{"name": name, "description": words} for name, words in TAGS],
+        "tags": [{"name": section.name, "description": section.words} for section in SECTIONS],
         "paths": paths,
         "components": {
             "schemas": schemas(),
-            "responses": shared_failures(),
+            "responses": failures([*ANYWHERE]),
             "headers": HEADERS,
             "securitySchemes": {"ApiKey": {"type": "http", "scheme": "bearer", "description": _KEY}},
         },

@@ -1,62 +1,25 @@
-"""The errors of every operation: read off the table of refusals, or got by asking for them.
+"""The errors of every operation: read off the table of refusals, or kept as examples.
 
-Where a message is made by a function, that function is called; the few that are written in the middle of a request's
-way are repeated here, and a test compares them with what the service says.
+The few that are written in the middle of a request's way are repeated here, and tests compare them with what the
+service says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from voucherd.api import (
-    accounts,
-    catalogue_requests,
-    errors,
-    events,
-    key_requests,
-    order_parts,
-    redemption,
-    requests,
-    webhook_requests,
-)
-from voucherd.api.errors import (
-    CODES,
-    REFUSALS,
-    AccountNotFound,
-    BrandNotFound,
-    EventNotFound,
-    KeyNotFound,
-    KeyNotUsable,
-    Op,
-    ProductNotFound,
-    TooManyKeys,
-    TooManyWebhooks,
-    WebhookNotFound,
-)
-from voucherd.api.openapi import examples
-from voucherd.http import PROBLEM, HttpError, Request
+from voucherd.api import errors, events
+from voucherd.api.errors import CODES, REFUSALS, Op
+from voucherd.api.openapi.examples import examples
+from voucherd.api.operations import OPERATIONS
 from voucherd.idempotency import KEY_CHARS_MAX
-from voucherd.ids import Identifiers, State
-from voucherd.orders.rules.refusals import (
-    BadInput,
-    CompanyNotActive,
-    CompanyNotVerified,
-    InsufficientBalance,
-    OffersNotAvailable,
-    OrderExpired,
-    OrderNotFound,
-    OutOfStock,
-    Refusal,
-    SeveralItems,
-    SpendLimitExceeded,
-    WrongStatus,
-)
+from voucherd.orders.rules.refusals import BadInput
 
 REQUEST_ID: Final = "req_5f2b8c0e9a7100000001"
+_NAME: Final = "Brightbean Coffee 25 EUR"
 
 
 class Problem(Struct, frozen=True):
@@ -72,146 +35,46 @@ class Problem(Struct, frozen=True):
     @property
     def body(self) -> dict[str, Any]:
         """The same in the form of RFC 9457, made by the function that makes every other."""
-        request = _request(headers={b"accept": PROBLEM})
-        response = errors.error(
-            request, self.status, self.code, self.text, field=self.field, retryable=self.retryable
+        made = errors.problem(
+            self.status, self.code, self.text, REQUEST_ID, field=self.field, retryable=self.retryable
         )
-        assert isinstance(response.body, bytes)
-        decoded: dict[str, Any] = msgspec.json.decode(response.body)
-        return decoded
+        body: dict[str, Any] = msgspec.to_builtins(made)
+        return body
 
 
-_WHEN: Final[dict[type[Refusal], str]] = {
-    OrderNotFound: "There is no order with this trx, it was deleted, or it belongs to another company or state.",
-    CompanyNotActive: "The company is not active.",
-    CompanyNotVerified: "The company is not verified.",
-    WrongStatus: "The order's status does not allow it.",
-    OrderExpired: "The order was created more than 24 hours ago.",
-    SeveralItems: "The order has more than one item.",
-    OffersNotAvailable: "A product is unknown, withdrawn, or has too little stock and can't be delivered later.",
-    OutOfStock: "A product has too little stock and can't be delivered later.",
-    InsufficientBalance: "The balance in the payment currency does not cover the order.",
-    SpendLimitExceeded: "The order costs more than your company, or this key, may spend on one order or in one day.",
-    AccountNotFound: "Your company never had money in this currency and state.",
-    ProductNotFound: "There is no product with this slug, or it is not for sale.",
-    WebhookNotFound: "There is no endpoint with this id, or it belongs to another company or state.",
-    TooManyWebhooks: "Your company has as many endpoints in this state as it may have.",
-    EventNotFound: "There is no event with this id, it is not yours, or it is no longer kept.",
-    KeyNotFound: "There is no key with this id, or it belongs to another company or state.",
-    KeyNotUsable: "The key is revoked, has expired or was replaced already.",
-    TooManyKeys: "Your company has as many keys in this state as it may have.",
-    BrandNotFound: "There is no brand with this slug, or nothing of it is for sale.",
-}
-
-
-_WHEN_HERE: Final[dict[tuple[Op, type[Refusal]], str]] = {
-    (Op.CONFIRM, WrongStatus): "The order is not `created`: it was confirmed or cancelled before.",
-    (Op.RESOLVE, WrongStatus): "The order is not `created`: it was confirmed or cancelled before.",
-    (Op.CANCEL, WrongStatus): "The order is neither `created` nor `pending`.",
-    (Op.CONFIRM, OffersNotAvailable): "A product was withdrawn since the order was created.",
-    (Op.RESOLVE, OffersNotAvailable): "A product was withdrawn since the order was created.",
-}
-"""Where the same refusal has a narrower meaning."""
+NOT_JSON: Final = Problem(400, "not_json", "the body is not valid JSON", "The body is not JSON.")
+NOT_THE_TYPE: Final = Problem(
+    415,
+    "unsupported_media_type",
+    "content type must be application/json",
+    "The body's content type is not `application/json`.",
+)
+_TOO_OLD: Final = Problem(
+    410, events.TOO_OLD_CODE, events.TOO_OLD, "What followed the cursor is no longer kept."
+)
 
 
 def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
     """What this operation can refuse, by status; what any call can meet is in `ANYWHERE`."""
+    operation = OPERATIONS[op]
     told = [
-        Problem(
-            status,
-            CODES[kind],
-            text.format(names=examples.NAME, name=examples.NAME),
-            _WHEN_HERE.get((op, kind)) or _WHEN[kind],
-        )
+        Problem(status, CODES[kind], text.format(names=_NAME, name=_NAME), errors.when(op, kind))
         for (owner, kind), (status, text) in REFUSALS.items()
         if owner is op
     ]
-    told += _bad_input(op)
+    refused = examples()[operation.id].refused
+    if refused is not UNSET:
+        told.append(Problem(400, CODES[BadInput], refused.text, refused.when, field=refused.field))
     if op in (Op.EVENTS, Op.EVENT_STREAM):
-        told.append(
-            Problem(410, events.TOO_OLD_CODE, events.TOO_OLD, "What followed the cursor is no longer kept.")
-        )
-    if op in _BODIES:
-        _, read = _BODIES[op]
+        told.append(_TOO_OLD)
+    if operation.body is not None:
         too_large = f"the body must be at most {body_bytes_max} bytes"
         told += [
-            _caught(lambda: read(_request(b"{")), "The body is not JSON."),
+            NOT_JSON,
             Problem(413, "body_too_large", too_large, "The body is too large."),
-            _caught(
-                lambda: read(_request(b" ", {b"content-type": b"text/plain"})),
-                "The body's content type is not `application/json`.",
-            ),
+            NOT_THE_TYPE,
         ]
     return sorted(told, key=lambda problem: problem.status)
-
-
-_CART: Final = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}' % examples.SLUG.encode()
-_BODIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
-    Op.CREATE: (_CART, lambda request: requests.create(request, 1, State.LIVE)),
-    Op.QUOTE: (_CART, lambda request: requests.create(request, 1, State.LIVE)),
-    Op.PROTECT: (b'{"pin":"12"}', redemption.read_pin),
-    Op.ADD_WEBHOOK: (b'{"url":"https://10.0.0.1/"}', lambda request: webhook_requests.add(request, ())),
-    Op.CHANGE_WEBHOOK: (b'{"enabled":"no"}', lambda request: webhook_requests.change(request, ())),
-    Op.ROTATE_WEBHOOK: (b'{"overlapSeconds":-1}', webhook_requests.rotate),
-    Op.REPLAY_EVENT: (b'{"webhookId":7}', webhook_requests.replay),
-    Op.ADD_KEY: (b'{"allowIps":["office"]}', key_requests.wishes),
-    Op.CHANGE_KEY: (b'{"rateLimit":0}', key_requests.wishes),
-    Op.ROTATE_KEY: (b'{"overlapSeconds":-1}', key_requests.rotation),
-}
-"""A body that each operation refuses, and what reads it."""
-
-_IDS: Final = Identifiers(bytes(32))
-_BAD_QUERIES: Final[dict[Op, tuple[bytes, Callable[[Request], object]]]] = {
-    Op.FIND: (b"wait=90", requests.wait_s),
-    Op.FIND_ALL: (b"limit=1000", lambda request: requests.find_all(request, _IDS)),
-    Op.LINES: (b"limit=5000", order_parts.read_lines),
-    Op.ACCOUNTS: (b"currency=euro", accounts.read_currency),
-    Op.STATEMENT: (b"kind=purchase", lambda request: accounts.read_statement(request, _IDS)),
-    Op.PRODUCTS: (b"sortBy=colour", catalogue_requests.find_all),
-    Op.PRODUCT: (b"paymentCurrency=euro", catalogue_requests.find),
-    Op.PRODUCT_CHANGES: (b"since=yesterday", catalogue_requests.changes),
-    Op.BRANDS: (b"limit=1000", catalogue_requests.brands),
-    Op.DELIVERIES: (b"status=lost", webhook_requests.deliveries),
-    Op.RECOVER_WEBHOOK: (b"since=yesterday", webhook_requests.recover),
-    Op.KEYS: (b"limit=1000", lambda request: key_requests.page(request, _IDS)),
-    Op.EVENTS: (b"limit=1000", lambda request: events.read_page(request, _IDS)),
-    Op.EVENT_STREAM: (b"cursor=1", lambda request: events.read_stream(request, _IDS)),
-}
-"""A query that each list refuses, and what reads it."""
-
-
-def _bad_input(op: Op) -> list[Problem]:
-    """A field that breaks a rule: one example for each operation that takes fields."""
-    if op in _BODIES:
-        body, read_body = _BODIES[op]
-        return [_caught(lambda: read_body(_request(body)), "A field is missing or wrong.")]
-    if op in _BAD_QUERIES:
-        query, read = _BAD_QUERIES[op]
-        return [_caught(lambda: read(_request(query=query)), "A parameter is wrong.")]
-    if op in (Op.CONFIRM, Op.RESOLVE):
-        asked = _request(headers={requests.SANDBOX_HEADER: b"finished"})
-        return [
-            _caught(
-                lambda: requests.sandbox_outcome(asked, State.LIVE),
-                "The header `X-Sandbox-Outcome` is wrong, or the key is a live one.",
-            )
-        ]
-    return []
-
-
-def _caught(attempt: Any, when: str) -> Problem:
-    """What the attempt is refused with."""
-    try:
-        attempt()
-    except BadInput as bad:
-        return Problem(400, CODES[BadInput], str(bad), when, field=bad.field)
-    except HttpError as problem:
-        return Problem(problem.status, problem.code, problem.text, when)
-    raise AssertionError("an example of bad input was accepted")
-
-
-def _request(body: bytes = b"", headers: dict[bytes, bytes] | None = None, *, query: bytes = b"") -> Request:
-    return Request("POST", "/", query, headers or {}, body, "", REQUEST_ID)
 
 
 REPEATED: Final = (

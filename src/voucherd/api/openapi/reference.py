@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 
 from voucherd.api.errors import Op
 from voucherd.api.openapi.objects import OBJECTS, REQUEST_OBJECTS
-from voucherd.api.openapi.operations import MAIN_VERSION
+from voucherd.api.openapi.paths import MAIN_VERSION
 from voucherd.api.openapi.problems import OFF_THE_MAP
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.routes import ROUTES, Route

@@ -2,143 +2,193 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from voucherd.api.wire import fields
+from voucherd.api.wire.fields import Count, Link, LowerCurrency, Moment, doc
 from voucherd.api.wire.numbers import Number, money, rate
-from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.shapes import CountedPage
 from voucherd.catalogue.pricing import BP_ONE, UnitPrice
+from voucherd.catalogue.products import INSTRUCTIONS_LENGTH_MAX, TERMS_LENGTH_MAX
 from voucherd.catalogue.store import Rate
 from voucherd.catalogue.terms import tariff
 from voucherd.clock import iso
 from voucherd.money import RATE_ONE
+from voucherd.storefront.feed import KINDS
 from voucherd.storefront.groups import Group
 from voucherd.storefront.service import ProductChange as Told
 from voucherd.storefront.service import ShownProduct
+
+_PICKED: Final = "Null for a variable product unless `faceValue` was asked for"
+_PAID: Final = f"Only if it was asked for. {_PICKED}, and where there is no exchange rate."
 
 
 class CatalogueProduct(Struct, kw_only=True):
     """A product that is for sale, at the prices of the calling company."""
 
-    slug: str
-    name: str
-    brand: str
-    brandSlug: str
-    productType: str
-    region: str
-    faceValueAmount: Number | None
-    faceValueCurrency: str
-    faceValueMin: Number
-    faceValueMax: Number
-    mainCategory: str
-    redeemType: str
-    isStocked: bool
-    isVariableProduct: bool
-    isIncentiveProduct: bool
-    isActive: bool
-    allowAsyncDelivery: bool
-    vatCategory: str
-    priceAmount: Number | None
-    priceCurrency: str
-    priceVat: Number | None
-    priceInclVat: Number | None
-    feeVariable: Number | None
-    feeFixed: Number | None
-    feeCurrency: str | None
-    discount: Number | UnsetType = UNSET
-    paymentCurrency: str | UnsetType = UNSET
-    priceAmountInPaymentCurrency: Number | UnsetType | None = UNSET
-    priceVatInPaymentCurrency: Number | UnsetType | None = UNSET
-    priceInclVatInPaymentCurrency: Number | UnsetType | None = UNSET
-    redeemInstructions: str | None
-    terms: str | None
-    imageUrl: str | None
-    dateUpdated: str
+    slug: Annotated[str, doc("Slug of the product: its name in orders.")]
+    name: fields.ProductName
+    brand: fields.Brand
+    brandSlug: fields.BrandSlug
+    productType: fields.ProductType
+    region: fields.Region
+    faceValueAmount: Annotated[Number | None, doc("Face value of one code. Null for a variable product.")]
+    faceValueCurrency: fields.FaceCurrency
+    faceValueMin: Annotated[Number, doc("Smallest face value that can be ordered.")]
+    faceValueMax: Annotated[Number, doc("Largest face value that can be ordered.")]
+    mainCategory: fields.Category
+    redeemType: fields.RedeemType
+    isStocked: Annotated[
+        bool,
+        doc(
+            "Whether a code could be delivered now, from stock or by a supplier. Always true in the sandbox."
+        ),
+    ]
+    isVariableProduct: fields.IsVariable
+    isIncentiveProduct: fields.IsIncentive
+    isActive: Annotated[bool, doc("Whether the product is for sale. False only in the feed of changes.")]
+    allowAsyncDelivery: Annotated[bool, doc("Whether a code may be delivered later; see Confirm order.")]
+    vatCategory: fields.VatCategory
+    priceAmount: Annotated[Number | None, doc(f"Price of one code before VAT. {_PICKED}.")]
+    priceCurrency: fields.PriceOfOneCurrency
+    priceVat: Annotated[Number | None, doc(f"VAT on one code for your company, today. {_PICKED}.")]
+    priceInclVat: Annotated[Number | None, doc(f"Price of one code including VAT. {_PICKED}.")]
+    feeVariable: Annotated[
+        Number | None, doc("What the face value is multiplied with. Null for a fixed price.")
+    ]
+    feeFixed: Annotated[Number | None, doc("What is added to that. Null for a fixed price.")]
+    feeCurrency: Annotated[
+        LowerCurrency | None, doc("Currency of `feeFixed`. Lower case. Null for a fixed price.")
+    ]
+    discount: Annotated[
+        Number | UnsetType,
+        doc(
+            "Your company's discount, as a share: it is taken from the price, or from face value and fee together, "
+            "before rounding. Only where there is one."
+        ),
+    ] = UNSET
+    paymentCurrency: Annotated[
+        LowerCurrency | UnsetType, doc("The currency that was asked for. Lower case.")
+    ] = UNSET
+    priceAmountInPaymentCurrency: Annotated[
+        Number | UnsetType | None, doc(f"Price of one code before VAT, in `paymentCurrency`. {_PAID}")
+    ] = UNSET
+    priceVatInPaymentCurrency: Annotated[
+        Number | UnsetType | None, doc(f"VAT on one code, in `paymentCurrency`. {_PAID}")
+    ] = UNSET
+    priceInclVatInPaymentCurrency: Annotated[
+        Number | UnsetType | None,
+        doc(f"Price of one code including VAT, in `paymentCurrency`: what Create would fix now. {_PAID}"),
+    ] = UNSET
+    redeemInstructions: Annotated[
+        str | None,
+        doc(
+            "How a code is redeemed, in plain text; null if nothing is said.",
+            maxLength=INSTRUCTIONS_LENGTH_MAX,
+        ),
+    ]
+    terms: Annotated[
+        str | None,
+        doc(
+            "What the user of a code agrees to, in plain text; null if nothing is said.",
+            maxLength=TERMS_LENGTH_MAX,
+        ),
+    ]
+    imageUrl: Annotated[Link | None, doc("A picture of the product; null if there is none.")]
+    dateUpdated: Annotated[Moment, doc("When the product last changed.")]
 
 
 class ProductPage(Struct):
     """A page of products."""
 
-    data: list[CatalogueProduct]
-    metadata: PageMetadata
+    data: Annotated[list[CatalogueProduct], doc("The products of the page.")]
+    metadata: CountedPage
 
 
 class ProductChange(Struct):
     """One change of a product."""
 
-    type: str
-    at: str
-    product: CatalogueProduct
+    type: Annotated[
+        str,
+        doc(
+            "What changed: whether it is for sale, its price, anything else about it, or whether it is in stock.",
+            enum=KINDS,
+        ),
+    ]
+    at: Annotated[Moment, doc("When it changed.")]
+    product: Annotated[
+        CatalogueProduct, doc("The product as it stood after the change, at your prices of today.")
+    ]
 
 
 class FeedMetadata(Struct):
     """Where the feed goes on."""
 
-    nextCursor: str
+    nextCursor: Annotated[str, doc("The `since` of the next call: the same again while nothing is new.")]
 
 
 class ProductChangePage(Struct):
     """A page of the feed of changes."""
 
-    data: list[ProductChange]
-    metadata: FeedMetadata
+    data: Annotated[list[ProductChange], doc("The changes, oldest first.")]
+    metadata: Annotated[FeedMetadata, doc("Where the feed goes on.")]
 
 
-class Brand(Struct):
+class _GroupFields(Struct):
+    slug: Annotated[str, doc("Slug, for filters.")]
+    name: Annotated[str, doc("Name for people.")]
+    productCount: Annotated[Count, doc("How many products are for sale.")]
+
+
+class Brand(_GroupFields):
     """A brand that has something for sale."""
-
-    slug: str
-    name: str
-    productCount: int
 
 
 class BrandPage(Struct):
     """A page of brands."""
 
-    data: list[Brand]
-    metadata: PageMetadata
+    data: Annotated[list[Brand], doc("The brands of the page, by slug.")]
+    metadata: CountedPage
 
 
-class Category(Struct):
+class Category(_GroupFields):
     """A category that has something for sale."""
-
-    slug: str
-    name: str
-    productCount: int
 
 
 class ListMetadata(Struct):
     """How long a list is that comes in one piece."""
 
-    totalItems: int
+    totalItems: fields.TotalItems
+
+
+_HowMany: TypeAlias = Annotated[ListMetadata, doc("How many there are.")]
 
 
 class CategoryList(Struct):
     """All categories."""
 
-    data: list[Category]
-    metadata: ListMetadata
+    data: Annotated[list[Category], doc("The categories, by slug.")]
+    metadata: _HowMany
 
 
 class FxRate(Struct):
     """What one unit of a currency is worth in another."""
 
-    fromCurrency: str
-    toCurrency: str
-    rate: Number
-    date: str
+    fromCurrency: Annotated[LowerCurrency, doc("The currency. Lower case.")]
+    toCurrency: Annotated[LowerCurrency, doc("The currency that it is worth something in: always `eur`.")]
+    rate: Annotated[Number, doc("What one unit of `fromCurrency` is worth in `toCurrency`.")]
+    date: Annotated[
+        str, doc("The day of the rate; it is in force until there is a newer one.", format="date")
+    ]
 
 
 class FxRateList(Struct):
     """All exchange rates that are in force."""
 
-    data: list[FxRate]
-    metadata: ListMetadata
-
-
-DOCUMENTED: Final = (ProductPage, ProductChangePage, BrandPage, CategoryList, FxRateList)
-"""The bodies of answers; all other shapes are parts of them."""
+    data: Annotated[list[FxRate], doc("The rates, by currency.")]
+    metadata: _HowMany
 
 
 def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProduct:

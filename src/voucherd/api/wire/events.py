@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct
+
+from voucherd.api.wire.fields import Moment, doc
+from voucherd.events.log import FOR_COMPANIES
 
 
 class EventMetadata(Struct):
     """Where a page of events ends."""
 
-    pageSize: int
-    nextCursor: str
-    more: bool
+    pageSize: Annotated[
+        int, doc("The most events that a page holds: the `limit` that was asked for.", minimum=1)
+    ]
+    nextCursor: Annotated[str, doc("The `cursor` of the next call, at the end of the feed, too.")]
+    more: Annotated[bool, doc("Whether there is more to read there already.")]
 
 
 class Event(Struct):
     """Something that happened. It looks the same here, in a stream and in a webhook, however often it is told."""
 
-    id: str
-    type: str
-    timestamp: str
-    data: dict[str, Any]
+    id: Annotated[str, doc("Identifier of the event. The same event has it wherever it is told.")]
+    type: Annotated[str, doc("What happened.", enum=sorted(FOR_COMPANIES))]
+    timestamp: Annotated[Moment, doc("When it happened.")]
+    data: Annotated[
+        dict[str, Any],
+        doc(
+            "What it happened to. Of an order: `trx`, `state`, `orderStatus` right after the event, and `seq`, "
+            "which counts the order's events from 1. Never a code."
+        ),
+    ]
 
 
 class EventPage(Struct):
     """A page of events."""
 
-    data: list[Event]
-    metadata: EventMetadata
+    data: Annotated[list[Event], doc("The events, oldest first.")]
+    metadata: Annotated[EventMetadata, doc("Where to go on.")]

@@ -3,48 +3,65 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from voucherd.api.wire.fields import DateMade, Environment, KeyId, Moment, doc, rule
 from voucherd.api.wire.numbers import Number
-from voucherd.api.wire.shapes import WalkMetadata
+from voucherd.api.wire.shapes import WalkedPage
 from voucherd.clock import written
 from voucherd.ids import Identifiers
-from voucherd.keys.store import Key
+from voucherd.keys.key_text import ALLOW_IPS_MAX, DESCRIPTION_CHARACTERS_MAX, RATE_LIMIT_MAX, Scope
+from voucherd.keys.store import STANDINGS, Key
 from voucherd.money import digits, plain
+
+_TEXT: Final = "^vk_(live|test)_[0-9A-Za-z]{%d}$"
+Spend: TypeAlias = Annotated[Number | None, rule(exclusiveMinimum=0)]
 
 
 class ApiKey(Struct, kw_only=True):
     """An API key, as its owner may see it."""
 
-    id: str
-    state: str
-    prefix: str
-    standing: str
-    isCaller: bool
-    description: str
-    scopes: list[str]
-    allowIps: list[str]
-    rateLimit: int
-    spendOrderEur: Number | None
-    spendDayEur: Number | None
-    dateCreated: str
-    dateLastUsed: str | None
-    dateExpires: str | None
-    dateRevoked: str | None
-    replacedBy: str | None
-    key: str | UnsetType = UNSET
+    id: Annotated[KeyId, doc("Name of the key; it opens nothing.")]
+    state: Annotated[Environment, doc("What the key works on.")]
+    prefix: Annotated[str, doc("How the key begins, to recognise it by.", pattern=_TEXT % 6)]
+    standing: Annotated[
+        str,
+        doc(
+            "Whether the key can be used: `valid` and `replaced` can, the latter for the rest of its overlap; "
+            "`expired` and `revoked` can not.",
+            enum=STANDINGS,
+        ),
+    ]
+    isCaller: Annotated[bool, doc("Whether it is the key that makes this call.")]
+    description: Annotated[str, doc("Your own text.", maxLength=DESCRIPTION_CHARACTERS_MAX)]
+    scopes: Annotated[list[Annotated[str, rule(enum=list(Scope))]], doc("What the key may do.")]
+    allowIps: Annotated[
+        list[str], doc("The networks that the key may be used from; none for any.", maxItems=ALLOW_IPS_MAX)
+    ]
+    rateLimit: Annotated[int, doc("Requests a minute.", minimum=1, maximum=RATE_LIMIT_MAX)]
+    spendOrderEur: Annotated[Spend, doc("The most that an order may cost, in EUR. Null for no limit.")]
+    spendDayEur: Annotated[
+        Spend, doc("The most that the key may spend in a day (UTC), in EUR. Null for no limit.")
+    ]
+    dateCreated: DateMade
+    dateLastUsed: Annotated[
+        Moment | None, doc("When it was last used, to a few seconds. Null if it never was.")
+    ]
+    dateExpires: Annotated[Moment | None, doc("From when on it can not be used. Null if it does not expire.")]
+    dateRevoked: Annotated[Moment | None, doc("When it was revoked. Null if it was not.")]
+    replacedBy: Annotated[KeyId | None, doc("The id of the key that a rotation replaced it by.")]
+    key: Annotated[
+        str | UnsetType, doc("The key itself. Only in the answer that makes it.", pattern=_TEXT % 38)
+    ] = UNSET
 
 
 class ApiKeyPage(Struct):
     """A page of keys."""
 
-    data: list[ApiKey]
-    metadata: WalkMetadata
-
-
-DOCUMENTED: Final = (ApiKey, ApiKeyPage)
+    data: Annotated[list[ApiKey], doc("The keys of the page.")]
+    metadata: WalkedPage
 
 
 def api_key(ids: Identifiers, key: Key, now: datetime, caller_id: int, text: str | None = None) -> ApiKey:

@@ -2,98 +2,131 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from voucherd.api.wire.shapes import WalkMetadata
+from voucherd.api.wire.fields import (
+    Count,
+    DateMade,
+    Environment,
+    EventId,
+    Link,
+    Moment,
+    TotalItems,
+    doc,
+    rule,
+)
+from voucherd.api.wire.shapes import WalkedPage
 from voucherd.clock import written
 from voucherd.events import wire
 from voucherd.events.feed import Event
 from voucherd.ids import Identifiers
-from voucherd.webhooks.endpoints import Endpoint
-from voucherd.webhooks.history import Attempt, Logged, Recovered
+from voucherd.webhooks import fanout
+from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, Endpoint
+from voucherd.webhooks.history import STATUSES, Attempt, Logged, Recovered
+from voucherd.webhooks.post import KEPT_BODY_CHARS, KEPT_HEAD_CHARS
+
+OwnText: TypeAlias = Annotated[str, doc("Your own text.", maxLength=DESCRIPTION_CHARS_MAX)]
+Secret: TypeAlias = Annotated[str, rule(pattern="^whsec_[A-Za-z0-9+/]{32,86}={0,2}$")]
+TYPES: Final = tuple(sorted(fanout.TYPES))
+"""What an endpoint can ask for."""
 
 
 class Webhook(Struct, kw_only=True):
     """An endpoint: where events are sent."""
 
-    id: str
-    state: str
-    url: str | None
-    perOrder: bool
-    eventTypes: list[str]
-    description: str
-    enabled: bool
-    disabledReason: str | None
-    headerNames: list[str]
-    failures: int
-    dateFailingSince: str | None
-    dateOldSecretExpires: str | None
-    dateCreated: str
-    dateUpdated: str
-    secret: str | UnsetType = UNSET
+    id: Annotated[str, doc("Name of the endpoint.", pattern="^wh_[0-9A-Z]{26}$")]
+    state: Annotated[Environment, doc("Whose events it gets: those of the key that made it.")]
+    url: Annotated[Link | None, doc("Where events are sent. Null where each order names its own address.")]
+    perOrder: Annotated[bool, doc("Whether it is for the addresses that orders name with `webhookUrl`.")]
+    eventTypes: Annotated[
+        list[Annotated[str, rule(enum=TYPES)]], doc("The types of events that are sent; none for all.")
+    ]
+    description: OwnText
+    enabled: Annotated[bool, doc("Whether anything is sent.")]
+    disabledReason: Annotated[
+        str | None,
+        doc(
+            "Why we disabled it: it answered 410, or failed for five days. Null otherwise.",
+            enum=["gone", "failing"],
+        ),
+    ]
+    headerNames: Annotated[list[str], doc("The names of your own headers, in lower case.")]
+    failures: Annotated[Count, doc("Attempts that failed since the last one that did not.")]
+    dateFailingSince: Annotated[Moment | None, doc("Since when it fails.")]
+    dateOldSecretExpires: Annotated[Moment | None, doc("Until when the secret before this one signs too.")]
+    dateCreated: DateMade
+    dateUpdated: Annotated[Moment, doc("When it was last changed.")]
+    secret: Annotated[
+        Secret | UnsetType, doc("What deliveries are signed with. Only in the answer that makes it.")
+    ] = UNSET
 
 
 class WebhookListMetadata(Struct):
     """How many endpoints there are."""
 
-    totalItems: int
+    totalItems: TotalItems
 
 
 class WebhookList(Struct):
     """All endpoints of the key's company and state."""
 
-    data: list[Webhook]
-    metadata: WebhookListMetadata
+    data: Annotated[list[Webhook], doc("The endpoints, oldest first.")]
+    metadata: Annotated[WebhookListMetadata, doc("How many.")]
 
 
 class WebhookAttempt(Struct):
     """One time that a delivery was tried."""
 
-    number: int
-    dateSent: str
-    url: str
-    durationMs: int
-    httpStatus: int | None
-    error: str | None
-    responseHead: str
-    responseBody: str
+    number: Annotated[int, doc("Number of the attempt.", minimum=1)]
+    dateSent: Annotated[Moment, doc("When it was sent; `webhook-timestamp` said the same in seconds.")]
+    url: Annotated[str, doc("Where it was sent.")]
+    durationMs: Annotated[Count, doc("Milliseconds until the answer, or until it was given up.")]
+    httpStatus: Annotated[
+        int | None, doc("Status of the answer. Null if there was none.", minimum=100, maximum=999)
+    ]
+    error: Annotated[str | None, doc("Why there was no answer.")]
+    responseHead: Annotated[str, doc("The headers of the answer, cut off.", maxLength=KEPT_HEAD_CHARS)]
+    responseBody: Annotated[str, doc("The beginning of the answer's body.", maxLength=KEPT_BODY_CHARS)]
 
 
 class WebhookDelivery(Struct):
     """One event on its way to one endpoint."""
 
-    eventId: str
-    type: str
-    status: str
-    dateCreated: str
-    dateNextAttempt: str | None
-    attempts: list[WebhookAttempt]
-    message: dict[str, Any] | None
+    eventId: Annotated[EventId, doc("Name of the event: `webhook-id` of every attempt.")]
+    type: Annotated[str, doc("Type of the event.")]
+    status: Annotated[
+        str,
+        doc("`waiting` for its next attempt, `delivered`, or `failed` after the last one.", enum=STATUSES),
+    ]
+    dateCreated: Annotated[Moment, doc("When it was queued.")]
+    dateNextAttempt: Annotated[Moment | None, doc("When it is tried next.")]
+    attempts: Annotated[list[WebhookAttempt], doc("What was tried so far, oldest first.")]
+    message: Annotated[dict[str, Any] | None, doc("The event: the very text that is sent and signed.")]
 
 
 class WebhookDeliveryPage(Struct):
     """A page of deliveries."""
 
-    data: list[WebhookDelivery]
-    metadata: WalkMetadata
+    data: Annotated[list[WebhookDelivery], doc("The deliveries of the page.")]
+    metadata: WalkedPage
 
 
 class QueuedEvent(Struct):
     """A message that will be sent in a moment."""
 
-    eventId: str
+    eventId: Annotated[EventId, doc("Name of the event.")]
 
 
 class QueuedEvents(Struct):
     """How much will be sent in a moment."""
 
-    queued: int
-    dateNext: str | UnsetType | None = UNSET
-
-
-DOCUMENTED: Final = (Webhook, WebhookList, WebhookDeliveryPage, QueuedEvent, QueuedEvents)
+    queued: Annotated[Count, doc("How many deliveries were queued.")]
+    dateNext: Annotated[
+        Moment | UnsetType | None,
+        doc("Only of a recovery: from when to ask again, because it looked at as many events as it may."),
+    ] = UNSET
 
 
 def webhook(ids: Identifiers, endpoint: Endpoint, secret: str | None = None) -> Webhook:

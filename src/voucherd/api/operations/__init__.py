@@ -1,0 +1,24 @@
+"""What is said about each operation: its words, what it takes and what it answers.
+
+Its path and scopes stand in `routes`, what it refuses in `errors`, and its examples in `openapi/examples.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from voucherd.api.operations import orders, resources
+from voucherd.api.operations.model import Section
+
+SECTIONS: Final = (
+    Section("Ordering", "Create an order, then confirm, resolve or cancel it.", orders.ORDERING),
+    Section("Finding", "Read one order or many, its lines and its codes.", orders.FINDING),
+    Section("Redemption links", "What recipients are asked before they see a code.", orders.REDEEMING),
+    Section("Money", "Balances, and every movement of them.", resources.MONEY),
+    Section("Events", "What happened, in pages and as it happens.", resources.EVENTS),
+    Section("Webhooks", "Be told what happens: endpoints, and what was sent to them.", resources.WEBHOOKS),
+    Section("Keys", "Your API keys: who may do what, from where and until when.", resources.KEYS),
+    Section("Catalogue", "What is for sale, at which price, and what changed.", resources.CATALOGUE),
+)
+OPERATIONS: Final = {op: operation for section in SECTIONS for op, operation in section.operations.items()}
+SECTION_OF: Final = {op: section.name for section in SECTIONS for op in section.operations}
