@@ -43,6 +43,10 @@ chromium:
 test: setup check chromium  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist worksteal $(TESTS)
 
+.PHONY: steady
+steady: setup  ## Run `make test` three times beside two busy loops: it is green however slow the machine is
+	@MAKE='$(MAKE)' tools/steady.sh
+
 .PHONY: check
 check: setup  ## Only the static checks: ruff, mypy strict, import-linter, bandit
 	@$(BIN)/ruff check .

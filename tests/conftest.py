@@ -6,14 +6,15 @@ import os
 import secrets
 import signal
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 
-from tests.alone import turn
 from tests.room import roomy_folder
 from voucherd.db import Pool, open_pool
 from voucherd.embedded import throwaway
@@ -21,6 +22,8 @@ from voucherd.migrate import migrate
 
 SMALL = {"max_wal_size": "256MB"}
 """The server's log may be in memory, and nobody replays it."""
+DAY_S = 86_400
+LAST_S = 150.0
 TEMPLATE = "migrated"
 SCHEMA = "shop"
 
@@ -30,13 +33,16 @@ def pytest_configure() -> None:
     tempfile.tempdir = os.environ.setdefault("TMPDIR", roomy_folder())
     # Who stops a run from outside says SIGTERM, which would leave its server running.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # How long an example takes says nothing about what is tested.
+    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any machine")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let a test that is marked so have the machine to itself."""
-    with turn(alone=item.get_closest_marker("alone") is not None):
-        return (yield)
+def pytest_runtest_setup() -> None:
+    """Wait for the next day of UTC where this one is nearly over: reports and limits count by the day."""
+    left_s = DAY_S - time.time() % DAY_S
+    if left_s < LAST_S:
+        time.sleep(left_s + 1.0)
 
 
 @pytest.fixture(scope="session")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import secrets
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from tests.patience import HANG_S, until, until_true
 from voucherd.app import App, running
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
@@ -26,6 +25,7 @@ from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope
+from voucherd.limits.rate_store import Lender
 from voucherd.money import Money
 from voucherd.orders.service import OrderService
 from voucherd.server.asgi import AsgiApp
@@ -36,6 +36,7 @@ from voucherd.vault.seal import Sealer
 from voucherd.wallet import store as wallets
 from voucherd.worker import Worker
 
+MOMENT = datetime(2031, 5, 6, 7, 8, 30, tzinfo=UTC)
 _count = itertools.count(1)
 
 
@@ -212,6 +213,16 @@ class Shop:
                 codes=codes,
             )
 
+    async def expire_codes(self, slug: str) -> None:
+        """Let the codes of a product have expired a moment ago."""
+        async with transaction(self.pool) as tx:
+            # What a lot is of never changes, but a test can't wait for a date.
+            await tx.execute("ALTER TABLE lot DISABLE TRIGGER USER")
+            await tx.execute(
+                "UPDATE lot SET expires_at = now() WHERE product_id = $1", self.products[slug].product_id
+            )
+            await tx.execute("ALTER TABLE lot ENABLE TRIGGER USER")
+
     async def fx(self, currency: str, eur_e8: int) -> None:
         """Set a rate: what one unit is worth in EUR."""
         async with transaction(self.pool) as tx:
@@ -242,6 +253,17 @@ class Shop:
             f"expires_at = expires_at - interval '{interval}' WHERE id = $1",
             self.ids.order_id(trx),
         )
+
+    async def hear(self) -> None:
+        """Let the process hear of what was changed about keys and companies, as it does by itself in a second."""
+        await self.program.authenticator._poll(HANG_S)
+
+    def stop_the_minute(self) -> None:
+        """Make all calls from now on in the same moment of a minute, as its rate limits count: no minute turns."""
+        authenticator = self.program.authenticator
+        authenticator.limiter._lend = Lender(self.pool, lambda: MOMENT).lend
+        authenticator.limiter._clock = lambda: 1_000.0
+        authenticator._strangers._clock = lambda: 1_000.0
 
     # ── what the integrator does ──────────────────────────────────────────────────────────────────────
 
@@ -330,21 +352,33 @@ class Shop:
         trx: str,
         arrived: Callable[[dict[str, Any]], bool],
         *,
-        seconds: float = 10.0,
         state: State = State.LIVE,
     ) -> dict[str, Any]:
         """The order, found again and again until it is as it should be."""
-        ends_at = time.monotonic() + seconds
-        while True:
+
+        async def look() -> dict[str, Any] | None:
             order = await self.find(company, trx, state=state)
-            if arrived(order):
-                return order
-            assert time.monotonic() < ends_at, f"still {order['orderStatus']} after {seconds} s"
-            await asyncio.sleep(0.02)
+            return order if arrived(order) else None
+
+        found = await until(look, f"order {trx} never became what it should be")
+        assert found is not None
+        return found
 
     async def until_status(self, company: Company, trx: str, status: str, **options: Any) -> dict[str, Any]:
         """The order, once it has that status."""
         return await self.until(company, trx, lambda order: order["orderStatus"] == status, **options)
+
+    async def waits(self, trx: str) -> None:
+        """Returns once a call waits for this order in this process."""
+        order_id = self.ids.order_id(trx)
+        await until_true(lambda: order_id in self.order_service.watch._parked, "no call waits for the order")
+
+    async def time_is_up(self, trx: str) -> None:
+        """End the wait of the calls for this order, as their time limit does, whatever the machine's clock says."""
+        await self.waits(trx)
+        order_id = self.ids.order_id(trx)
+        assert order_id is not None
+        self.order_service.watch.wake(order_id)
 
     # ── what happened ─────────────────────────────────────────────────────────────────────────────────
 
@@ -403,13 +437,14 @@ async def open_shop(
     pool: Pool, database_url: str, folder: Path, *, with_worker: bool = True, **settings: Any
 ) -> AsyncIterator[Shop]:
     """A running shop; `settings` are flags such as confirm_wait_s."""
-    quick = {"confirm_wait_s": 1.0, "resolve_limit_s": 2.0, "strangers_per_minute_max": 1_000_000}
+    # A slow machine must not cancel a Resolve: a test that wants its limit says when the time is up.
+    quick = {"confirm_wait_s": 1.0, "resolve_limit_s": 2 * HANG_S, "strangers_per_minute_max": 1_000_000}
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
     async with (
         running(chosen, database_url, with_worker=with_worker) as app,
         httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=60
+            transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=HANG_S
         ) as client,
     ):
         yield Shop(pool, client, chosen, master, app)

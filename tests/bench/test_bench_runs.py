@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from bench.jobs import jain, spread
+from tests.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +33,7 @@ def test_a_quick_run_prints_the_table() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -10,14 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright, expect
 
 from tests.browser.walker import DESKTOP, Demo, Walker
 from tests.cli.terminal import PROGRAM, Terminal
+from tests.patience import HANG_S
 
-READY_S_MAX: Final = 60
-STOP_S_MAX: Final = 30
-ACTION_MS_MAX: Final = 15_000
+READY_S_MAX: Final = HANG_S
+STOP_S_MAX: Final = HANG_S
+ACTION_MS_MAX: Final = 1_000 * HANG_S
 FLAGS: Final = (
     "--no-sandbox",
     "--disable-gpu",
@@ -73,6 +74,7 @@ async def demo(chromium: str, shell: Terminal) -> AsyncIterator[Demo]:
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     """One Chromium."""
     async with async_playwright() as playwright:
+        expect.set_options(timeout=ACTION_MS_MAX)
         started = await playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield started
         await started.close()

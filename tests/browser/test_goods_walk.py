@@ -16,8 +16,8 @@ from playwright.async_api import FilePayload, Page, ViewportSize
 
 from tests.browser.walker import DESKTOP, PHONE, Walker
 from tests.cli.terminal import Terminal
+from tests.patience import until
 
-LOOKS_MAX: Final = 60
 Look: TypeAlias = Callable[[str], Awaitable[None]]
 BLIND: Final = """
 base_url = "http://127.0.0.1:{port}"
@@ -45,12 +45,12 @@ async def call(walker: Walker, method: str, path: str, body: object | None = Non
 
 async def until_said(page: Page, text: str) -> None:
     """Load the page again until it says this."""
-    for _ in range(LOOKS_MAX):
-        if await page.get_by_text(text, exact=True).count():
-            return
-        await page.wait_for_timeout(300)
+
+    async def said() -> bool:
         await page.reload()
-    raise AssertionError(f"{text} is not on {page.url}")
+        return bool(await page.get_by_text(text, exact=True).count())
+
+    await until(said, f"{text} is not on {page.url}")
 
 
 @asynccontextmanager

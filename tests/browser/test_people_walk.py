@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from base64 import b32decode
@@ -12,23 +11,26 @@ from email.policy import default
 from pathlib import Path
 
 from tests.browser.walker import PHONE, Demo, Walker
+from tests.patience import until
 from voucherd.people import totp
 
 PASSWORD = "correct horse battery staple"
-MAIL_S_MAX = 30
 
 
 async def newest_link(demo: Demo, email: str) -> str:
     """The path of the link that was mailed to this address."""
-    ends_at = time.monotonic() + MAIL_S_MAX
-    while time.monotonic() < ends_at:
+
+    async def look() -> str | None:
         for file in sorted((Path(demo.folder) / "mail").glob("*.eml"), reverse=True):
             mail = message_from_bytes(file.read_bytes(), policy=default)
             found = re.search(r"/(?:reset|invitation)/\S+", mail.get_content())
             if mail["To"] == email and found is not None:
                 return found[0]
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"no mail to {email}")
+        return None
+
+    link = await until(look, f"no mail to {email}")
+    assert link is not None
+    return link
 
 
 async def joined(walk: Callable[..., Awaitable[Walker]], email: str, walker: Walker) -> None:

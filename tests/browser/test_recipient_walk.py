@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import ViewportSize
 
 from tests.browser.walker import DESKTOP, PHONE, Demo, Walker
+from tests.patience import HANG_S
 
 AGENT = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1"
@@ -27,7 +28,7 @@ async def ordered(demo: Demo, *, sandbox: bool = False, pin: str | None = None) 
     if not sandbox:
         del headers["x-sandbox-outcome"]
     body = {"items": [{"productSlug": PRODUCT, "amount": 1}], "paymentCurrency": "EUR"}
-    async with httpx.AsyncClient(base_url=demo.url + "/api/1.03", headers=headers, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=demo.url + "/api/1.03", headers=headers, timeout=HANG_S) as client:
         trx = (await client.post("/order", json=body)).json()["trx"]
         if pin is not None:
             assert (await client.patch(f"/order/{trx}/redemption", json={"pin": pin})).status_code == 200
@@ -52,7 +53,8 @@ async def test_a_recipient_sees_his_code(
     await walker.assert_sound(f"recipient-{scheme}")
     await page.locator("form.ask button").click()
     await page.get_by_text(line["voucherCode"]).wait_for()
-    await page.wait_for_timeout(400)  # The ticket fades in, and axe would read it half faded.
+    # The ticket fades in, and axe would read it half faded.
+    await page.evaluate("Promise.all(document.getAnimations().map(one => one.finished)).then(() => null)")
     assert await page.locator("[data-copy]").is_visible()
     assert await page.locator(".qr svg").is_visible()
     assert await page.locator(".bars svg").is_visible()

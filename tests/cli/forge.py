@@ -16,8 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Final
 
+from tests.patience import HANG_S
+
 WARM: Final = Path(__file__).with_name("warm.py")
-STOP_S_MAX: Final = 10
+STOP_S_MAX: Final = HANG_S
 
 
 class Forge:

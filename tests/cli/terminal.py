@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cli.forge import forge
+from tests.patience import HANG_S
 
-COMMAND_S_MAX: Final = 60
+COMMAND_S_MAX: Final = HANG_S
 PROGRAM: Final = (sys.executable, "-m", "voucherd.cli")
 
 

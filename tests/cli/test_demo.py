@@ -18,10 +18,10 @@ import httpx
 import pytest
 
 from tests.cli.terminal import PROGRAM, Terminal, assert_refused
+from tests.patience import HANG_S
 
-READY_S_MAX: Final = 60
-STOP_S_MAX: Final = 30
-SECOND_START_S_MAX: Final = 10
+READY_S_MAX: Final = HANG_S
+STOP_S_MAX: Final = HANG_S
 
 
 class Running:
@@ -80,7 +80,7 @@ def _buy(demo: dict[str, Any], whose: str, amount: int = 2) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {demo[whose]['key']}", "X-Sandbox-Outcome": "finished"}
     if whose == "live":
         del headers["X-Sandbox-Outcome"]
-    with httpx.Client(base_url=demo["baseUrl"], headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=demo["baseUrl"], headers=headers, timeout=HANG_S) as client:
         cart = [{"productSlug": demo["products"][0], "amount": amount}]
         made = client.post("/api/1.03/order", json={"items": cart, "paymentCurrency": "EUR"})
         assert made.status_code == 201, made.text
@@ -107,7 +107,7 @@ def test_one_command_runs_everything_and_a_second_start_keeps_the_data(bare_term
         # Other commands work on the same folder meanwhile; the first order is the one of the link that was printed.
         states = [order["state"] for order in bare_terminal.json("order", "list")]
         assert states == ["sandbox", "live", "sandbox"]
-        assert "Your game card from Nimbari Play" in httpx.get(demo["voucher"]).text
+        assert "Your game card from Nimbari Play" in httpx.get(demo["voucher"], timeout=HANG_S).text
         assert bare_terminal.json("audit")["ok"]
         assert_refused(bare_terminal.run("demo", "--port", "0"))
         assert first.stop(signal.SIGINT) == (0, b"", b"")
@@ -115,7 +115,6 @@ def test_one_command_runs_everything_and_a_second_start_keeps_the_data(bare_term
 
     with Running(bare_terminal, "--json") as second:
         again = json.loads(second.said())
-        assert time.monotonic() - second.began < SECOND_START_S_MAX
         moved = {"baseUrl": "", "voucher": ""}
         assert again | moved == demo | moved
         assert len(bare_terminal.json("order", "list")) == 3
@@ -131,7 +130,7 @@ def test_the_greeting_can_be_copied_into_a_shell(bare_terminal: Terminal) -> Non
         assert all(len(line) <= 80 for line in greeting.splitlines() if str(bare_terminal.data) not in line)
         script = greeting[greeting.index("  KEY=") :]
         done = subprocess.run(
-            ["/bin/sh", "-c", script], capture_output=True, text=True, timeout=60, check=True
+            ["/bin/sh", "-c", script], capture_output=True, text=True, timeout=HANG_S, check=True
         )
         order = json.loads(done.stdout)
         assert order["orderStatus"] == "finished"
@@ -189,7 +188,7 @@ def test_the_parts_run_until_they_are_told_to_stop(terminal: Terminal, words: li
         assert ready
         document = json.loads(process.stdout.readline())
         if words[0] == "serve":
-            assert httpx.get(f"{document['baseUrl']}/api/1.03/order", timeout=10).status_code == 401
+            assert httpx.get(f"{document['baseUrl']}/api/1.03/order", timeout=HANG_S).status_code == 401
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_S_MAX) == 0
     finally:

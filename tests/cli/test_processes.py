@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +14,10 @@ from pathlib import Path
 import httpx
 
 from tests.cli.terminal import Terminal
+from tests.patience import HANG_S, wait_until
 
-READY_S_MAX = 30
-SETTLE_S_MAX = 20
+READY_S_MAX = HANG_S
+SETTLE_S_MAX = HANG_S
 
 
 @contextmanager
@@ -40,18 +40,14 @@ def children(process: subprocess.Popen[bytes]) -> list[int]:
     return [int(pid) for pid in listed.read_text().split()]
 
 
-def who_answers(address: str, calls: int = 40) -> set[str]:
-    """The processes behind the address, by the part of a request's id that each has of its own."""
-    return {httpx.get(f"{address}/healthz", timeout=10).headers["x-request-id"][4:16] for _ in range(calls)}
+def who_answers(address: str) -> set[str]:
+    """A process behind the address, by the part of a request's id that each has of its own."""
+    return {httpx.get(f"{address}/healthz", timeout=HANG_S).headers["x-request-id"][4:16]}
 
 
 def gone(pids: list[int]) -> bool:
     """Whether all of them end within a while."""
-    for _ in range(SETTLE_S_MAX * 20):
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
+    return wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 def test_several_processes_share_one_address_and_stop_together(terminal: Terminal) -> None:
@@ -59,7 +55,10 @@ def test_several_processes_share_one_address_and_stop_together(terminal: Termina
     with serving(terminal, 2) as (process, address):
         pids = children(process)
         assert len(pids) == 2
-        assert len(who_answers(address)) == 2
+        answered = set[str]()
+        # Which of them takes a call is the kernel's choice.
+        while len(answered) < 2:
+            answered |= who_answers(address)
 
         process.send_signal(signal.SIGTERM)
 
@@ -74,14 +73,8 @@ def test_a_process_that_dies_is_started_again(terminal: Terminal) -> None:
         os.kill(before[0], signal.SIGKILL)
         assert gone(before[:1])
 
-        for _ in range(SETTLE_S_MAX * 20):
-            now = children(process)
-            if len(now) == 2 and set(now) != set(before):
-                break
-            time.sleep(0.05)
-
-        assert len(now) == 2
-        assert httpx.get(f"{address}/healthz", timeout=10).text == "ok"
+        wait_until(lambda: len(now := children(process)) == 2 and set(now) != set(before))
+        assert httpx.get(f"{address}/healthz", timeout=HANG_S).text == "ok"
 
 
 def test_processes_do_not_outlive_their_parent(terminal: Terminal) -> None:

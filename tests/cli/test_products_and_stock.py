@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import pty
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import COMMAND_S_MAX, PROGRAM, Terminal, assert_refused, assert_wrong_usage
+from tests.patience import until
 from voucherd.db import Pool
 
 COMMON = [
@@ -249,15 +249,14 @@ async def test_an_import_that_is_interrupted_takes_nothing(
         assert importing.stdin is not None
         importing.stdin.write("".join(f"CODE-{line:06d}\n" for line in range(15_000)).encode())
         importing.stdin.flush()
-        for _ in range(600):
-            if await pool.fetchval(
+        await until(
+            lambda: pool.fetchval(
                 """
                 SELECT EXISTS (SELECT FROM pg_locks w JOIN pg_locks mine USING (pid)
                                WHERE w.locktype = 'advisory' AND mine.relation = 'code'::regclass)
                 """
-            ):
-                break
-            await asyncio.sleep(0.05)
+            )
+        )
         importing.send_signal(number)
         assert importing.wait(COMMAND_S_MAX) == 128 + number
         assert importing.stderr is not None

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
+from tests.patience import HANG_S
 from voucherd.db import Pool
 from voucherd.webhooks import signing
 
@@ -96,7 +97,7 @@ async def test_a_developer_can_listen_on_his_own_machine(terminal: Terminal, poo
     body = b'{"type":"ping","data":{}}'
     now_s = int(time.time())
     headers = {"webhook-id": "evt_1", "webhook-timestamp": str(now_s)}
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=HANG_S) as client:
         for signature in (signing.sign([secret], "evt_1", now_s, body), "v1,bm90IGl0"):
             answer = await client.post(url, content=body, headers=headers | {"webhook-signature": signature})
             assert answer.status_code == 204
@@ -104,6 +105,6 @@ async def test_a_developer_can_listen_on_his_own_machine(terminal: Terminal, poo
     told: list[dict[str, Any]] = [json.loads(listening.stdout.readline()) for _ in range(2)]
     assert [(one["id"], one["verdict"]) for one in told] == [("evt_1", "verified"), ("evt_1", "NOT GENUINE")]
     listening.send_signal(signal.SIGTERM)
-    _, complaints = listening.communicate(timeout=30)
+    _, complaints = listening.communicate(timeout=HANG_S)
     assert complaints == b""
     assert await pool.fetchval("SELECT count(*) FROM webhook") == 0

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Final
 import asyncpg
 import pytest
 
+from tests.patience import HANG_S
 from voucherd.embedded import place, processes
 
 NEIGHBOUR: Final = Path(__file__).with_name("neighbour.py")
-WAIT_S_MAX: Final = 60.0
+WAIT_S_MAX: Final = HANG_S
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root switches accounts and mounts file systems"

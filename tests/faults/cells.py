@@ -14,7 +14,9 @@ from enum import Enum
 from typing import Final
 
 from tests.faults.stumbling import _PLAN, Stumble, Way
+from tests.patience import until
 from tests.shop import Company
+from tests.suppliers.warehouse import Warehouse
 from voucherd.db import Pool
 from voucherd.suppliers.protocol import Answer, Finding, Quote, Sku, Supplier, Wanted
 
@@ -26,11 +28,12 @@ MARGIN_S: Final = 1.5
 OVERTIME_S: Final = 0.75
 RESOLVE_LIMIT_S: Final = 4.5
 CONFIRM_WAIT_S: Final = 3.75
-SETTLE_S: Final = 3
-"""The supplier's settling time; longer than a sale comes after the time limit of its call."""
+SETTLE_S: Final = 600
+"""The supplier's settling time; it is over when the wholesaler has nothing under way any more."""
+REAL_SETTLE_S: Final = 30
+"""The same where real processes wait for it: far longer than a sale comes after the time limit of its call."""
 AMOUNT: Final = 4
 SURPLUS: Final = 2
-DIES_AFTER_S: Final = 0.6
 STATEMENTS: Final = 14
 """The record of an answer has about so many; each cell falls at another one."""
 
@@ -88,8 +91,6 @@ class Cell:
     death: Death
     company: Company = field(init=False)
     trx: str = ""
-    took_s: float = 0.0
-    """How long the client waited for its Resolve."""
 
     def __str__(self) -> str:
         return f"{self.slug}: {self.operation}, the supplier {self.fault.name}, the worker {self.death.value}"
@@ -120,8 +121,9 @@ def cells(deaths: Sequence[Death] = IN_THE_SUITE) -> list[Cell]:
 class Mortal:
     """An adapter whose worker dies at its first purchase: the task is gone, and with it what it knew."""
 
-    def __init__(self, inner: Supplier, cell: Cell, killer: Pool) -> None:
+    def __init__(self, inner: Supplier, cell: Cell, killer: Pool, wholesaler: Warehouse) -> None:
         self._inner = inner
+        self._wholesaler = wholesaler
         self._cell = cell
         self._killer = killer
         self.looks_up = inner.looks_up
@@ -139,7 +141,7 @@ class Mortal:
             case Death.AFTER_CALL:
                 # As a killed process does: the connection is closed, whatever the supplier is at.
                 calling = asyncio.ensure_future(self._inner.buy(reference, wanted))
-                await asyncio.wait([calling], timeout=DIES_AFTER_S)
+                await until(lambda: self._wholesaler.was_asked(reference))
                 calling.cancel()
                 raise asyncio.CancelledError
             case Death.BEFORE_RECORD:

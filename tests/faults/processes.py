@@ -16,10 +16,11 @@ from typing import Any
 
 import httpx
 
+from tests.patience import HANG_S
 from tests.shop import Company
 
-START_S_MAX = 30.0
-STOP_S_MAX = 10.0
+START_S_MAX = HANG_S
+STOP_S_MAX = HANG_S
 CALLS_MAX = 20_000
 WALLET_IS_ENDLESS = "10000000.00 EUR"
 
@@ -156,7 +157,7 @@ class Client:
         self._company = company
         self._ledger = ledger
         self._chance = random.Random(seed)
-        self._http = httpx.AsyncClient(headers=company.bearer(), timeout=20)
+        self._http = httpx.AsyncClient(headers=company.bearer(), timeout=HANG_S)
 
     async def buy_until(self, stop: asyncio.Event) -> None:
         """Buy, until told to stop."""

@@ -15,7 +15,7 @@ import asyncpg
 from voucherd.db import LOOK_UPS, Pool
 
 T = TypeVar("T")
-KILL_MS_MAX = 5_000
+KILL_MS_MAX = 300_000
 NAME = f"stumbling in {os.getpid()}"
 """How the database lists these connections: this process's own, since another one may be at its tests there."""
 
@@ -57,6 +57,19 @@ class Stumble:
             return await operation
         finally:
             _PLAN.reset(token)
+
+
+@dataclass
+class StumbleAtCommit(Stumble):
+    """The same for an operation's first commit, or for the statement after it, however many come before it."""
+
+    at: int = field(default=0, init=False)
+    after: bool = False
+
+    @property
+    def fell(self) -> bool:
+        """Whether the operation came so far."""
+        return "COMMIT;" in (self.statements[:-1] if self.after else self.statements)
 
 
 # The plan follows the operation into the tasks that it starts, and reaches nothing else that uses the pool.

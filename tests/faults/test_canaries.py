@@ -17,6 +17,7 @@ import pytest
 
 from tests.faults.processes import REAL_SERVER, Server, environment, running
 from tests.faults.test_kill import shop_of
+from tests.patience import HANG_S, until_true
 from tests.shop import Company, Shop
 from voucherd.db import Pool, transaction
 from voucherd.embedded import binaries
@@ -31,7 +32,6 @@ PASSWORD, WRONG = "canary-password-8841", "canary-guess-5512"
 SUPPLIER_KEY, SUPPLIER_SAID = "vk_live_canarysupplier4471", "CANARYSUPPLIERCODE3W"
 HEADER = "canary-header-2290"
 HTML: Final = {"accept": "text/html"}
-MAIL_S_MAX: Final = 15.0
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ class Visit:
             ("/sign-in", {"email": "ann@canary.example", "password": PASSWORD}),
             ("/forgotten", {"email": "ann@canary.example"}),
         ):
-            async with httpx.AsyncClient(base_url=self.server.url, timeout=30) as browser:
+            async with httpx.AsyncClient(base_url=self.server.url, timeout=HANG_S) as browser:
                 page = await browser.get(form, headers=HTML)
                 csrf = re.search('name="csrf" value="([0-9a-f]+)"', page.text)
                 assert csrf is not None, page.text
@@ -156,9 +156,7 @@ class Visit:
 
     async def _reset_token(self) -> str:
         folder = self.shop.settings.mail_folder
-        async with asyncio.timeout(MAIL_S_MAX):
-            while not list(folder.glob("*.eml")):  # noqa: ASYNC110 - Another process puts it there.
-                await asyncio.sleep(0.1)
+        await until_true(lambda: list(folder.glob("*.eml")), "no mail came")
         texts = [
             message_from_bytes(file.read_bytes(), policy=default).get_content()
             for file in folder.glob("*.eml")
@@ -213,7 +211,7 @@ def _command_line(pid: int) -> bytes:
 
 def _dump(database_url: str) -> bytes:
     plain = database_url.partition("search_path=")[0].rstrip("?&")
-    done = subprocess.run([binaries() / "pg_dump", plain], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([binaries() / "pg_dump", plain], capture_output=True, check=True, timeout=HANG_S)
     return done.stdout
 
 

@@ -13,10 +13,20 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.faults.stumbling import NAME, ProcessFailed, Stumble, Way, open_stumbling_pool
+from tests.faults.stumbling import (
+    KILL_MS_MAX,
+    NAME,
+    ProcessFailed,
+    Stumble,
+    StumbleAtCommit,
+    Way,
+    open_stumbling_pool,
+)
+from tests.patience import HANG_S, until, until_true
 from tests.shop import Company, Shop, open_shop
 from voucherd import app
 from voucherd.db import Pool, transaction
+from voucherd.keys import authenticator
 from voucherd.money import Money
 from voucherd.worker import Worker
 
@@ -25,7 +35,6 @@ UNAVAILABLE = (503, "service unavailable", "1")
 UNSEEN = (503, "done, but it can not be shown now: find the order", None)
 WAYS = (Way.KILLED, Way.LOST, Way.RAISED)
 RESOLVE_STATEMENTS_MAX = 25
-RESOLVE_LIMIT_S = 4.0
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ProcessFailed)
 
 
@@ -60,10 +69,7 @@ class Stage:
         trx = await self.created("later")
         stumble = Stumble(1_000, Way.RAISED, self.shop.pool)
         task = asyncio.create_task(stumble.during(self.call("resolve", trx)))
-        for _ in range(500):
-            if await self.shop.held(self.company):
-                break
-            await asyncio.sleep(0.001)
+        await until(lambda: self.shop.held(self.company))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert await self.shop.held(self.company) > 0
@@ -147,6 +153,8 @@ async def stage(
 ) -> AsyncIterator[Stage]:
     """A shop without a worker of its own, so that nothing happens between two statements but the fall."""
     monkeypatch.setattr(app, "open_pool", open_stumbling_pool)
+    # A key that was looked up stays known: a slow machine must not add a statement to an operation.
+    monkeypatch.setattr(authenticator, "TRUST_S", 2 * HANG_S)
     async with open_shop(
         pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0, resolve_limit_s=3600
     ) as shop:
@@ -239,13 +247,12 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
 ) -> None:
     """OP-46: its hold and its deadline are in the database, so the hold is released whoever began it."""
     monkeypatch.setattr(app, "open_pool", open_stumbling_pool)
+    monkeypatch.setattr(authenticator, "TRUST_S", 2 * HANG_S)
     stumbles = [Stumble(at, way, pool) for at in range(1, RESOLVE_STATEMENTS_MAX)]
     async with AsyncExitStack() as open_shops, asyncio.TaskGroup() as group:
 
         async def opened() -> Shop:
-            opening = open_shop(
-                pool, database_url, tmp_path, with_worker=False, resolve_limit_s=RESOLVE_LIMIT_S
-            )
+            opening = open_shop(pool, database_url, tmp_path, with_worker=False)
             return await open_shops.enter_async_context(opening)
 
         shop = await opened()
@@ -258,11 +265,11 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
             # Side by side, or this would take a minute. Each in a service of its own: calls that one service gets
             # together are one batch, which follows the plan of one of them.
             one = Stage(await opened(), company, shop.worker)
-            # The watch's poll belongs to whoever waits first: to nobody who falls.
-            group.create_task(one.shop.order_service.watch.until_done(0, RESOLVE_LIMIT_S))
             calls.append(group.create_task(stumble.during(one.call("resolve", trx))))
+            group.create_task(end_wait(one.shop, trx, calls[-1]))
         answers = await asyncio.gather(*calls)
-        await asyncio.sleep(RESOLVE_LIMIT_S / 3)
+        for trx in trxs:
+            await stage.end_window(trx)
         await shop.worker.run_once("end_waiting")
 
         fates = {(one.commits, await stage.status(trx)) for one, trx in zip(stumbles, trxs, strict=True)}
@@ -279,13 +286,20 @@ async def test_a_resolve_that_crashes_anywhere_is_ended_by_the_sweeper(
         assert not stumbles[-1].fell
 
 
+async def end_wait(shop: Shop, trx: str, call: asyncio.Task[httpx.Response]) -> None:
+    """Let the time of a call be up once it waits, unless it fell before."""
+    order_id = shop.ids.order_id(trx)
+    assert order_id is not None
+    await until_true(lambda: call.done() or order_id in shop.order_service.watch._parked)
+    shop.order_service.watch.wake(order_id)
+
+
 async def test_a_retry_after_a_lost_commit_is_told_that_the_order_was_confirmed(stage: Stage) -> None:
     """OP-23: the second Confirm is refused by the order's status, charged is once, and Find has the codes."""
-    commit = await commit_of(stage)
     trx = await stage.created("now")
     had_minor = await stage.balance_minor()
 
-    stumble = Stumble(commit, Way.LOST, stage.shop.pool)
+    stumble = StumbleAtCommit(Way.LOST, stage.shop.pool)
     lost = await stumble.during(stage.call("confirm", trx))
     again = await stage.call("confirm", trx)
     found = await stage.shop.find(stage.company, trx)
@@ -358,9 +372,10 @@ async def test_a_database_that_can_not_serve_now_is_no_internal_error(
 ) -> None:
     """A restart of the database is answered with 503 and "try again", never with 500 nor with a wrong refusal."""
     trxs = [await stage.created("now") for _ in range(3)]
-    at = await commit_of(stage) + 1 if committed else 1
 
-    stumble = Stumble(at, Way.RAISED, stage.shop.pool, error)
+    pool = stage.shop.pool
+    after = StumbleAtCommit(Way.RAISED, pool, error, after=True)
+    stumble = after if committed else Stumble(1, Way.RAISED, pool, error)
     answers = await stumble.during(gather([stage.call("confirm", trx) for trx in trxs]))
 
     assert stumble.fell
@@ -369,14 +384,6 @@ async def test_a_database_that_can_not_serve_now_is_no_internal_error(
     assert [answer.status_code for answer in answers] == [expected[0]] * 3
     assert [await stage.status(trx) for trx in trxs] == [expected[1]] * 3
     await stage.shop.assert_books_balance()
-
-
-async def commit_of(stage: Stage) -> int:
-    """Which statement of a Confirm is its commit, once the process remembers what it needs for one."""
-    for _ in range(2):
-        rehearsal = Stumble(1_000, Way.RAISED, stage.shop.pool)
-        await rehearsal.during(stage.call("confirm", await stage.created("now")))
-    return rehearsal.statements.index("COMMIT;") + 1
 
 
 async def gather(calls: list[Awaitable[httpx.Response]]) -> list[httpx.Response]:
@@ -389,7 +396,9 @@ async def test_connections_that_died_while_idle_are_replaced(stage: Stage) -> No
     shop = stage.shop
     trx = await stage.created("now")
     killed = await shop.pool.fetch(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", NAME
+        "SELECT pg_terminate_backend(pid, $2) FROM pg_stat_activity WHERE application_name = $1",
+        NAME,
+        KILL_MS_MAX,
     )
     assert killed
     answers = [(await stage.call("confirm", trx)).status_code for _ in range(len(killed) + 1)]
@@ -402,16 +411,17 @@ async def test_connections_that_died_while_idle_are_replaced(stage: Stage) -> No
 
 async def terminate_blocked(pool: Pool) -> int:
     """Terminate the service's backends that wait for a lock; how many there were."""
-    for _ in range(200):
+
+    async def terminated() -> int:
         rows = await pool.fetch(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            "SELECT pg_terminate_backend(pid, $2) FROM pg_stat_activity"
             " WHERE wait_event_type = 'Lock' AND application_name = $1",
             NAME,
+            KILL_MS_MAX,
         )
-        if rows:
-            return len(rows)
-        await asyncio.sleep(0.01)
-    return 0
+        return len(rows)
+
+    return await until(terminated)
 
 
 def delivered(order: dict[str, Any]) -> list[tuple[str, str]]:

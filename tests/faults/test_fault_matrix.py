@@ -14,6 +14,7 @@ from tests.faults.cells import (
     CONFIRM_WAIT_S,
     MARGIN_S,
     OVERTIME_S,
+    REAL_SETTLE_S,
     RESOLVE_LIMIT_S,
     SURPLUS,
     Cell,
@@ -23,6 +24,7 @@ from tests.faults.cells import (
 from tests.faults.matrix import Matrix
 from tests.faults.processes import REAL_WORKER, Process, environment
 from tests.faults.stumbling import open_stumbling_pool
+from tests.purchasing.conftest import stopped_clock
 from tests.shop import Shop, open_shop
 from tests.suppliers.warehouse import warehouse
 from voucherd.catalogue.store import brand_of
@@ -31,8 +33,6 @@ from voucherd.money import Money
 from voucherd.purchasing import attempts
 from voucherd.purchasing import dispatcher as dispatching
 
-LAG_S_MAX = 1.0
-"""Clients, servers and workers share one loop here, which may be busy when an answer is there."""
 PRICE_MINOR = 950
 COST_MINOR = 900
 BALANCE_MINOR = 10_000
@@ -43,6 +43,8 @@ async def matrix(
     pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Matrix]:
     """A shop, a wholesaler, and two workers of which one is doomed."""
+    # Nobody is held up between a claim and its call by a slow machine: that would be another fault than the cell's.
+    stopped_clock(monkeypatch)
     monkeypatch.setattr(attempts, "LEASE_MARGIN_S", MARGIN_S)
     monkeypatch.setattr(dispatching, "OVERTIME_S", OVERTIME_S)
     limits = {"confirm_wait_s": CONFIRM_WAIT_S, "resolve_limit_s": RESOLVE_LIMIT_S}
@@ -58,7 +60,6 @@ async def matrix(
     await doomed_pool.close()
 
 
-@pytest.mark.alone
 async def test_whatever_a_supplier_does_and_wherever_the_worker_dies_every_code_is_bought_once_and_kept(
     matrix: Matrix,
 ) -> None:
@@ -76,6 +77,7 @@ async def test_the_same_holds_for_real_workers_of_which_one_is_killed_while_it_b
 ) -> None:
     """OP-44 to OP-46: `voucherd worker`, killed with every purchase begun, and another one with its real leases."""
     matrix.cells = cells([Death.ANYWHERE])
+    matrix.settle_s = REAL_SETTLE_S
     surroundings = environment(database_url, tmp_path, resolve_limit_s=RESOLVE_LIMIT_S)
     doomed, heir = [Process(REAL_WORKER, surroundings, tmp_path / f"worker-{at}.log") for at in range(2)]
     await matrix.set_up()
@@ -99,8 +101,6 @@ async def _assert_nothing_is_bought_twice_or_lost(matrix: Matrix) -> None:
         # A Resolve on a busy machine may have ended before anything was bought for it.
         await _assert_every_code_is_in_the_vault(shop, cell, sold, purchases.get(cell.slug, []))
         await _assert_the_client_got_what_was_paid(shop, cell, [c for codes in sold.values() for c in codes])
-    slowest_s = max(cell.took_s for cell in matrix.cells if cell.operation == "resolve")
-    assert slowest_s <= RESOLVE_LIMIT_S + LAG_S_MAX, "a Resolve was answered too late"
     await shop.assert_books_balance()
 
 

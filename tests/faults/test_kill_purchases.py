@@ -6,8 +6,7 @@ import asyncio
 import json
 import random
 import sys
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,6 @@ from tests.faults.processes import (
     REAL_SERVER,
     REAL_WORKER,
     SERVICE,
-    START_S_MAX,
     WALLET_IS_ENDLESS,
     WORKER,
     Client,
@@ -31,6 +29,7 @@ from tests.faults.processes import (
     running,
 )
 from tests.faults.test_kill import assert_promises_kept, shop_of
+from tests.patience import until
 from tests.shop import Shop
 from tests.suppliers.warehouse import Warehouse, warehouse
 from voucherd.catalogue.store import brand_of
@@ -41,11 +40,10 @@ from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
 CLIENTS = 8
 COMPANIES = 4
 RESOLVE_LIMIT_S = 3.0
-LAG_S_MAX = 1.0
-"""The clients measure, and the machine is busy with everything else."""
 TIMEOUT_S = 1
-SETTLE_S = 2
-QUIET_S_MAX = 150.0
+SETTLE_S = 10
+"""Much longer than a sale is late or hidden: a machine that stalls must not make a supplier later than that."""
+LATE_S = 1.0
 PURCHASES_MIN = 20
 MISCHIEF_EVERY_S = 0.2
 SLUGS = ("soon", "later")
@@ -86,11 +84,12 @@ class Town:
             stop.set()
 
     async def _until_bought(self, purchases: int) -> None:
-        ends_at = time.monotonic() + START_S_MAX
-        while await self.shop.pool.fetchval("SELECT count(*) FROM attempt WHERE status = 3") < purchases:
-            assert time.monotonic() < ends_at, "nothing is bought any more"
+        async def bought() -> bool:
             await self._recover()
-            await asyncio.sleep(0.1)
+            made = await self.shop.pool.fetchval("SELECT count(*) FROM attempt WHERE status = 3")
+            return int(made) >= purchases
+
+        await until(bought, "nothing is bought any more")
 
     async def _recover(self) -> None:
         """Suppliers are well again: nobody need wait for what they did before."""
@@ -99,13 +98,11 @@ class Town:
 
     async def _kill_one(self, chance: random.Random, group: asyncio.TaskGroup) -> None:
         """Kill one of two that are up, and start it again while the storm goes on."""
-        ends_at = time.monotonic() + START_S_MAX
-        while True:
-            pairs = [pair for pair in (self.servers, self.workers) if all(one.is_up for one in pair)]
-            if pairs:
-                break
-            assert time.monotonic() < ends_at
-            await asyncio.sleep(0.05)
+
+        async def up() -> list[Sequence[Process]]:
+            return [pair for pair in (self.servers, self.workers) if all(one.is_up for one in pair)]
+
+        pairs = await until(up)
         process = chance.choice(chance.choice(pairs))
         await process.kill()
         self.kills["server" if process in self.servers else "worker"] += 1
@@ -115,12 +112,12 @@ class Town:
         skus = [f"{supplier}-{slug}" for supplier in SUPPLIERS for slug in SLUGS]
         while not calm.is_set():
             # Later than the time limit of a call, but within the settling time.
-            seconds = chance.uniform(0.1, TIMEOUT_S + SETTLE_S / 2)
+            seconds = chance.uniform(0.1, TIMEOUT_S + LATE_S)
             await self.wholesaler.behave(
                 chance.choice(skus),
                 chance.choice(MISCHIEF),
                 seconds=seconds,
-                hidden_s=chance.choice([0, 0, SETTLE_S / 2]),
+                hidden_s=chance.choice([0, 0, LATE_S]),
                 times=chance.randint(1, 4),
             )
             await asyncio.sleep(MISCHIEF_EVERY_S)
@@ -128,13 +125,18 @@ class Town:
 
     async def settle_down(self) -> None:
         """Wait until every order has ended and nothing is being bought any more."""
-        ends_at = time.monotonic() + QUIET_S_MAX
-        while await self.shop.pool.fetchval(
-            "SELECT EXISTS (SELECT FROM orders WHERE status = 1) OR EXISTS (SELECT FROM attempt WHERE status < 2)"
-        ):
-            assert time.monotonic() < ends_at, await self._still_open()
-            await asyncio.sleep(0.2)
+
+        async def quiet() -> bool:
             await self._recover()
+            return not await self.shop.pool.fetchval(
+                "SELECT EXISTS (SELECT FROM orders WHERE status = 1)"
+                " OR EXISTS (SELECT FROM attempt WHERE status < 2)"
+            )
+
+        try:
+            await until(quiet)
+        except AssertionError:
+            raise AssertionError(await self._still_open()) from None
         assert await self.shop.pool.fetchval("SELECT count(*) FROM waiting") == 0
         assert await self.shop.pool.fetchval("SELECT sum(held_minor) FROM wallet") == 0
         assert await self.shop.pool.fetchval("SELECT count(*) FROM attempt WHERE status = 2") == 0
@@ -226,7 +228,6 @@ async def town(pool: Pool, database_url: str, folder: Path, *, real: bool) -> As
             yield Town(shop, wholesaler, servers, workers)
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(
     ("kills", "real"),
     [pytest.param(2, False), pytest.param(200, True, marks=pytest.mark.soak)],
@@ -245,7 +246,6 @@ async def test_whoever_is_killed_while_codes_are_bought_none_is_bought_twice_and
         audited = await _audit(database_url, tmp_path) if real else {"ok": True}
         orders = await pool.fetchval("SELECT count(*) FROM orders WHERE status IN (2, 3)")
     assert audited["ok"], audited
-    assert here.ledger.resolve_s <= RESOLVE_LIMIT_S + LAG_S_MAX
     assert figures["bought"] >= kills, figures
     told = (
         figures

@@ -14,6 +14,7 @@ from openpyxl import load_workbook
 
 from tests.domain.test_logos import png
 from tests.pages.people import Someone, someone
+from tests.patience import until_true
 from tests.shop import Shop
 from voucherd.catalogue.logos import set_logo
 from voucherd.db import transaction
@@ -46,9 +47,7 @@ async def ordered(buyer: Someone, *items: tuple[str, int], **more: str) -> str:
 
 async def until_followed(person: Someone) -> None:
     """Wait until the person follows an order."""
-    async with asyncio.timeout(20):
-        while not live._open[person.user_id]:  # noqa: ASYNC110 - The stream knows nobody to tell.
-            await asyncio.sleep(0.01)
+    await until_true(lambda: live._open[person.user_id])
 
 
 async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> None:
@@ -235,7 +234,7 @@ async def test_an_order_in_progress_is_followed_and_cancelled(shop: Shop) -> Non
     done = text_of(await buyer.post(f"/portal/orders/{trx}/cancel", follow=True))
     assert "is back in your balance" in done
     assert "Partly delivered" in done
-    told = await asyncio.wait_for(stream, 10)
+    told = await stream
     assert told.startswith('data: {"finished":1,"lines":3,"bar":1}\n\n')
     assert told.endswith("event: reload\ndata: {}\n\n")
     assert (await buyer.get(f"/portal/orders/{trx}/cancel")).status_code == 303
@@ -253,19 +252,27 @@ async def test_progress_ends_with_the_session(shop: Shop, monkeypatch: pytest.Mo
     trx = await ordered(buyer, ("later", 1))
     await buyer.post(f"/portal/orders/{trx}/confirm")
     monkeypatch.setattr(live, "BEAT_S", 0.1)
+    until_moved, beats = shop.order_service.watch.until_moved, 0
+
+    async def counted(order_id: int, version: int, timeout_s: float) -> bool:
+        nonlocal beats
+        beats += 1
+        return await until_moved(order_id, version, timeout_s)
+
+    monkeypatch.setattr(shop.order_service.watch, "until_moved", counted)
     stream = asyncio.create_task(buyer.get(f"/portal/orders/{trx}/live"))
     await until_followed(buyer)
     monkeypatch.setattr(live, "LIVE_OF_PERSON_MAX", 1)
     assert (await buyer.get(f"/portal/orders/{trx}/live")).status_code == 503
-    await asyncio.sleep(0.3)
+    await until_true(lambda: beats > 1)
     await buyer.post("/sign-out")
-    told = (await asyncio.wait_for(stream, 10)).text
+    told = (await stream).text
     assert ": still here" in told
     assert "reload" not in told
     stream = asyncio.create_task(other.get(f"/portal/orders/{trx}/live"))
     await until_followed(other)
     shop.order_service.watch.let_go()
-    assert "reload" not in (await asyncio.wait_for(stream, 10)).text
+    assert "reload" not in (await stream).text
     await shop.assert_books_balance()
 
 

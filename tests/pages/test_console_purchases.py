@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.pages.people import Someone, someone
-from tests.purchasing.conftest import Market
+from tests.purchasing.conftest import Market, stopped_clock
 from tests.purchasing.fake import sold_but_unclear, unclear, waits
 from tests.shop import Company, open_shop
 from voucherd.db import Pool
 
 
 @pytest.fixture
-async def market(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Market]:
+async def market(
+    pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Market]:
     """A shop without a worker in which Confirm does not wait."""
+    stopped_clock(monkeypatch)
     async with open_shop(pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0) as shop:
         opened = Market(shop)
         yield opened
@@ -111,6 +114,7 @@ async def test_late_and_quarantined_codes_are_listed_but_never_shown(market: Mar
     resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
     await market.until_held(company)
     await market.dispatcher.dispatch()
+    await shop.time_is_up(order["trx"])
     assert (await resolving)["orderStatus"] == "cancelled"
     fake.free.set()
     await market.dispatcher.settled()
@@ -145,9 +149,7 @@ async def test_suppliers_show_their_health_and_take_new_limits(market: Market) -
     order = await shop.create(company, ("gift", 1))
     await shop.confirm(company, order["trx"])
     await market.round()
-    await shop.pool.execute(
-        "UPDATE supplier_health SET failures = 5, open_until = now() + interval '1 minute'"
-    )
+    await shop.pool.execute("UPDATE supplier_health SET failures = 5, open_until = now() + interval '1 hour'")
     page = (await clerk.get("/console/suppliers")).text
     for said in ("main", ">open<", "1 fresh"):
         assert said in page, said

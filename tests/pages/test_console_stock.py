@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
 from tests.pages.people import Someone, someone
 from tests.pages.test_console_products import jobs
+from tests.patience import HANG_S
 from tests.shop import Shop
+from voucherd.db import Connection, Pool
 from voucherd.ids import State
 from voucherd.vault import imports, uploads
 
@@ -115,6 +119,35 @@ async def test_what_can_not_be_imported_is_said_beside_its_field(
     await jobs(shop).settled()
     assert "2 codes are on the shelf" in (await clerk.get(path)).text
     assert await shop.left("any") == 2
+
+
+async def test_nothing_is_said_of_a_file_after_its_job_has_ended(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-91: a job waits for its last word on how far it is, or that word might contradict the next job's."""
+    clerk = await someone(shop, "stock")
+    await shop.product("gift")
+    note_progress, begun, ended = uploads.note_progress, 0, 0
+
+    async def slowly(conn: Pool | Connection, upload_id: UUID, permille: int) -> None:
+        nonlocal begun, ended
+        begun += 1
+        try:
+            await note_progress(conn, upload_id, permille)
+            await asyncio.sleep(HANG_S)
+        finally:
+            # A statement that was given up goes on for a while at the server.
+            for _ in range(20):
+                await asyncio.sleep(0)
+            ended += 1
+
+    monkeypatch.setattr(uploads, "note_progress", slowly)
+    path = await upload(shop, clerk, "code\nA-1\nA-2\n")
+    assert begun == ended == 1
+    await clerk.post(path)
+    await jobs(shop).settled()
+    assert begun == ended == 2
+    assert "2 codes are on the shelf" in (await clerk.get(path)).text
 
 
 async def test_lots_are_listed_by_what_expires_first(shop: Shop) -> None:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.patience import HANG_S, until
 from tests.purchasing.fake import FakeSupplier
 from tests.shop import Company, Shop, open_shop
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.orders.store import Memory
+from voucherd.purchasing import dispatcher as dispatching
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.registry import Spec
 from voucherd.suppliers.store import SupplierDraft, SupplierRow, add_offer, add_supplier, supplier
+
+
+class Clock:
+    """The dispatchers' own clock: it stands still until a test lets time pass, so no machine is too slow for it."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def monotonic(self) -> float:
+        """As the clock that never jumps."""
+        return self.now_s
 
 
 class Market:
@@ -116,11 +128,7 @@ class Market:
 
     async def until_held(self, company: Company) -> None:
         """Wait until a Resolve of the company holds its money."""
-        for _ in range(500):
-            if await self.shop.held(company):
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError("nothing was held")
+        await until(lambda: self.shop.held(company), "nothing was held")
 
     async def attempts(self) -> list[tuple[int, int, int, int]]:
         """Every purchase so far: status, codes asked for, codes that came, codes that no line took."""
@@ -131,7 +139,22 @@ class Market:
 
 
 @pytest.fixture
-async def market(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Market]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of all dispatchers of a test."""
+    return stopped_clock(monkeypatch)
+
+
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock for all dispatchers until the test ends."""
+    stands = Clock()
+    monkeypatch.setattr(dispatching, "time", stands)
+    # A call that a test holds up on purpose is not ended by a clock on the wall.
+    monkeypatch.setattr(dispatching, "OVERTIME_S", 2 * HANG_S)
+    return stands
+
+
+@pytest.fixture
+async def market(clock: Clock, pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Market]:
     """A shop without a worker in which Confirm does not wait."""
     async with open_shop(pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0) as shop:
         opened = Market(shop)

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 
-from tests.purchasing.conftest import Market
+from tests.purchasing.conftest import Clock, Market
 from tests.purchasing.fake import FakeSupplier, sold_but_unclear, unclear, waits
 from tests.purchasing.test_doubts import ASKING, BOUGHT, FAILED, jump, paid
 from voucherd.purchasing import claims
-from voucherd.purchasing import dispatcher as dispatching
 from voucherd.purchasing.attempts import Attempt
 from voucherd.suppliers.protocol import Answer, Bought, Finding, NotFound, Unclear, Wanted
 
 
-class Clock:
-    """The dispatchers' own clock: it goes on by itself, and by as much as it is told."""
-
-    def __init__(self) -> None:
-        self.passed_s = 0.0
-
-    def monotonic(self) -> float:
-        """As the clock that never jumps."""
-        return time.monotonic() + self.passed_s
-
-
 @pytest.fixture
-def pass_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def pass_by(clock: Clock) -> Callable[[float], None]:
     """Let so many seconds pass for the dispatchers."""
-    clock = Clock()
-    monkeypatch.setattr(dispatching, "time", clock)
 
     def moved(seconds: float) -> None:
-        clock.passed_s += seconds
+        clock.now_s += seconds
 
     return moved
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
+from tests.patience import until_true
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import FakeSupplier, sold_but_unclear, waits
 from tests.shop import Company
@@ -161,7 +160,7 @@ async def test_a_supplier_without_look_ups_leaves_a_doubt_that_only_a_declared_r
     if died:
         doomed = market.dispatcher
         await doomed.dispatch()
-        await asyncio.sleep(0)
+        await until_true(lambda: fake.calls)
         for task in list(doomed._tasks):
             task.cancel()
         await doomed.settled()

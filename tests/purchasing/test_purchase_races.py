@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.patience import HANG_S, until, until_blocked
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import too_few, waits
 from voucherd.db import Tx, transaction
@@ -16,7 +17,6 @@ from voucherd.purchasing.attempts import Attempt
 from voucherd.purchasing.outcomes import Call
 from voucherd.suppliers.protocol import Bought, Code, UnderWay
 
-SOON_S = 5.0
 """Whatever should not wait for somebody else is done by then."""
 
 
@@ -56,7 +56,7 @@ async def test_a_cancel_that_comes_during_a_claim_sees_the_purchase(
     claiming = asyncio.create_task(market.dispatcher.dispatch())
     await pause.reached.wait()
     cancelling = asyncio.create_task(shop.cancel(company, order["trx"]))
-    await asyncio.sleep(0.3)
+    await until_blocked(shop.pool)
     pause.free.set()
     await claiming
     cancelled = await cancelling
@@ -84,8 +84,9 @@ async def test_a_claim_passes_over_orders_and_offers_that_somebody_else_holds(ma
             "SELECT FROM orders WHERE id = $1 FOR NO KEY UPDATE", shop.ids.order_id(orders[0]["trx"])
         )
         await tx.execute("SELECT FROM offer FOR UPDATE")
-        await asyncio.wait_for(market.dispatcher.dispatch(), SOON_S)
-        await asyncio.wait_for(market.dispatcher.settled(), SOON_S)
+        async with asyncio.timeout(HANG_S):  # It would wait for this transaction for ever.
+            await market.dispatcher.dispatch()
+            await market.dispatcher.settled()
     statuses = [
         (await shop.find(company, order["trx"]))["orderStatus"]
         for company, order in zip((first, second), orders, strict=True)
@@ -189,9 +190,8 @@ async def test_a_resolve_of_several_purchases_is_delivered_with_the_last_of_them
         await market.dispatcher.dispatch()
         await _until(market, 3)
         if cancels:
-            early = asyncio.create_task(shop.cancel(company, order["trx"]))
-            await asyncio.sleep(0.1)
-            assert (await early).json()["orderStatus"] == "pending"
+            early = await shop.cancel(company, order["trx"])
+            assert early.json()["orderStatus"] == "pending"
         fake.free.set()
         await market.dispatcher.settled()
 
@@ -254,8 +254,8 @@ async def _attempt_ids(market: Market) -> list[UUID]:
 
 async def _until(market: Market, status: int) -> None:
     """Wait until some purchase has this status and codes that no line took."""
-    for _ in range(500):
-        if any(one[0] == status and one[3] for one in await market.attempts()):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come to that")
+
+    async def come() -> bool:
+        return any(one[0] == status and one[3] for one in await market.attempts())
+
+    await until(come)

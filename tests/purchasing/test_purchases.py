@@ -45,7 +45,7 @@ async def test_what_the_shelf_lacks_is_bought_at_the_cheapest_supplier_and_deliv
     await shop.assert_books_balance()
 
 
-async def test_a_resolve_is_bought_for_and_answered_within_its_limit(market: Market) -> None:
+async def test_a_resolve_is_bought_for_and_answered_before_its_limit(market: Market) -> None:
     """Contract 3: Resolve holds, buys, settles."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
@@ -77,6 +77,7 @@ async def test_a_code_that_comes_after_resolves_limit_lies_on_the_shelf_and_cost
     resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
     await market.until_held(company)
     await market.dispatcher.dispatch()
+    await shop.time_is_up(order["trx"])
     resolved = await resolving
     fake.free.set()
     await market.dispatcher.settled()

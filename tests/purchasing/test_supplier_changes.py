@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
+from tests.patience import until_true
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import FakeSupplier, waits
 from voucherd.db import transaction
@@ -38,7 +37,7 @@ async def test_a_change_of_a_supplier_does_not_break_a_purchase_that_is_under_wa
     trx = (await shop.create(company, ("gift", 2)))["trx"]
     await shop.confirm(company, trx)
     await market.dispatcher.dispatch()
-    await asyncio.sleep(0)
+    await until_true(lambda: fake.calls)
     closed_at: list[int] = []
 
     async def close() -> None:
@@ -48,8 +47,9 @@ async def test_a_change_of_a_supplier_does_not_break_a_purchase_that_is_under_wa
     await shop.pool.execute("UPDATE supplier SET timeout_s = 2")
     await shop.pool.execute("UPDATE offer SET quoted_at = now() - interval '1 day'")
     market.dispatcher._read_at = -10.0
+    quotes = fake.quotes
     await market.dispatcher.refresh_quotes()
-    await asyncio.sleep(0.2)
+    await until_true(lambda: fake.quotes > quotes)
     early = list(closed_at)
     fake.free.set()
     await market.dispatcher.settled()

@@ -75,7 +75,10 @@ async def lively(shop: Shop) -> tuple[Company, dict[str, str]]:
         ("released", "later", "resolve"),
     ):
         trx[name] = (await shop.create(company, (slug, 2)))["trx"]
-        assert (await shop.finalise(operation, company, trx[name])).status_code == 200
+        call = asyncio.create_task(shop.finalise(operation, company, trx[name]))
+        if operation == "resolve":
+            await shop.time_is_up(trx[name])
+        assert (await call).status_code == 200
     assert (await shop.cancel(company, trx["refunded"])).status_code == 200
     async with transaction(shop.pool) as tx:
         await wallets.correct(tx, company.id, State.LIVE, Money.read("0.50 EUR"), '=cmd|"/c calc"!A1')
@@ -89,13 +92,10 @@ async def test_an_account_shows_the_balance_what_is_held_and_what_is_left(shop: 
     await shop.product("later", async_delivery=True)
     order = await shop.create(company, ("later", 2))
     resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
-    held: dict[str, Any] = {}
-    for _ in range(100):
-        response = await shop.call("GET", "/api/1.03/account?currency=eur", company)
-        (held,) = decimals(response.content)
-        if held["heldAmount"]:
-            break
-        await asyncio.sleep(0.02)
+    await shop.waits(order["trx"])
+    response = await shop.call("GET", "/api/1.03/account?currency=eur", company)
+    (held,) = decimals(response.content)
+    await shop.time_is_up(order["trx"])
     await resolving
 
     assert held == {
@@ -272,7 +272,9 @@ async def test_the_chain_is_unbroken_while_sixty_four_write(shop: Shop) -> None:
             for _ in range(3):
                 await shop.top_up(company, "0.01 EUR")
         elif at % 8 == 7:
-            await shop.finalise("resolve", company, trx[at])  # Held, then released after the limit.
+            resolving = asyncio.create_task(shop.finalise("resolve", company, trx[at]))
+            await shop.time_is_up(trx[at])  # Held, then released after the limit.
+            await resolving
         elif at % 2:
             confirming = asyncio.create_task(shop.finalise("confirm", company, trx[at]))
             await shop.until_status(company, trx[at], "pending")

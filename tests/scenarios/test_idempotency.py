@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.shop import Company, Shop
+from tests.patience import HANG_S
+from tests.shop import Company, Shop, open_shop
 from voucherd import idempotency
 from voucherd.api.idempotent import IdempotentCalls
+from voucherd.db import Pool
 from voucherd.ids import State
 from voucherd.money import Money
 
@@ -116,17 +119,23 @@ async def test_64_parallel_duplicates_of_a_confirm_have_one_effect(
     await shop.assert_books_balance()
 
 
-async def test_while_the_first_runs_the_second_is_told_so(quiet_shop: Shop, company: Company) -> None:
+async def test_while_the_first_runs_the_second_is_told_so(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
     """OP-28: 409 while a slow Confirm waits, and its answer afterwards."""
-    shop, sandbox = quiet_shop, {"state": State.SANDBOX, "headers": {"x-sandbox-outcome": "slow:5"}}
-    trx = (await shop.create(company, ("gift", 1), state=State.SANDBOX))["trx"]
-    path = f"order/confirm/{trx}"
-    running = asyncio.create_task(send(shop, company, "PATCH", path, "slow", **sandbox))
-    await asyncio.sleep(0.4)
+    sandbox = {"state": State.SANDBOX, "headers": {"x-sandbox-outcome": "slow:5"}}
+    async with open_shop(pool, database_url, tmp_path, with_worker=False, confirm_wait_s=2 * HANG_S) as shop:
+        await shop.product("gift")
+        company = await shop.company()
+        trx = (await shop.create(company, ("gift", 1), state=State.SANDBOX))["trx"]
+        path = f"order/confirm/{trx}"
+        running = asyncio.create_task(send(shop, company, "PATCH", path, "slow", **sandbox))
+        await shop.waits(trx)
 
-    second = await send(shop, company, "PATCH", path, "slow", **sandbox)
-    first = await running
-    third = await send(shop, company, "PATCH", path, "slow", **sandbox)
+        second = await send(shop, company, "PATCH", path, "slow", **sandbox)
+        await shop.time_is_up(trx)
+        first = await running
+        third = await send(shop, company, "PATCH", path, "slow", **sandbox)
 
     assert (second.status_code, second.text) == (
         409,

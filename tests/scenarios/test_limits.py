@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
+from tests.patience import HANG_S
 from tests.shop import Shop, open_shop
 from voucherd.api.handlers import SANDBOX_DECLINES
 from voucherd.db import Pool
@@ -53,7 +53,12 @@ async def test_a_call_is_woken_by_what_happens_in_another_process(
     """Contract 4: the service that took the call has no worker; another one delivers, and a third cancels."""
     async with (
         open_shop(
-            pool, database_url, tmp_path, with_worker=False, confirm_wait_s=25, resolve_limit_s=30
+            pool,
+            database_url,
+            tmp_path,
+            with_worker=False,
+            confirm_wait_s=2 * HANG_S,
+            resolve_limit_s=2 * HANG_S,
         ) as one,
         open_shop(pool, database_url, tmp_path, with_worker=False) as two,
     ):
@@ -65,15 +70,13 @@ async def test_a_call_is_woken_by_what_happens_in_another_process(
             for operation, trx in zip(("confirm", "resolve", "confirm"), trxs, strict=True)
         ]
         for trx in trxs:
-            await two.until_status(company, trx, "pending")
+            await one.waits(trx)
 
-        started = time.monotonic()
         assert (await two.cancel(company, trxs[2])).status_code == 200
         await one.stock("later", 2)
         await two.worker.run_once("deliver")
-        answers = await asyncio.wait_for(asyncio.gather(*calls), 10)
+        answers = await asyncio.gather(*calls)
 
-        assert time.monotonic() - started < 5
         statuses = [answer.json()["orderStatus"] for answer in answers]
         assert statuses == ["finished", "finished", "cancelled"]
         await one.assert_books_balance()

@@ -27,7 +27,7 @@ async def limit(
             await key_store.limit_key(tx, key_id, order_eur_minor=order, day_eur_minor=day)
         else:
             await company_store.limit_company(tx, company.name, order_eur_minor=order, day_eur_minor=day)
-    await asyncio.sleep(0.5)  # Twice as long as a process trusts what it knows of a key.
+    await shop.hear()
 
 
 async def test_an_order_above_the_limit_of_one_order_is_refused_and_changes_nothing(quiet_shop: Shop) -> None:

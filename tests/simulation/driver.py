@@ -11,6 +11,7 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine
 
 from tests.faults.stumbling import ProcessFailed
+from tests.patience import HANG_S
 from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import World
 from voucherd.ids import State
@@ -19,7 +20,7 @@ from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
 
-PARKED_S_MAX = 10.0
+PARKED_S_MAX = HANG_S
 FALLS = (
     OSError,
     TimeoutError,

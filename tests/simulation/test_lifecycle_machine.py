@@ -240,13 +240,21 @@ class Lifecycle(Driver):
         if refusal is not None or order is None or order.status is not Status.PENDING:
             self.answer(self.order_service.resolve(command), refusal)
         elif ending == "timed out":
-            self.order_service = self.world.order_service(hasty=True)
             self.model.end(order)
-            self.answer(self.order_service.resolve(command), None)
+            self.run(self.resolve_in_vain(command))
             self.start()
         else:
             self.run(self.resolve_waiting(command, order, deliver=ending == "delivered"))
             self.start()
+
+    async def resolve_in_vain(self, command: Finalise) -> None:
+        """A Resolve that waits until its limit, which is over as soon as it waits."""
+        call = asyncio.create_task(self.order_service.resolve(command))
+        await self.parked(call)
+        assert command.order_id is not None
+        self.order_service.watch.wake(command.order_id)
+        self.checked(await call)
+        await self.die(call)
 
     async def resolve_waiting(self, command: Finalise, order: Order, *, deliver: bool) -> None:
         """A Resolve that waits until its codes come, or until its process dies."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from tests.faults.stumbling import open_stumbling_pool
+from tests.patience import HANG_S
 from tests.simulation.model import Company, Model, Product, Shelf
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
@@ -33,7 +34,7 @@ from voucherd.wallet import store as wallets
 from voucherd.worker import Worker
 
 T = TypeVar("T")
-STEP_S_MAX = 30.0
+STEP_S_MAX = HANG_S
 _count = itertools.count(1)
 
 
@@ -48,15 +49,14 @@ class World:
         # Its operators change prices without a thought for costs, so every loss is allowed.
         flags = {"data": Path("unused"), "confirm_wait_s": 0, "margin_min_bp": -10_000}
         self.settings = Settings.load(flags | {"resolve_limit_s": 3600}, {})
-        self.hasty = Settings.load(flags | {"resolve_limit_s": 1.0}, {})
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work gives; no step takes for ever."""
         return self._loop.run_until_complete(asyncio.wait_for(work, STEP_S_MAX))
 
-    def order_service(self, *, hasty: bool = False) -> OrderService:
+    def order_service(self) -> OrderService:
         """A desk with nothing in its memory, as after a start."""
-        return OrderService(self.fragile, self.sealer, self.hasty if hasty else self.settings)
+        return OrderService(self.fragile, self.sealer, self.settings)
 
     def worker(self) -> Worker:
         """A worker with nothing in its memory."""

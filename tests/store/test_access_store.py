@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.patience import HANG_S
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound
 from voucherd.db import Pool, transaction
@@ -107,7 +108,7 @@ async def test_last_use_does_not_wait_for_a_row_that_someone_holds(pool: Pool, c
     now = datetime.now(UTC)
     async with transaction(pool) as tx:
         await tx.execute("SELECT FROM api_key WHERE id = $1 FOR UPDATE", held.id)
-        await asyncio.wait_for(key_store.record_last_use(pool, {held.id: now, free.id: now}), 5)
+        await asyncio.wait_for(key_store.record_last_use(pool, {held.id: now, free.id: now}), HANG_S)
 
     async with pool.acquire() as connection:
         listed = await key_store.list_keys(connection, company.id)

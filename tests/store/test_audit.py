@@ -16,6 +16,7 @@ from typing import Final
 import asyncpg
 import pytest
 
+from tests.patience import until
 from tests.store import purchases
 from tests.store.purchases import Break
 from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit
@@ -235,10 +236,7 @@ async def _sell(pool: Pool) -> None:
     resolving = asyncio.create_task(
         order_service.resolve(Finalise(held, company.id, State.LIVE, resolve=True))
     )
-    for _ in range(1_000):
-        if await pool.fetchval("SELECT held_minor FROM orders WHERE id = $1", held):
-            break
-        await asyncio.sleep(0.01)
+    await until(lambda: pool.fetchval("SELECT held_minor FROM orders WHERE id = $1", held))
     # The call is lost, as in a crash: the hold stays until the sweeper comes.
     resolving.cancel()
     await asyncio.gather(resolving, return_exceptions=True)

@@ -8,6 +8,7 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from tests.patience import HANG_S
 from tests.store.stalls import COMPANIES, ground, queue_up, stall
 from voucherd.db import Pool, transaction
 from voucherd.orders import wait_store
@@ -83,7 +84,7 @@ async def test_a_claim_waits_for_no_other_and_counts_what_that_has_begun(pool: P
 
     async with transaction(pool) as tx:
         await tx.execute("SELECT FROM supplier_health FOR UPDATE")
-        assert await asyncio.wait_for(claimed(pool, row), 5) == []
+        assert await asyncio.wait_for(claimed(pool, row), HANG_S) == []
     assert len(await claimed(pool, row, bulk_max=1)) == 1
     assert await claimed(pool, row) == []
     await pool.execute("UPDATE attempt SET lease_until = now() - interval '1 second'")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import until
 from tests.shop import open_shop
 from voucherd.catalogue import fx_feed, fx_store, store
 from voucherd.catalogue.fx_feed import FeedFailed, fetch, is_due, published_by, refresh
@@ -78,10 +79,7 @@ async def test_the_worker_takes_the_rates_when_it_starts(
 ) -> None:
     """OP-71: where an address is set, and only there."""
     async with bank(answer(CSV)) as url, open_shop(pool, database_url, tmp_path, fx_url=url) as shop:
-        for _ in range(500):
-            if await pool.fetchval("SELECT taken_at IS NOT NULL FROM fx_feed"):
-                break
-            await asyncio.sleep(0.02)
+        await until(lambda: pool.fetchval("SELECT taken_at IS NOT NULL FROM fx_feed"))
         assert await pool.fetchval("SELECT count(*) FROM fx_rate") == 2
         # It was just done, so it is not due again.
         assert await shop.worker.run_once("refresh_rates") == 0

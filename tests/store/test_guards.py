@@ -9,6 +9,7 @@ from typing import Literal
 import asyncpg
 import pytest
 
+from tests.patience import until_blocked
 from voucherd.db import Pool, Tx, transaction
 
 LIVE, SANDBOX = 2, 3
@@ -430,7 +431,7 @@ async def test_two_transactions_that_can_not_see_each_other_can_not_both_pass(po
     async with transaction(pool) as first:
         await deliver(first, 0, 5, 0)
         waiting = asyncio.create_task(second())
-        await asyncio.sleep(0.2)
+        await until_blocked(pool)
         assert not waiting.done(), "it waits for the order or the lot"
     with pytest.raises(asyncpg.ExclusionViolationError):
         await waiting

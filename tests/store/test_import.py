@@ -11,6 +11,7 @@ from typing import BinaryIO, cast
 
 import pytest
 
+from tests.patience import until
 from voucherd.db import Pool, transaction
 from voucherd.money import RATE_ONE, Money
 from voucherd.vault import imports, lines, store
@@ -397,14 +398,13 @@ def streamed(source: Iterator[bytes]) -> BinaryIO:
 
 async def _until_waiting(pool: Pool) -> None:
     """Until some session of this schema waits for another one's transaction."""
-    for _ in range(200):
-        if await pool.fetchval(
+    await until(
+        lambda: pool.fetchval(
             """
             SELECT EXISTS (SELECT FROM pg_locks w JOIN pg_locks mine USING (pid)
                            WHERE NOT w.granted AND w.locktype = 'transactionid'
                              AND mine.relation = 'code'::regclass)
             """
-        ):
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("nobody waits")
+        ),
+        "nobody waits",
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.patience import until_blocked
 from tests.shop import open_shop
 from voucherd.catalogue import store
 from voucherd.catalogue.products import FaceRange, Fee, ProductChanges, ProductDraft, price_with_fee
@@ -182,7 +183,7 @@ async def test_a_reader_of_the_feed_misses_nothing_of_writers_side_by_side(pool:
     async with transaction(pool) as slow:
         await store.set_product(slow, "gift-50", ProductChanges(name="A"))
         quick = asyncio.create_task(set_product(pool, "other", name="B"))
-        await asyncio.sleep(0.1)
+        await until_blocked(pool)
         # The quick one drew no number yet, so nothing behind the slow one's can be seen.
         assert not quick.done()
         assert await told(pool, first) == []
@@ -211,7 +212,7 @@ async def test_stock_is_announced_when_it_comes_and_when_it_goes(
         await shop.product("gift-10", stock=1)
         await shop.product("choose", face_range="5-50 EUR", fee="1")
         await shop.product("empty")
-        await shop.product("stale", stock=1, expires=datetime.now(UTC) + timedelta(seconds=0.3))
+        await shop.product("stale", stock=1, expires=datetime.now(UTC) + timedelta(days=1))
         await shop.product("was-ten", stock=1)
         await shop.set_product("was-ten", face=Money(2000, "EUR"))
         await shop.stock("choose", 1, face="50 EUR")
@@ -225,7 +226,7 @@ async def test_stock_is_announced_when_it_comes_and_when_it_goes(
             ("stale", True),
             ("was-ten", False),
         ]
-        await asyncio.sleep(0.35)
+        await shop.expire_codes("stale")
         trx = (await shop.create(company, ("gift-10", 1)))["trx"]
         await shop.confirm(company, trx)
         assert await shop.worker.run_once("announce_stock") == 2

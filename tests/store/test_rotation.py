@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import asyncpg
 import pytest
 
+from tests.patience import until_true
 from tests.shop import Shop, open_shop
 from voucherd.cli import master_files
 from voucherd.cli.vault import TEXTS
@@ -153,7 +155,9 @@ async def test_a_rotation_that_stopped_anywhere_goes_on(shop: Shop) -> None:
     await shop.assert_books_balance()
 
 
-async def test_a_transaction_of_the_old_key_is_waited_for(shop: Shop) -> None:
+async def test_a_transaction_of_the_old_key_is_waited_for(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """OP-95: what an import seals with the old key becomes visible when it commits, and is sealed again then."""
     key_ring = await ring_of(shop)
     version = await rotation.begin(shop.pool, key_ring, TEXTS)
@@ -175,6 +179,15 @@ async def test_a_transaction_of_the_old_key_is_waited_for(shop: Shop) -> None:
         "INSERT INTO code VALUES ($1, 0, $2, $3)", lot, shop.sealer.seal(lot, 0, "LATE", ""), blind
     )
 
+    looks: list[bool] = []
+    old_writers = rotation._old_writers
+
+    async def looked(conn: Pool, since: datetime) -> bool:
+        looks.append(await old_writers(conn, since))
+        return looks[-1]
+
+    monkeypatch.setattr(rotation, "_old_writers", looked)
+
     async def commit() -> None:
         await import_.commit()
         await shop.pool.release(slow)
@@ -183,7 +196,8 @@ async def test_a_transaction_of_the_old_key_is_waited_for(shop: Shop) -> None:
         sealing = group.create_task(
             rotation.reseal_all(shop.pool, key_ring, version, TEXTS, since, told.append)
         )
-        await asyncio.sleep(0.3)
+        await until_true(lambda: len(looks) > 1)
+        assert looks[0]
         assert not sealing.done()
         group.create_task(commit())
 

@@ -129,6 +129,10 @@ class Book:
         """Every purchase, oldest first."""
         return self._db.execute("SELECT * FROM purchase ORDER BY at, reference").fetchall()
 
+    def pass_time(self) -> None:
+        """Let whatever was to come later have come."""
+        self._db.execute("UPDATE purchase SET later_at = 0, visible_at = 0")
+
     def repeats(self) -> list[str]:
         """The references that were bought with more than once."""
         return [row["reference"] for row in self._db.execute("SELECT reference FROM repeat ORDER BY at")]

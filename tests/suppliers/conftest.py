@@ -28,7 +28,7 @@ async def other_shop(server_url: str, tmp_path_factory: pytest.TempPathFactory) 
     async with _schema(server_url) as url:
         await migrate(url)
         pool = await open_pool(url, size_max=4)
-        async with open_shop(pool, url, folder, confirm_wait_s=0.3, resolve_limit_s=0.5) as opened:
+        async with open_shop(pool, url, folder, confirm_wait_s=0.3) as opened:
             yield opened
         await pool.close()
 

@@ -10,8 +10,10 @@ from typing import Any
 from uuid import uuid4
 
 import uvicorn
+from msgspec.structs import replace
 from uvicorn.server import ServerState
 
+from tests.patience import HANG_S
 from tests.shop import Shop
 from tests.suppliers.crossing import Crossing, crossing
 from tests.suppliers.fake import FakeSupplier
@@ -23,7 +25,10 @@ from voucherd.server.protocol import ApiProtocol
 from voucherd.suppliers.protocol import Supplier, Wanted
 from voucherd.suppliers.registry import Spec, open_supplier
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = HANG_S
+"""So long that no machine is too slow for a call that somebody answers."""
+HASTY_S = 1.0
+"""The limit where nobody answers."""
 FACE = Money.parse("10.00", "EUR")
 STOCK = 20
 
@@ -51,7 +56,11 @@ class Stall(ABC):
 
     @abstractmethod
     async def hang(self) -> None:
-        """Answer nothing from now on."""
+        """Answer nothing from now on; calls have the short limit then."""
+
+    async def hurry(self) -> None:
+        """Give calls the short limit from now on."""
+        raise NotImplementedError
 
     def wanted(self, count: int = 3, price_max: str = "9.00 EUR") -> Wanted:
         """So many codes of a product that costs 9 euros."""
@@ -65,7 +74,7 @@ class FakeStall(Stall):
 
     def __init__(self) -> None:
         super().__init__("gift")
-        self.supplier_ = FakeSupplier(Money.parse("9.00", "EUR"), stock=STOCK, timeout_s=TIMEOUT_S)
+        self.supplier_ = FakeSupplier(Money.parse("9.00", "EUR"), stock=STOCK, timeout_s=HASTY_S)
 
     @property
     def supplier(self) -> Supplier:
@@ -89,10 +98,10 @@ class SandboxStall(Stall):
         self._name = f"play-{uuid4().hex[:8]}"
         self._open(price="9.00", currency="EUR")
 
-    def _open(self, **config: Any) -> None:
+    def _open(self, timeout_s: float = TIMEOUT_S, **config: Any) -> None:
         config = {"stock": STOCK} | config
         self._supplier = open_supplier(
-            Spec(self._name, "sandbox", State.SANDBOX, config, None, TIMEOUT_S), self._shop.pool
+            Spec(self._name, "sandbox", State.SANDBOX, config, None, timeout_s), self._shop.pool
         )
 
     @property
@@ -103,7 +112,7 @@ class SandboxStall(Stall):
         self._open(price=price, currency="EUR")
 
     async def hang(self) -> None:
-        self._open(price="9.00", currency="EUR", delay_s=60)
+        self._open(HASTY_S, price="9.00", currency="EUR", delay_s=3_600)
 
 
 class HttpStall(Stall):
@@ -117,19 +126,24 @@ class HttpStall(Stall):
         self.crossing = way
         self._warehouse = warehouse
         config = warehouse.description(base_url=way.url)
-        self._supplier = open_supplier(
-            Spec("wholesale", "http", State.LIVE, config, self.secret, TIMEOUT_S), shop.pool
-        )
+        self._spec = Spec("wholesale", "http", State.LIVE, config, self.secret, TIMEOUT_S)
+        self._pool = shop.pool
+        self._supplier = open_supplier(self._spec, shop.pool)
 
     @property
     def supplier(self) -> Supplier:
         return self._supplier
+
+    async def hurry(self) -> None:
+        await self._supplier.close()
+        self._supplier = open_supplier(replace(self._spec, timeout_s=HASTY_S), self._pool)
 
     async def ask(self, price: str) -> None:
         await self._warehouse.stock(self.sku, price=price, stock=STOCK)
 
     async def hang(self) -> None:
         assert self.crossing is not None
+        await self.hurry()
         self.crossing.hang()
 
 
@@ -144,19 +158,23 @@ class VoucherdStall(Stall):
         self.crossing = way
         self.shop = shop
         config = {"url": way.url, "currency": "EUR"}
-        self._supplier = open_supplier(
-            Spec("other", "voucherd", State.LIVE, config, key, TIMEOUT_S), shop.pool
-        )
+        self._spec = Spec("other", "voucherd", State.LIVE, config, key, TIMEOUT_S)
+        self._supplier = open_supplier(self._spec, shop.pool)
 
     @property
     def supplier(self) -> Supplier:
         return self._supplier
+
+    async def hurry(self) -> None:
+        await self._supplier.close()
+        self._supplier = open_supplier(replace(self._spec, timeout_s=HASTY_S), self.shop.pool)
 
     async def ask(self, price: str) -> None:
         await self.shop.set_product(self.sku, selling=read_selling(f"{price} EUR", None))
 
     async def hang(self) -> None:
         assert self.crossing is not None
+        await self.hurry()
         self.crossing.hang()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANG_S, until
 from tests.shop import Shop, open_shop
 from tests.suppliers.chain import FUNDS_MINOR, Chain
 from voucherd.catalogue.texts import read_selling
@@ -16,8 +17,7 @@ from voucherd.ids import State
 from voucherd.money import Money
 
 ASKING, BOUGHT, FAILED = 1, 3, 4
-UNTIL_S = 30.0
-"""Longer than anything here takes on a machine that has other work too."""
+UNTIL_S = 2 * HANG_S
 
 
 @pytest.fixture
@@ -79,9 +79,11 @@ async def test_what_the_first_sold_to_others_comes_later_and_a_cancel_takes_the_
     confirming = asyncio.create_task(second.confirm(company, waits))
     await chain.until_purchase(name, ASKING)
     await first.stock(later, 1)
-    await asyncio.sleep(0.5)  # The first delivers in the background.
+    # The first delivers in the background.
+    none_waits = "SELECT NOT EXISTS (SELECT FROM waiting WHERE company_id = $1)"
+    await until(lambda: first.pool.fetchval(none_waits, chain.us.id))
     await chain.ask_now()
-    await second.until_status(company, waits, "finished", seconds=UNTIL_S)
+    await second.until_status(company, waits, "finished")
     await confirming
 
     await first.stock(later, 4)
@@ -122,7 +124,7 @@ async def test_a_price_that_rose_there_is_paid_within_the_slack_and_refused_beyo
     await first.set_product(slug, selling=read_selling("9.00 EUR", None))
     await chain.quoted()
     await confirming
-    await second.until_status(company, dear, "finished", seconds=UNTIL_S)
+    await second.until_status(company, dear, "finished")
 
     assert [line["purchasePriceAmount"] for line in paid["items"][0]["orderLines"]] == [9.05] * 2
     assert (FAILED, 2, 0, "price: costs 9.30 EUR") in await chain.purchases(name)
@@ -171,7 +173,7 @@ async def test_too_little_money_there_keeps_lines_waiting_until_there_is_some(ch
     await first.top_up(poor, "990.00 EUR")
     await chain.quoted()
     await confirming
-    await second.until_status(company, trx, "finished", seconds=UNTIL_S)
+    await second.until_status(company, trx, "finished")
 
     assert reason == "funds: insufficient balance"
     assert unpaid == Money.read("10.00 EUR")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.processes import SERVICE, Server, environment, running
 from tests.faults.test_kill import shop_of
+from tests.patience import HANG_S
 from tests.shop import Company, open_shop
 from tests.suppliers.chain import FUNDS_MINOR, Chain
 from voucherd.db import Pool, open_pool
@@ -20,7 +21,6 @@ from voucherd.money import Money
 
 KILLS = 8
 CLIENTS = 6
-QUIET_S_MAX = 180.0
 
 
 def free_port() -> int:
@@ -48,7 +48,7 @@ async def until_quiet(chain: Chain) -> None:
     open_here = (
         "SELECT EXISTS (SELECT FROM orders WHERE status = 1) OR EXISTS (SELECT FROM attempt WHERE status < 2)"
     )
-    ends_at = time.monotonic() + QUIET_S_MAX
+    ends_at = time.monotonic() + 3 * HANG_S
     while await chain.second.pool.fetchval(open_here) or await chain.first.pool.fetchval(open_here):
         assert time.monotonic() < ends_at, await chain.second.pool.fetch("SELECT status, reason FROM attempt")
         await asyncio.sleep(0.2)

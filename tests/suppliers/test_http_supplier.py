@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
 
+from tests.patience import HANG_S, until
 from tests.suppliers.crossing import answer, crossing
 from tests.suppliers.warehouse import Warehouse
 from voucherd.money import Money
@@ -26,7 +25,9 @@ from voucherd.suppliers.protocol import (
     Why,
 )
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = HANG_S
+HASTY_S = 3.0
+"""The limit where nobody answers."""
 
 
 def eur(amount: str) -> Money:
@@ -48,6 +49,14 @@ async def supplier(wholesaler: Warehouse) -> AsyncIterator[HttpSupplier]:
 
 
 @pytest.fixture
+async def hasty(wholesaler: Warehouse) -> AsyncIterator[HttpSupplier]:
+    """The same for somebody who does not wait for long."""
+    opened = HttpSupplier(wholesaler.description(), wholesaler.key, HASTY_S)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
 async def sku(wholesaler: Warehouse) -> str:
     """A product of this test's own."""
     name = f"gift-{uuid4().hex[:8]}"
@@ -61,6 +70,12 @@ def reference() -> str:
     return str(uuid4())
 
 
+async def bought(supplier: HttpSupplier, reference: str, sku: str) -> Bought | None:
+    """The purchase, once the wholesaler has made it."""
+    found = await supplier.look_up(reference, wanted(sku))
+    return found if isinstance(found, Bought) else None
+
+
 async def test_a_price_is_exact_and_an_unknown_product_is_left_out(supplier: HttpSupplier, sku: str) -> None:
     """Decimals never become floats on the way."""
     quotes = await supplier.quote([Sku(sku, eur("10.00")), Sku("unknown", eur("10.00"))])
@@ -69,27 +84,27 @@ async def test_a_price_is_exact_and_an_unknown_product_is_left_out(supplier: Htt
 
 @pytest.mark.parametrize("mode", ["reset-after", "error-after", "malformed", "cut-off", "hang-after"])
 async def test_a_sale_whose_answer_is_lost_is_unclear_and_then_found(
-    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str
+    supplier: HttpSupplier, hasty: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str
 ) -> None:
     """What was sold is never taken for refused."""
     await wholesaler.behave(sku, mode)
 
-    started = time.monotonic()
-    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
-    assert time.monotonic() - started < TIMEOUT_S + 0.5
+    buyer = hasty if mode == "hang-after" else supplier
+    assert isinstance(await buyer.buy(reference, wanted(sku)), Unclear)
 
-    found = await supplier.look_up(reference, wanted(sku))
+    found = await until(lambda: bought(supplier, reference, sku))
     assert isinstance(found, Bought)
     assert [code.code for code in found.codes] == (await wholesaler.sales())[reference]["codes"]
 
 
 @pytest.mark.parametrize("mode", ["reset-before", "error-before", "hang-before"])
 async def test_a_purchase_that_never_happened_is_unclear_and_then_not_found(
-    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str
+    supplier: HttpSupplier, hasty: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str, mode: str
 ) -> None:
     """From the buyer's side it looks like a sale whose answer was lost."""
     await wholesaler.behave(sku, mode)
-    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
+    buyer = hasty if mode == "hang-before" else supplier
+    assert isinstance(await buyer.buy(reference, wanted(sku)), Unclear)
     assert await supplier.look_up(reference, wanted(sku)) == NotFound()
     assert reference not in await wholesaler.sales()
 
@@ -124,29 +139,29 @@ async def test_a_purchase_that_takes_a_while_is_under_way_and_then_either(
     supplier: HttpSupplier, wholesaler: Warehouse, sku: str
 ) -> None:
     """An asynchronous supplier delivers later, or gives up later."""
-    await wholesaler.behave(sku, "accepted", seconds=0.2)
+    await wholesaler.behave(sku, "accepted", seconds=3_600)
     assert isinstance(await supplier.buy(kept := str(uuid4()), wanted(sku)), UnderWay)
-    await wholesaler.behave(sku, "accepted-then-fails", seconds=0.2)
+    await wholesaler.behave(sku, "accepted-then-fails", seconds=3_600)
     assert isinstance(await supplier.buy(failed := str(uuid4()), wanted(sku)), UnderWay)
-    await wholesaler.behave(sku, "accepted", seconds=60)
+    await wholesaler.behave(sku, "accepted", seconds=3_600)
     assert isinstance(await supplier.buy(cancelled := str(uuid4()), wanted(sku)), UnderWay)
     assert isinstance(await supplier.look_up(cancelled, wanted(sku)), UnderWay)
 
     assert await supplier.cancel(cancelled, wanted(sku)) == SupplierRefused(Why.CANCELLED, "cancelled")
-    await asyncio.sleep(0.3)
+    await wholesaler.pass_time()
     assert isinstance(await supplier.look_up(kept, wanted(sku)), Bought)
     assert await supplier.look_up(failed, wanted(sku)) == SupplierRefused(Why.REJECTED, "failed")
 
 
 async def test_a_sale_that_comes_after_the_time_limit_is_found_in_the_end(
-    supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
+    supplier: HttpSupplier, hasty: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
 ) -> None:
     """The reason why a purchase that is not found may still appear."""
-    await wholesaler.behave(sku, "late-sale", seconds=TIMEOUT_S + 0.3)
-    assert isinstance(await supplier.buy(reference, wanted(sku)), Unclear)
-    assert await supplier.look_up(reference, wanted(sku)) == NotFound()
-    await asyncio.sleep(0.5)
-    assert isinstance(await supplier.look_up(reference, wanted(sku)), Bought)
+    await wholesaler.behave(sku, "late-sale", seconds=HASTY_S + 1.0)
+    assert isinstance(await hasty.buy(reference, wanted(sku)), Unclear)
+    found, still_to_come = await supplier.look_up(reference, wanted(sku)), await wholesaler.late_sales()
+    assert found == NotFound() or not still_to_come
+    assert isinstance(await until(lambda: bought(supplier, reference, sku)), Bought)
 
 
 async def test_a_wholesaler_that_is_not_there_was_surely_not_reached(
@@ -243,9 +258,9 @@ async def test_a_yes_that_becomes_a_no_is_told_both_times(
     supplier: HttpSupplier, wholesaler: Warehouse, sku: str, reference: str
 ) -> None:
     """Each answer is told as it is given; who believes which is not for an adapter to decide."""
-    await wholesaler.behave(sku, "yes-then-no", seconds=0.2)
+    await wholesaler.behave(sku, "yes-then-no", seconds=3_600)
     assert isinstance(await supplier.buy(reference, wanted(sku)), Bought)
-    await asyncio.sleep(0.25)
+    await wholesaler.pass_time()
     assert await supplier.look_up(reference, wanted(sku)) == SupplierRefused(Why.REJECTED, "failed")
 
 

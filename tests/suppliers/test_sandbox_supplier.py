@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from tests.patience import until
 from tests.shop import Shop
 from voucherd.ids import State
 from voucherd.money import Money
@@ -82,8 +82,13 @@ async def test_purchases_under_way_end_as_chosen(other_shop: Shop, name: str) ->
     for outcome, reference in kinds.items():
         supplier = opened(other_shop, name, outcome=outcome, delay_s=0.2)
         assert isinstance(await supplier.buy(reference, WANTED), UnderWay)
-    await asyncio.sleep(0.25)
     supplier = opened(other_shop, name)
+    for outcome in ("slow", "fails-later"):
+
+        async def over(reference: str = kinds[outcome]) -> bool:
+            return not isinstance(await supplier.look_up(reference, WANTED), UnderWay)
+
+        await until(over)
     found = {outcome: await supplier.look_up(reference, WANTED) for outcome, reference in kinds.items()}
     assert isinstance(found["slow"], Bought)
     assert found["fails-later"] == SupplierRefused(Why.REJECTED, "fails-later")

@@ -13,10 +13,11 @@ from typing import Any
 
 import httpx
 
+from tests.patience import HANG_S
 from tests.suppliers.wholesale import KEY
 
-START_S_MAX = 30.0
-STOP_S_MAX = 10.0
+START_S_MAX = HANG_S
+STOP_S_MAX = HANG_S
 DESCRIPTION = Path(__file__).with_name("wholesale.toml")
 
 
@@ -28,7 +29,7 @@ class Warehouse:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._process: asyncio.subprocess.Process | None = None
-        self._http = httpx.AsyncClient(timeout=10, trust_env=False)
+        self._http = httpx.AsyncClient(timeout=HANG_S, trust_env=False)
         self._port = 0
 
     @property
@@ -85,6 +86,18 @@ class Warehouse:
     async def be_honest(self) -> None:
         """Forget all misbehaviour."""
         await self._call("DELETE", "/control")
+
+    async def pass_time(self) -> None:
+        """Let whatever was to come later have come, but for late sales."""
+        await self._call("POST", "/time", {})
+
+    async def was_asked(self, reference: str) -> bool:
+        """Whether a purchase with this reference has come in, whatever was done with it."""
+        return bool((await self._call("GET", f"/asked/{reference}"))["asked"])
+
+    async def late_sales(self) -> int:
+        """How many sales it still has to make for purchases that it has got."""
+        return int((await self._call("GET", "/late"))["sales"])
 
     async def sales(self) -> dict[str, dict[str, Any]]:
         """What was sold, by our reference: {"sku", "count", "status", "codes"}."""

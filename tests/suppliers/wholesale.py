@@ -11,6 +11,9 @@ prints its address. What buyers call needs `Authorization: Bearer <key>`; the re
     PUT    /products/SKU      {"price": "9.00", "currency": "EUR", "stock": 100}
     POST   /control           {"sku": SKU or "*", "mode": one of MODES, "seconds"?, "hidden_s"?, "times"?}
     DELETE /control           be honest again
+    GET    /asked/REFERENCE   {"asked": whether somebody has tried to buy with it}
+    POST   /time              whatever was to come in `seconds` or `hidden_s` has come now
+    GET    /late              {"sales": how many are still to be made of what was asked for}
     GET    /sales             {"sales": [{"reference", "sku", "status", "codes", "count"}], "repeats": [reference]}
 
 With `hidden_s` a purchase can't be looked up for so many seconds, though it is made.
@@ -34,7 +37,7 @@ from tests.suppliers.book import Behaviour, Book, codes_of, status_of
 from tests.suppliers.plain_http import HEAD_BYTES_MAX, Reset, Response, serve
 
 KEY = "wholesale-secret-9f2c"
-HANG_S = 30.0
+HANG_S = 900.0
 
 MODES = {
     "honest": "sells and says so",
@@ -69,6 +72,7 @@ class Wholesale:
         self._book = book
         self._key = key
         self._later: set[asyncio.Task[None]] = set()
+        self._asked: set[str] = set()
 
     async def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Response:
         """The answer to one request."""
@@ -78,6 +82,9 @@ class Wholesale:
             ("POST", "control"): self._control,
             ("DELETE", "control"): self._be_honest,
             ("GET", "sales"): self._sales,
+            ("GET", "late"): self._late,
+            ("GET", "asked"): self._was_asked,
+            ("POST", "time"): self._pass_time,
         }
         for_buyers: dict[tuple[str, str], Callable[[str, Any], Awaitable[Response]]] = {
             ("GET", "products"): self._product,
@@ -105,6 +112,7 @@ class Wholesale:
         return Response(200, {"sku": sku, "price": price, "stock": product["stock"]})
 
     async def _buy(self, _name: str, order: Any) -> Response:
+        self._asked.add(order["reference"])
         product = self._sold(order["sku"])
         if self._book.purchase(order["reference"]) is not None:
             self._book.note_repeat(order["reference"])
@@ -218,6 +226,16 @@ class Wholesale:
     def _be_honest(self, _name: str, _document: Any) -> Response:
         self._book.be_honest()
         return Response(200, {})
+
+    def _pass_time(self, _name: str, _document: Any) -> Response:
+        self._book.pass_time()
+        return Response(200, {})
+
+    def _was_asked(self, reference: str, _document: Any) -> Response:
+        return Response(200, {"asked": reference in self._asked})
+
+    def _late(self, _name: str, _document: Any) -> Response:
+        return Response(200, {"sales": len(self._later)})
 
     def _sales(self, _name: str, _document: Any) -> Response:
         sales = [

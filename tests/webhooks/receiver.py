@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.patience import until_true
+
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - All of 127.0.0.0/8; nobody else reaches a test machine.
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -79,11 +81,9 @@ class Receiver:
             self.open.discard(writer)
             writer.close()
 
-    async def until(self, count: int, seconds: float = 10.0) -> list[Got]:
+    async def until(self, count: int) -> list[Got]:
         """What came in, once it is so many."""
-        async with asyncio.timeout(seconds):
-            while len(self.got) < count:  # noqa: ASYNC110 - Simpler than an event for each count.
-                await asyncio.sleep(0.01)
+        await until_true(lambda: len(self.got) >= count)
         return self.got
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.docs import pages
 from tests.docs.pages import DOCS
+from tests.patience import HANG_S
 from voucherd.api.wire.webhooks import TYPES
 from voucherd.webhooks import signing
 from voucherd.webhooks.targets import PORTS
@@ -21,7 +22,7 @@ from voucherd.webhooks.targets import PORTS
 PAGE = DOCS / "webhooks.md"
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
 BODY = '{"id":"evt_1","type":"order.finished","data":{"name":"Café \\" $HOME"}}'
-RUN_S_MAX = 30
+RUN_S_MAX = HANG_S
 
 
 def example(language: str, word: str) -> str:

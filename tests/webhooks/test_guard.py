@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvloop
 
+from tests.patience import HANG_S
 from tests.webhooks import hostile
 from tests.webhooks.receiver import LOOPBACK, OK, Got, Receiver, certificate, receiving
 from voucherd.webhooks import post as post_module
@@ -97,7 +98,7 @@ async def test_300_hostile_addresses_reach_nothing_on_this_machine() -> None:
     async with receiving() as receiver:
         urls = hostile.urls(receiver.port)
         assert len(set(urls)) > 300
-        lying = Post(resolve=always("127.0.0.1"), timeout_s=2)
+        lying = Post(resolve=always("127.0.0.1"), timeout_s=HANG_S)
         for url in urls:
             with pytest.raises((BadTarget, AddressRefused)):
                 await lying_send(lying, url)
@@ -108,7 +109,7 @@ async def test_300_hostile_addresses_reach_nothing_on_this_machine() -> None:
         await lying.close()
         assert receiver.connections == 0
         # The listener does count: the same way out, allowed by the operator, leads to it.
-        allowed = Post(LOOPBACK, timeout_s=2)
+        allowed = Post(LOOPBACK, timeout_s=HANG_S)
         outcome = await allowed.send(read_target(receiver.url(), LOOPBACK), [], BODY)
         await allowed.close()
         assert (outcome.status, receiver.connections) == (204, 1)
@@ -155,7 +156,7 @@ async def test_a_name_is_looked_up_once_and_that_address_is_connected_to() -> No
         return answers[len(asked) - 1]
 
     async with receiving(lambda _: OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")) as receiver:
-        post = Post(own, resolve=rebinding, timeout_s=2)
+        post = Post(own, resolve=rebinding, timeout_s=HANG_S)
         target = read_target(receiver.url(host="rebind.shop.com"), own)
         outcomes = [await post.send(target, [], BODY) for _ in answers]
         await post.close()
@@ -172,14 +173,14 @@ async def test_tls_proves_the_name_and_not_the_address(tmp_path: Path) -> None:
     """OP-54: the connection goes to the checked address, and SNI, Host and certificate are about the name."""
     server, client = certificate(tmp_path, "hooks.shop.com")
     async with receiving(tls=server) as receiver:
-        post = Post(LOOPBACK, resolve=always("127.0.0.1"), trusted=client, timeout_s=3)
+        post = Post(LOOPBACK, resolve=always("127.0.0.1"), trusted=client, timeout_s=HANG_S)
         good = await post.send(
             read_target(receiver.url(host="hooks.shop.com", scheme="https"), LOOPBACK), [], BODY
         )
         other = await post.send(
             read_target(receiver.url(host="other.shop.com", scheme="https"), LOOPBACK), [], BODY
         )
-        plain = Post(LOOPBACK, resolve=always("127.0.0.1"), timeout_s=3)
+        plain = Post(LOOPBACK, resolve=always("127.0.0.1"), timeout_s=HANG_S)
         unknown = await plain.send(
             read_target(receiver.url(host="hooks.shop.com", scheme="https"), LOOPBACK), [], BODY
         )
@@ -222,9 +223,9 @@ async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
 ) -> None:
     """OP-54: redirects are failures and are not followed; answers are bounded in time and size, and never raise."""
     monkeypatch.setattr(post_module, "REST_S_MAX", 0.2)
-    post = Post(LOOPBACK, timeout_s=0.5)
+    post, hasty = Post(LOOPBACK, timeout_s=HANG_S), Post(LOOPBACK, timeout_s=0.5)
 
-    async def send(path: str) -> Outcome:
+    async def send(path: str, post: Post = post) -> Outcome:
         return await post.send(read_target(receiver.url(path), LOOPBACK), [(b"x-a", b"b")], BODY)
 
     assert [(await send("/fine")).delivered, receiver.got[-1].body] == [True, BODY]
@@ -232,7 +233,7 @@ async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
     redirect = await send("/redirect")
     assert (redirect.status, redirect.delivered, len(receiver.got)) == (302, False, 2)
     assert "Location: http://127.0.0.1/other" in redirect.head
-    assert (await send("/slow")).error == "no answer within 0.5 seconds"
+    assert (await send("/slow", hasty)).error == "no answer within 0.5 seconds"
     assert (await send("/garbage")).error == "what came back is not HTTP"
     assert [(await send(path)).status for path in ("/long", "/drip", "/informed", "/trailers")] == [200] * 4
     assert len((await send("/long")).body) == 500
@@ -245,6 +246,7 @@ async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
     closed = read_target("http://127.0.0.1:1/", LOOPBACK)
     assert (await post.send(closed, [], BODY)).error == "no connection"
     await post.close()
+    await hasty.close()
 
 
 def test_the_programs_own_event_loop_sends_as_well(tmp_path: Path) -> None:
@@ -255,7 +257,7 @@ def test_the_programs_own_event_loop_sends_as_well(tmp_path: Path) -> None:
         outcomes = []
         for scheme, tls in (("http", None), ("https", server)):
             async with receiving(tls=tls) as receiver:
-                post = Post(LOOPBACK, resolve=always("127.0.0.1"), trusted=client, timeout_s=3)
+                post = Post(LOOPBACK, resolve=always("127.0.0.1"), trusted=client, timeout_s=HANG_S)
                 target = read_target(receiver.url(host="hooks.shop.com", scheme=scheme), LOOPBACK)
                 outcomes += [await post.send(target, [], BODY) for _ in range(2)]
                 assert receiver.connections == 1
@@ -287,7 +289,7 @@ async def test_connections_are_kept_for_their_name_and_replaced_when_the_receive
     receiver: Receiver,
 ) -> None:
     """OP-54: a second delivery pays for no handshake; one that was closed meanwhile costs no delivery."""
-    post = Post(LOOPBACK, resolve=always("127.0.0.1"), timeout_s=2)
+    post = Post(LOOPBACK, resolve=always("127.0.0.1"), timeout_s=HANG_S)
     for host in ("one.shop.com", "one.shop.com", "two.shop.com", "one.shop.com"):
         outcome = await post.send(read_target(receiver.url("/x", host=host), LOOPBACK), [], BODY)
         assert outcome.delivered

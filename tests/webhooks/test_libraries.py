@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.shop import Shop
 from tests.webhooks.postman import Postman
 from tests.webhooks.receiver import Got, Receiver
@@ -80,7 +81,7 @@ def _verified_by_node(secret: str, received: list[Got]) -> bool:
         [node, "-e", NODE],
         input="\n".join(lines).encode(),
         capture_output=True,
-        timeout=120,
+        timeout=HANG_S,
         env={**os.environ, "SECRET": secret, "NODE_PATH": modules},
         check=False,
     )

@@ -16,7 +16,9 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 
-CALL_S_MAX = 20.0
+from tests.patience import HANG_S
+
+CALL_S_MAX = HANG_S
 ENDLESS = ("/api/1.03/event/stream",)
 """Their answers have no end to wait for; they have tests of their own."""
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
-import pytest
 
 from tests.shop import Company, Shop, open_shop
 from voucherd.api.errors import Op
@@ -167,7 +166,6 @@ class House:
         return found
 
 
-@pytest.mark.timeout(60)
 async def test_no_caller_gets_at_what_is_not_his(pool: Pool, database_url: str, tmp_path: Path) -> None:
     """OP-24, OP-29, isolation: each route and version, each caller who lacks something, and no row is different."""
     options: dict[str, Any] = {"with_worker": False, "confirm_wait_s": 0, "trusted_proxies": "127.0.0.0/8"}

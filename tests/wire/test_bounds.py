@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import resource
@@ -10,6 +9,7 @@ from ipaddress import ip_network
 
 import pytest
 
+from tests.patience import until_true
 from tests.shop import Shop
 from tests.wire.test_sockets import CART, TRX, Line, Reply, Street, head, posting, street
 from voucherd.server import bounds, connections
@@ -30,12 +30,6 @@ def connection(street: Street) -> GuardedProtocol:
     (found,) = street.state.connections
     assert isinstance(found, GuardedProtocol)
     return found
-
-
-async def arrived(line: Line) -> None:
-    """Wait until what was sent was read."""
-    await line.writer.drain()
-    await asyncio.sleep(0.05)
 
 
 async def refused(line: Line, status: int, text: str) -> Reply:
@@ -66,7 +60,7 @@ async def test_a_head_that_is_too_large_is_refused(
         async with street.line() as line:
             for start in range(0, len(text), len(text) if at_once else 3_000):
                 line.send(text[start : start + (len(text) if at_once else 3_000)])
-                await asyncio.sleep(0 if at_once else 0.01)
+                await line.arrived()
             await refused(line, status, words)
     async with street.line() as line:
         line.send(head("GET", path, company, "X-Fits: " + "x" * 15_000))
@@ -86,10 +80,10 @@ async def test_what_never_becomes_a_request_is_not_kept(shop: Shop, street: Stre
     ):
         async with street.line() as line:
             line.send(first)
-            await arrived(line)
+            await line.arrived()
             for _ in range(8):
                 line.send(piece)
-                await asyncio.sleep(0.005)
+                await line.arrived()
             assert (await line.reply()).status in (400, 414, 431)
             assert await line.is_closed()
 
@@ -114,11 +108,11 @@ async def test_a_client_that_takes_too_long_is_told_so_and_let_go(shop: Shop, st
     for sent, patience_s in ((b"GET /api/1.0", bounds.HEAD_S_MAX), (posting(company, CART)[:-5], body_s)):
         async with street.line() as line:
             line.send(sent)
-            await arrived(line)
+            await line.arrived()
             server = connection(street)
             server.look(100.0)
             line.send(sent[-1:] if sent.startswith(b"POST") else b"3")
-            await arrived(line)
+            await line.arrived()
             server.look(100.0 + patience_s - 0.1)
             assert not server._deaf
             server.look(100.0 + patience_s)
@@ -126,9 +120,9 @@ async def test_a_client_that_takes_too_long_is_told_so_and_let_go(shop: Shop, st
             server.look(200.0)
             server.look(200.0 + bounds.LINGER_S)
             assert server.transport.is_closing()
-        await asyncio.sleep(0.02)
+        await until_true(lambda: not street.state.connections)
     async with street.line() as line:
-        await arrived(line)
+        await line.arrived()
         server = connection(street)
         server.look(100.0)
         line.send(head("GET", "/api/1.03/order", company))
@@ -139,7 +133,7 @@ async def test_a_client_that_takes_too_long_is_told_so_and_let_go(shop: Shop, st
         server.look(105.0 + server.timeout_keep_alive)
         assert await line.is_closed()
     async with street.line() as line:
-        await arrived(line)
+        await line.arrived()
         connection(street).look(100.0)
         connection(street).look(100.0 + bounds.HEAD_S_MAX)
         assert await line.is_closed()
@@ -178,22 +172,23 @@ async def test_a_client_that_does_not_read_is_not_written_for(shop: Shop, street
     async with street.line() as line:
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]
         server_side = None
-        for _ in range(400):
-            line.send(head("GET", "/openapi.json", company) * 20)
-            await asyncio.sleep(0.005)
-            server_side = connection(street)
-            if server_side.flow.write_paused:
-                break
-        assert server_side is not None
-        assert server_side.flow.write_paused
+        await line.arrived()
+        server_side = connection(street)
+
+        def full() -> bool:
+            # What it sends while the server does not read stays on its own side.
+            if not server_side.flow.read_paused:
+                line.send(head("GET", "/openapi.json", company) * 20)
+            return server_side.flow.write_paused
+
+        await until_true(full)
         assert server_side.flow.read_paused
         assert server_side.transport.get_write_buffer_size() < 4_000_000
         server_side.look(100.0)
         server_side.look(129.0)
         assert not server_side.transport.is_closing()
         server_side.look(130.0)
-        await asyncio.sleep(0.05)
-        assert not street.state.connections
+        await until_true(lambda: not street.state.connections)
 
 
 async def test_a_request_to_speak_another_protocol_is_answered_in_this_one(
@@ -218,8 +213,7 @@ async def test_one_address_can_not_take_all_connections(shop: Shop, street: Stre
         async with street.line() as third:
             reply = await refused(third, 503, "too many connections")
             assert reply.headers["retry-after"] == "1"
-    await asyncio.sleep(0.05)
-    assert shop.app.service.connections.open == 0
+    await until_true(lambda: shop.app.service.connections.open == 0)
     async with street.line() as line:
         line.send(head("GET", "/healthz"))
         assert (await line.reply()).status == 200

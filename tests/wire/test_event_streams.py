@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from tests.patience import HANG_S, until_true
 from tests.shop import Company, Shop
 from tests.wire.test_sockets import Line, Street, head, street
 from voucherd.db import transaction
@@ -26,7 +27,7 @@ __all__ = ["street"]
 SHORT, LONG = "/api/1.03/event/stream", "/api/1.03/event/stre%61m"
 """The second is the same path; a parser that has to decode it takes the way through ASGI."""
 WAYS = pytest.mark.parametrize("path", [SHORT, LONG], ids=["short", "asgi"])
-WAIT_S_MAX = 30
+WAIT_S_MAX = HANG_S
 
 
 class Ear:
@@ -79,13 +80,6 @@ def open_streams(shop: Shop) -> int:
     return shop.program.services.streams.open
 
 
-async def until(arrived: Callable[[], bool]) -> None:
-    """Wait for something that nobody tells of."""
-    async with asyncio.timeout(WAIT_S_MAX):
-        while not arrived():  # noqa: ASYNC110 - See above.
-            await asyncio.sleep(0.01)
-
-
 @pytest.fixture
 async def shop(quiet_shop: Shop) -> Shop:
     """A shop without a worker, which would add events of its own."""
@@ -132,7 +126,7 @@ async def test_a_listener_hears_of_its_own_events_and_goes_on_where_it_was_cut_o
             assert (await ear.event())["data"]["trx"] == late["trx"]
     async with listening(street, company, f"{path}?cursor=") as ear:
         assert (await ear.event())["data"]["trx"] == before["trx"], "an empty cursor: all that is kept"
-    await until(lambda: open_streams(shop) == 0)
+    await until_true(lambda: open_streams(shop) == 0)
     await shop.assert_books_balance()
 
 
@@ -194,7 +188,7 @@ async def test_a_stream_ends_with_its_key_and_with_the_server(
         async with asyncio.timeout(WAIT_S_MAX):
             while await another.block() is not None:
                 pass
-    await until(lambda: open_streams(shop) == 0)
+    await until_true(lambda: open_streams(shop) == 0)
 
 
 @WAYS
@@ -203,10 +197,10 @@ async def test_a_client_that_does_not_read_is_cut_off(
 ) -> None:
     """OP-80: what waits for a slow client is bounded, and it does not hold up the others."""
     for module in (asgi, protocol):
-        monkeypatch.setattr(module, "STALL_S_MAX", 0.3)
+        monkeypatch.setattr(module, "STALL_S_MAX", 3.0)
     company = await shop.company()
     async with listening(street, company, path) as deaf, listening(street, company, path) as ear:
-        await until(lambda: open_streams(shop) == 2)
+        await until_true(lambda: open_streams(shop) == 2)
         deaf.line.writer.transport.pause_reading()  # type: ignore[attr-defined]
         heard = 0
         # The buffers of the system on both sides fill up first: some megabytes.
@@ -220,7 +214,7 @@ async def test_a_client_that_does_not_read_is_cut_off(
             for _ in range(500):
                 await ear.event()
             heard += 500
-        await until(lambda: open_streams(shop) == 1)
+        await until_true(lambda: open_streams(shop) == 1)
         deaf.line.writer.close()
         await shop.create(company, ("gift", 1))
         assert (await ear.event())["type"] == log.ORDER_CREATED
@@ -232,6 +226,7 @@ async def test_streams_are_refused_like_any_other_call_and_counted_once(
 ) -> None:
     """OP-24, OP-25, OP-27: no key, no scope, bad parameters, too many; HEAD opens nothing."""
     monkeypatch.setattr(streams, "STREAMS_OF_KEY_MAX", 1)
+    shop.stop_the_minute()
     company = await shop.company(rate_limit=100)
     blind = await shop.company(scopes=frozenset({Scope.ORDERS_READ}))
     async with listening(street, company, path) as ear:
@@ -249,7 +244,7 @@ async def test_streams_are_refused_like_any_other_call_and_counted_once(
                 line.send(head("GET", path + query, who, *more))
                 reply = await line.reply()
                 assert (reply.status, reply.body.decode()[: len(text)]) == (status, text)
-    await until(lambda: open_streams(shop) == 0)
+    await until_true(lambda: open_streams(shop) == 0)
     async with street.line() as line:
         line.send(head("HEAD", path, company))
         assert (await line.reply(with_body=False)).status == 200

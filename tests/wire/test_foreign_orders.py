@@ -11,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.stumbling import Stumble, Way, open_stumbling_pool
+from tests.patience import HANG_S
 from tests.shop import Company, Shop, open_shop
+from voucherd import app
 from voucherd.db import Pool
 from voucherd.ids import Identifiers, State
+from voucherd.keys import authenticator
 
 ROUNDS = 250
+STATEMENTS_MAX = 100
 CALLS = (
     ("GET", "/api/1.03/order/{trx}"),
     ("GET", "/api/Next/order/{trx}"),
@@ -60,7 +65,7 @@ async def test_what_is_not_ours_is_not_there(quiet_shop: Shop) -> None:
     names = await trxs(shop, company)
     # Whoever is not the owner must not so much as wait for the owner's locks.
     foreign = [shop.ids.order_id(names[name]) for name in ("foreign", "foreign and finished")]
-    async with asyncio.timeout(60), shop.pool.acquire() as holder, holder.transaction():
+    async with asyncio.timeout(HANG_S), shop.pool.acquire() as holder, holder.transaction():
         await holder.execute("SELECT FROM orders WHERE id = ANY ($1::bigint[]) FOR UPDATE", foreign)
         for method, path in CALLS:
             answers = []
@@ -73,7 +78,28 @@ async def test_what_is_not_ours_is_not_there(quiet_shop: Shop) -> None:
     await shop.assert_books_balance()
 
 
-@pytest.mark.alone
+async def test_a_foreign_order_is_as_much_work_as_one_that_is_not_there(
+    pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-02: the database is asked the same, in the same order, so that no clock can tell them apart."""
+    monkeypatch.setattr(app, "open_pool", open_stumbling_pool)
+    monkeypatch.setattr(authenticator, "TRUST_S", 2 * HANG_S)
+    async with open_shop(pool, database_url, tmp_path, with_worker=False) as shop:
+        await shop.product("gift-10", stock=50)
+        company = await shop.company()
+        names = await trxs(shop, company)
+        for method, path in CALLS:
+            asked = []
+            for trx in (*names.values(), *names.values()):
+                plan = Stumble(STATEMENTS_MAX, Way.RAISED, shop.pool)
+                await plan.during(shop.call(method, path.format(trx=trx), company))
+                asked.append(plan.statements)
+            # The first round fills what the process remembers.
+            assert {tuple(statements) for statements in asked[len(names) :]} == {tuple(asked[-1])}, method
+            assert len(asked[-1]) < STATEMENTS_MAX
+
+
+@pytest.mark.soak
 async def test_a_foreign_order_takes_as_long_as_one_that_is_not_there(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults.processes import REAL_SERVER, Server, environment, running
 from tests.faults.test_kill import shop_of
+from tests.patience import HANG_S
 from tests.shop import Company, Shop
 from tests.wire.made_up import Caller, Heard
 from voucherd.db import Pool
@@ -19,13 +20,13 @@ from voucherd.keys.key_text import Scope
 
 async def call_everything(pool: Pool, database_url: str, folder: Path, each: int) -> Heard:
     """So many made-up calls of each operation, at a server with a shop behind it."""
-    quick = {"confirm_wait_s": 0.1, "resolve_limit_s": 0.5}
+    quick = {"confirm_wait_s": 0.1, "resolve_limit_s": 2 * HANG_S}
     server = Server(REAL_SERVER, environment(database_url, folder, **quick), folder / "server.log")
     async with shop_of(pool, folder) as shop, running(server):
         company = await shop.company(balance="100000.00 EUR", scopes=frozenset(Scope))
         await shop.product("gift-10", stock=500)
         await shop.product("any", face=None, face_range="5.00-50.00 EUR", price=None, fee="1.02")
-        async with httpx.AsyncClient(base_url=server.url, headers=company.bearer(), timeout=20) as client:
+        async with httpx.AsyncClient(base_url=server.url, headers=company.bearer(), timeout=HANG_S) as client:
             document = (await client.get("/openapi.json")).json()
             names = await _names(client)
         caller = Caller(document, server.url, company.bearer(), names)
@@ -63,7 +64,7 @@ async def _create(client: httpx.AsyncClient) -> str:
 
 
 async def _still_sells(shop: Shop, server: Server, company: Company) -> None:
-    async with httpx.AsyncClient(base_url=server.url, headers=company.bearer(), timeout=20) as client:
+    async with httpx.AsyncClient(base_url=server.url, headers=company.bearer(), timeout=HANG_S) as client:
         confirmed = await client.patch(f"/api/1.03/order/confirm/{await _create(client)}")
         assert confirmed.json()["orderStatus"] == "finished"
     await shop.assert_books_balance()

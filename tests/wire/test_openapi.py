@@ -347,6 +347,7 @@ async def test_real_refusals_are_as_described(shop: Shop, described: dict[str, A
     """Contract 7, OP-24, OP-25, OP-26: every kind of error, as text and as RFC 9457."""
     company = await shop.company(balance=None)
     reader = await shop.company(scopes=frozenset({Scope.ORDERS_READ}))
+    shop.stop_the_minute()
     hurried = await shop.company(rate_limit=1)
     await shop.product("gift-10", stock=10)
     trx = await _ordered(shop, described, company)
@@ -382,6 +383,7 @@ def _cart(slug: str) -> dict[str, Any]:
 
 async def test_messages_that_are_repeated_in_the_document_are_the_real_ones(shop: Shop) -> None:
     """OP-24, OP-25, OP-27: what is said in the middle of a request's way, compared with what is told."""
+    shop.stop_the_minute()
     hurried = await shop.company(rate_limit=1)
     await shop.call("GET", "/api/1.03/order", hurried)
     heard = [
@@ -401,6 +403,7 @@ async def test_counted_answers_carry_the_rate_limit_and_refused_ones_say_when_to
     shop: Shop, described: dict[str, Any]
 ) -> None:
     """OP-27: the headers that the document promises are sent."""
+    shop.stop_the_minute()
     company = await shop.company(rate_limit=1)
     answers = [await shop.call("GET", "/api/1.03/order", company) for _ in range(2)]
     for answer in answers:

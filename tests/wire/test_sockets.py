@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from tests.patience import HANG_S, until_true
 from tests.shop import Company, Shop
 from voucherd.server.protocol import ApiProtocol
 
@@ -32,17 +33,29 @@ class Reply:
 class Line:
     """A connection on which a test writes exactly the bytes it wants."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: dict[int, int]
+    ) -> None:
         self.reader = reader
         self.writer = writer
+        self._heard = heard
+        self._port = writer.get_extra_info("sockname")[1]
+        self._sent = 0
 
     def send(self, text: str | bytes) -> None:
         """Write bytes."""
-        self.writer.write(text if isinstance(text, bytes) else text.encode())
+        sent = text if isinstance(text, bytes) else text.encode()
+        self._sent += len(sent)
+        self.writer.write(sent)
+
+    async def arrived(self) -> None:
+        """Returns once the server has got all that was sent."""
+        await self.writer.drain()
+        await until_true(lambda: self._heard.get(self._port, -1) >= self._sent)
 
     async def reply(self, *, with_body: bool = True) -> Reply:
         """Read one response."""
-        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), 20)).decode("latin-1")
+        head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), HANG_S)).decode("latin-1")
         first, *rest = head.split("\r\n")[:-2]
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
         status = int(first.split()[1])
@@ -59,24 +72,42 @@ class Line:
 
     async def is_closed(self) -> bool:
         """Whether the server hung up."""
-        return await asyncio.wait_for(self.reader.read(1), 20) == b""
+        return await asyncio.wait_for(self.reader.read(1), HANG_S) == b""
 
 
 class Street:
     """A shop that listens on a port."""
 
-    def __init__(self, port: int, state: ServerState) -> None:
+    def __init__(self, port: int, state: ServerState, heard: dict[int, int]) -> None:
         self.port = port
         self.state = state
+        self._heard = heard
 
     @asynccontextmanager
     async def line(self) -> AsyncIterator[Line]:
         """A new connection."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=64 * 1024 * 1024)
         try:
-            yield Line(reader, writer)
+            yield Line(reader, writer, self._heard)
         finally:
             writer.close()
+
+
+class Counted(ApiProtocol):
+    """The shop's own protocol, which counts what it gets, by the client's port."""
+
+    heard: dict[int, int]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """As the protocol's."""
+        self._peer = transport.get_extra_info("peername")[1]
+        self.heard[self._peer] = 0
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """As the protocol's."""
+        super().data_received(data)
+        self.heard[self._peer] += len(data)
 
 
 @pytest.fixture
@@ -86,12 +117,15 @@ async def street(shop: Shop) -> AsyncIterator[Street]:
         shop.app, http=ApiProtocol, loop="none", lifespan="off", log_config=None, access_log=False
     )
     config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: ApiProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
-    )
-    yield Street(server.sockets[0].getsockname()[1], state)
+    state, heard = ServerState(), dict[int, int]()
+
+    def opened() -> Counted:
+        made = Counted(config=config, server_state=state, app_state={})
+        made.heard = heard
+        return made
+
+    server = await asyncio.get_running_loop().create_server(opened, "127.0.0.1", 0)
+    yield Street(server.sockets[0].getsockname()[1], state, heard)
     server.close()
     for connection in list(state.connections):
         connection.shutdown()
@@ -230,12 +264,12 @@ async def test_a_body_in_pieces_or_chunks_is_one_body(shop: Shop, street: Street
         whole = posting(company, CART)
         for at in range(0, len(whole), 50):
             line.send(whole[at : at + 50])
-            await asyncio.sleep(0.002)
+            await line.arrived()
         assert (await line.reply()).status == 201
         line.send(head("POST", "/api/1.03/order", company, "Transfer-Encoding: chunked", kind))
         for part in (CART[:10], CART[10:40], CART[40:]):
             line.send(b"%x\r\n%b\r\n" % (len(part), part))
-            await asyncio.sleep(0.002)
+            await line.arrived()
         line.send("0\r\n\r\n")
         assert (await line.reply()).status == 201
         line.send(
@@ -299,6 +333,7 @@ async def test_a_client_that_leaves_while_its_order_waits_harms_nobody(shop: Sho
         await shop.until_status(company, trx, "pending")
     async with street.line() as line:
         line.send(head("PATCH", f"/api/1.03/order/confirm/{large}", company))
+        await line.arrived()
     await shop.stock("later", 1)
 
     assert (await shop.until_status(company, trx, "finished"))["paymentStatus"] == "paid"
@@ -332,7 +367,7 @@ async def test_an_ordinary_client_is_served(shop: Shop, street: Street) -> None:
     company = await shop.company()
     await shop.product("gift-10", stock=50)
     async with httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{street.port}", headers=company.bearer()
+        base_url=f"http://127.0.0.1:{street.port}", headers=company.bearer(), timeout=HANG_S
     ) as client:
         made = await asyncio.gather(
             *[

@@ -104,7 +104,9 @@ def run(services: Services, upload_id: UUID, work: Callable[[Far], Awaitable[Non
             with suppress(*UNAVAILABLE):
                 await uploads.end(services.pool, upload_id, Phase.REFUSED, {"problem": BROKEN})
         finally:
+            # Whatever it was just saying has been said before the job ends: nobody is at it any more then.
             ticking.cancel()
+            await asyncio.wait([ticking])
 
     services.jobs.start(job)
 

@@ -1,0 +1,68 @@
+"""Waiting for what must come, however slow the machine is: a test waits for a fact, never for a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import pytest
+
+from voucherd.db import Pool
+from voucherd.limits import allowances
+
+HANG_S: Final = 300.0
+"""Ends a test that would wait for ever; no machine that works needs so long for one step."""
+LOOK_EVERY_S: Final = 0.01
+
+T = TypeVar("T")
+
+
+async def until(look: Callable[[], Awaitable[T]], failure: str = "it never came") -> T:
+    """The first answer that is true, of as many looks as it takes."""
+    ends_at = time.monotonic() + HANG_S
+    while True:
+        if seen := await look():
+            return seen
+        assert time.monotonic() < ends_at, failure
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def until_true(look: Callable[[], object], failure: str = "it never came") -> None:
+    """Returns once the look is true; for facts of this process."""
+
+    async def looked() -> bool:
+        return bool(look())
+
+    await until(looked, failure)
+
+
+async def until_blocked(pool: Pool, count: int = 1) -> None:
+    """Returns once so many statements of this database wait for a lock."""
+
+    async def blocked() -> bool:
+        waiting = await pool.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return int(waiting) >= count
+
+    await until(blocked, "nobody waits for a lock")
+
+
+def pause_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the pauses after tries in vain so long that none ends before a slow machine has tried again."""
+    pause_s = allowances.pause_s
+    monkeypatch.setattr(
+        allowances, "pause_s", lambda allowance, failures: 1_800 * pause_s(allowance, failures)
+    )
+
+
+def wait_until(look: Callable[[], T], failure: str = "it never came") -> T:
+    """The first answer that is true, for tests without a loop."""
+    ends_at = time.monotonic() + HANG_S
+    while True:
+        if seen := look():
+            return seen
+        assert time.monotonic() < ends_at, failure
+        time.sleep(LOOK_EVERY_S)
