@@ -32,7 +32,8 @@ CREATE TABLE company (
     name                   text NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
     country                text NOT NULL CHECK (country ~ '^[A-Z]{2}$'),
     vat_number             text CHECK (length(vat_number) BETWEEN 4 AND 20),
-    active                 boolean NOT NULL DEFAULT true,  -- False: all its keys and people are refused.
+    -- False: nobody of it can sign in, and no key of it can order.
+    active                 boolean NOT NULL DEFAULT true,
     -- The operator has checked who it is; until then Confirm and Resolve are refused.
     verified               boolean NOT NULL DEFAULT false,
     expose_costs           boolean NOT NULL DEFAULT true,  -- Its orders show the purchase prices of their offers.
@@ -804,7 +805,7 @@ CREATE TABLE supplier (
     timeout_s       integer NOT NULL DEFAULT 20 CHECK (timeout_s BETWEEN 1 AND 300),  -- How long one call may take.
     -- A purchase may turn up this long after its call.
     settle_s        integer NOT NULL DEFAULT 120 CHECK (settle_s BETWEEN 0 AND 86400),
-    -- An older quote is asked for again.
+    -- An older quote no longer counts; at half this age it is asked for again.
     quote_age_s     integer NOT NULL DEFAULT 300 CHECK (quote_age_s BETWEEN 1 AND 86400),
     concurrency_max integer NOT NULL DEFAULT 8 CHECK (concurrency_max BETWEEN 1 AND 1000),
     -- A purchase may be dearer than its quote by no more than this.

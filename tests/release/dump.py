@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import subprocess
 import tempfile
 from collections import Counter
@@ -101,7 +102,8 @@ def dump(url: str, done: Filled) -> str:
         "orders": done.orders,
         "codes": done.codes,
     }
-    body = _NOISE.sub("", told.stdout)
+    # Workers are named for the machine on which the dump happens to be made.
+    body = _NOISE.sub("", told.stdout).replace(f"'{socket.gethostname()}/", "'worker/")
     return f"-- {json.dumps(facts)}\n{body}"
 
 

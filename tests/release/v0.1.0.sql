@@ -1,4 +1,4 @@
--- {"version": "0.1.0", "company_id": 1, "company": "Company 1", "keys": {"live": "vk_live_ZGRltGdkd6AV6z8tatkGWRlH3oA4mSjA0MiR2v", "sandbox": "vk_test_rx8obDAunN1V8Hl3jGB00pSvA3jsiChn0dAWyA"}, "orders": {"created": "TRX0H8T7ZSVGJ17XDT011ZFY5WV1A", "created to cancel": "TRX32Q6PKBGMP1KCVD723FDWMR4R1", "expired": "TRX3NQS8T8VHYYBMGPM42Z1PZCGQ2", "deleted": "TRX5KEFT78M42WEZ0PVBGVNBMM0TB", "finished": "TRX11V0QA3Y8014BNYJ1A8DG8XBMK", "waiting": "TRX2HMXHWHEM8YZX74M94MYN6EWBH", "cancelled": "TRX4VWPCJ2TPHVBB3B558KJPW16DM", "partly refunded": "TRX6C2PG3YW8E5CBQ62ERFPBG9G9D", "finished once": "TRX13YM11H8WXFTYSEHY8P27V61SB", "sandbox created": "TRX79P8A2DRF0WGQPQPYK73PE1GKX", "sandbox finished": "TRX5TRMEC8SHQG6NY3MJFNV7JT9WD", "sandbox cancelled": "TRX2PD1C3PZB4DC6SGM53H8G8EMQN", "sandbox waiting": "TRX46V72B7HWWH286ZT1CT063THX2", "to approve": "TRX3B7Q1BY3GAH1ZB52210BWZW6P6", "portal finished": "TRX6RHSV50CP6CERJR95JNZXQ94V0", "bought": "TRX2RE99PMHBYNZYN30BXH06W651V", "bought too many": "TRX2PJ3730EXRG0S49Z3XHJC4ZKMC", "refused by the supplier": "TRX4ZAND17WERE8FWW3ES9B8XWQCN", "asked about": "TRX349896TZSCWJP0VHFHDWYZ3CPD", "of unknown end": "TRX1SKMHKZ2SJ295BSTFYGR1MBVWB", "of known codes": "TRX5X8P4ZJA9J5Z5VMPSA1E4MS3XF", "at a supplier": "TRX1NMD4SDHVC48FT4MW5CRKQH3VR", "cancelling": "TRX5NT05VDHNDTZ106TGPGM0GXVQC", "held": "TRX2JXDQ2Y7HST0MP4X1028280R3C", "finished by a limited key": "TRX3WB1JR80A3ZAGHGPVAYHYH2B2M", "finished and told": "TRX1H3VV4T1H7HD13ZN5NFZ5NW03M"}, "codes": {"finished": ["GIFT-0000", "GIFT-0001", "GIFT-0002"], "finished once": ["GIFT-0003"], "bought": ["F-657cb4750f844458", "F-70ae7db355afac4a"], "bought too many": ["F-eb087dfb84280a00", "F-420bc1fb56d8ab86"], "finished by a limited key": ["GIFT-0005"], "finished and told": ["GIFT-0006"]}}
+-- {"version": "0.1.0", "company_id": 1, "company": "Company 1", "keys": {"live": "vk_live_8NSSyGsPiDW3UcJGBkAdTUylyr1FhNTi3H4ZYh", "sandbox": "vk_test_rfYT8FhoeXvyTmalL6Ii3sTZRCMqvBSJ3rgIb7"}, "orders": {"created": "TRX0H8T7ZSVGJ17XDT011ZFY5WV1A", "created to cancel": "TRX32Q6PKBGMP1KCVD723FDWMR4R1", "expired": "TRX3NQS8T8VHYYBMGPM42Z1PZCGQ2", "deleted": "TRX5KEFT78M42WEZ0PVBGVNBMM0TB", "finished": "TRX11V0QA3Y8014BNYJ1A8DG8XBMK", "waiting": "TRX2HMXHWHEM8YZX74M94MYN6EWBH", "cancelled": "TRX4VWPCJ2TPHVBB3B558KJPW16DM", "partly refunded": "TRX6C2PG3YW8E5CBQ62ERFPBG9G9D", "finished once": "TRX13YM11H8WXFTYSEHY8P27V61SB", "sandbox created": "TRX79P8A2DRF0WGQPQPYK73PE1GKX", "sandbox finished": "TRX5TRMEC8SHQG6NY3MJFNV7JT9WD", "sandbox cancelled": "TRX2PD1C3PZB4DC6SGM53H8G8EMQN", "sandbox waiting": "TRX46V72B7HWWH286ZT1CT063THX2", "to approve": "TRX3B7Q1BY3GAH1ZB52210BWZW6P6", "portal finished": "TRX6RHSV50CP6CERJR95JNZXQ94V0", "bought": "TRX2RE99PMHBYNZYN30BXH06W651V", "bought too many": "TRX2PJ3730EXRG0S49Z3XHJC4ZKMC", "refused by the supplier": "TRX4ZAND17WERE8FWW3ES9B8XWQCN", "asked about": "TRX349896TZSCWJP0VHFHDWYZ3CPD", "of unknown end": "TRX1SKMHKZ2SJ295BSTFYGR1MBVWB", "of known codes": "TRX5X8P4ZJA9J5Z5VMPSA1E4MS3XF", "at a supplier": "TRX1NMD4SDHVC48FT4MW5CRKQH3VR", "cancelling": "TRX5NT05VDHNDTZ106TGPGM0GXVQC", "held": "TRX2JXDQ2Y7HST0MP4X1028280R3C", "finished by a limited key": "TRX3WB1JR80A3ZAGHGPVAYHYH2B2M", "finished and told": "TRX1H3VV4T1H7HD13ZN5NFZ5NW03M"}, "codes": {"finished": ["GIFT-0000", "GIFT-0001", "GIFT-0002"], "finished once": ["GIFT-0003"], "bought": ["F-0a21f9aae3dcd0ac", "F-09ed09e8199bbfbb"], "bought too many": ["F-93496220166226be", "F-079c3a0b08ea1a06"], "finished by a limited key": ["GIFT-0005"], "finished and told": ["GIFT-0006"]}}
 
 
 SET statement_timeout = 0;
@@ -1009,7 +1009,7 @@ CREATE TABLE voucherd_release.company (
 COMMENT ON TABLE voucherd_release.company IS 'One row is a customer: it holds wallets, keys and people, and everything it buys is its own.';
 
 
-COMMENT ON COLUMN voucherd_release.company.active IS 'False: all its keys and people are refused.';
+COMMENT ON COLUMN voucherd_release.company.active IS 'False: nobody of it can sign in, and no key of it can order.';
 
 
 COMMENT ON COLUMN voucherd_release.company.verified IS 'The operator has checked who it is; until then Confirm and Resolve are refused.';
@@ -2288,7 +2288,7 @@ COMMENT ON COLUMN voucherd_release.supplier.timeout_s IS 'How long one call may 
 COMMENT ON COLUMN voucherd_release.supplier.settle_s IS 'A purchase may turn up this long after its call.';
 
 
-COMMENT ON COLUMN voucherd_release.supplier.quote_age_s IS 'An older quote is asked for again.';
+COMMENT ON COLUMN voucherd_release.supplier.quote_age_s IS 'An older quote no longer counts; at half this age it is asked for again.';
 
 
 COMMENT ON COLUMN voucherd_release.supplier.price_slack_bp IS 'A purchase may be dearer than its quote by no more than this.';
@@ -2812,51 +2812,51 @@ INSERT INTO voucherd_release.access_epoch VALUES
 
 
 INSERT INTO voucherd_release.api_key OVERRIDING SYSTEM VALUE VALUES
-	(2, 1, 1, 'vk_test_rx8obD', '\x2231a1c8fe1123c23154cfa741b9027d7136f5fadd1748c8c492ba6af78f1caf', '', '{catalogue:read,codes:read,events:read,keys:write,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 1000000, NULL, NULL, NULL, '2026-11-15 14:42:13.523763+00', '2026-11-15 14:42:16.200056+00', NULL, NULL),
-	(4, 1, 0, 'vk_live_7fUGAj', '\xee807a0e479b84b58cd9bf821eff96b9d6e05c1118968490b02fad55e8477851', 'till', '{catalogue:read,codes:read,events:read,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 600, NULL, NULL, NULL, '2026-11-15 14:42:22.892573+00', NULL, NULL, 50000),
-	(1, 1, 0, 'vk_live_ZGRltG', '\x78eebaf2bb9824eb97fffa0ce3cbdcac74529f732c87f76438965c8eff67e680', '', '{catalogue:read,codes:read,events:read,keys:write,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 1000000, NULL, NULL, NULL, '2026-11-15 14:42:13.523763+00', '2026-11-15 14:42:22.990269+00', NULL, NULL),
-	(3, 1, 0, 'vk_live_9dBvE2', '\x8ca2257441b6f11bec411146068bfd3daa82de749563011860a77a9efbd273a4', 'till', '{catalogue:read,codes:read,events:read,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 600, '2026-11-16 14:42:22.892573+00', NULL, 4, '2026-11-15 14:42:22.767761+00', '2026-11-15 14:42:22.842546+00', NULL, 50000);
+	(1, 1, 0, 'vk_live_8NSSyG', '\x59a383308de6a8b0003dd3129cd04b439b32cc95fd5768a389d69abee7b3c2dc', '', '{catalogue:read,codes:read,events:read,keys:write,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 1000000, NULL, NULL, NULL, '2026-11-15 14:57:32.454818+00', '2026-11-15 14:57:37.443079+00', NULL, NULL),
+	(2, 1, 1, 'vk_test_rfYT8F', '\x2bd578b9dc8f6d0e9ffb860a1d42d3610a1c3b46e975f6f9bc43520fae587cad', '', '{catalogue:read,codes:read,events:read,keys:write,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 1000000, NULL, NULL, NULL, '2026-11-15 14:57:32.454818+00', '2026-11-15 14:57:34.05027+00', NULL, NULL),
+	(4, 1, 0, 'vk_live_mmty8H', '\x0836a6d6d6ad3b369ca75461421644194edd393a3ac7e5e59403102fb4ce8d9b', 'till', '{catalogue:read,codes:read,events:read,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 600, NULL, NULL, NULL, '2026-11-15 14:57:38.777625+00', NULL, NULL, 50000),
+	(3, 1, 0, 'vk_live_0dgUqy', '\xb6063f981c6ecde94b25a332dec4c7fcc039f32c447bd34e4017bd138094cae1', 'till', '{catalogue:read,codes:read,events:read,orders:read,orders:write,wallet:read,webhooks:write}', '{}', 600, '2026-11-16 14:57:38.777625+00', NULL, 4, '2026-11-15 14:57:38.610112+00', NULL, NULL, 50000);
 
 
 INSERT INTO voucherd_release.app_user OVERRIDING SYSTEM VALUE VALUES
-	(1, 'finance1@people.example', NULL, 'finance', 'no password opens this', '2026-11-15 14:42:16.228959+00', true, ''),
-	(2, 'admin2@people.example', NULL, 'admin', 'no password opens this', '2026-11-15 14:42:16.285275+00', true, ''),
-	(3, 'owner3@people.example', 1, 'owner', 'no password opens this', '2026-11-15 14:42:16.584907+00', true, ''),
-	(4, 'buyer4@people.example', 1, 'buyer', 'no password opens this', '2026-11-15 14:42:16.603205+00', true, '');
+	(1, 'finance1@people.example', NULL, 'finance', 'no password opens this', '2026-11-15 14:57:34.078501+00', true, ''),
+	(2, 'admin2@people.example', NULL, 'admin', 'no password opens this', '2026-11-15 14:57:34.097405+00', true, ''),
+	(3, 'owner3@people.example', 1, 'owner', 'no password opens this', '2026-11-15 14:57:34.304663+00', true, ''),
+	(4, 'buyer4@people.example', 1, 'buyer', 'no password opens this', '2026-11-15 14:57:34.318024+00', true, '');
 
 
 INSERT INTO voucherd_release.approval OVERRIDING SYSTEM VALUE VALUES
-	(1, 2, 1, 0, NULL, 25000, 'EUR', 'transfer 1', '', 1, '2026-11-15 14:42:16.336118+00', '2026-11-29 14:42:16.336118+00', 1, 2, '2026-11-15 14:42:16.391421+00'),
-	(2, 2, 1, 0, NULL, 25000, 'EUR', 'transfer 2', '', 1, '2026-11-15 14:42:16.457671+00', '2026-11-29 14:42:16.457671+00', 0, NULL, NULL),
-	(3, 1, 1, 0, 2074, 2278, 'EUR', NULL, '', 4, '2026-11-15 14:42:16.948448+00', '2026-11-16 14:42:16.780718+00', 0, NULL, NULL);
+	(1, 2, 1, 0, NULL, 25000, 'EUR', 'transfer 1', '', 1, '2026-11-15 14:57:34.119756+00', '2026-11-29 14:57:34.119756+00', 1, 2, '2026-11-15 14:57:34.163354+00'),
+	(2, 2, 1, 0, NULL, 25000, 'EUR', 'transfer 2', '', 1, '2026-11-15 14:57:34.20973+00', '2026-11-29 14:57:34.20973+00', 0, NULL, NULL),
+	(3, 1, 1, 0, 2074, 2278, 'EUR', NULL, '', 4, '2026-11-15 14:57:34.70479+00', '2026-11-16 14:57:34.502857+00', 0, NULL, NULL);
 
 
 INSERT INTO voucherd_release.attempt VALUES
-	('f14de788-a8dc-4424-ba71-a13d8b0d8136', 1, 0, 5, 1000, 'sku-bought', 2, 900, 909, 2, false, 3, 1, 'vm/1346/60b246', '2026-11-15 14:42:28.954243+00', '2026-11-15 14:42:17.954243+00', '2026-11-15 15:42:28.954243+00', NULL, 0, '2026-11-15 14:42:18.116631+00', 0, 'F1', 2, 0, 0, NULL, NULL),
-	('7aaf62f7-5fcb-498e-8ac1-0474fb69fa74', 2, 0, 6, 1000, 'sku-bought-too-many', 4, 900, 909, 2, false, 3, 1, 'vm/1346/60b246', '2026-11-15 14:42:29.90533+00', '2026-11-15 14:42:18.90533+00', '2026-11-15 15:42:29.90533+00', NULL, 0, '2026-11-15 14:42:19.117613+00', 0, 'F1', 4, 2, 0, '4 codes came, 2 were asked for', NULL),
-	('5b426684-ed48-40c8-982f-5c4ada7efb2b', 3, 0, 7, 1000, 'sku-refused-by-the-supplier', 6, 900, 909, 2, false, 4, 1, 'vm/1346/60b246', '2026-11-15 14:42:30.594282+00', '2026-11-15 14:42:19.594282+00', '2026-11-15 15:42:30.594282+00', NULL, 0, '2026-11-15 14:42:19.761251+00', 0, NULL, 0, 0, 0, 'out_of_stock', NULL),
-	('58b29eca-747f-4326-bd7a-9390515007b6', 4, 0, 8, 1000, 'sku-asked-about', 8, 900, 909, 2, false, 1, 1, 'vm/1346/60b246', '2026-11-15 14:42:31.451955+00', '2026-11-15 14:42:20.451955+00', '2026-11-15 15:42:31.451955+00', '2026-11-15 14:42:21.025244+00', 0, NULL, 0, NULL, 0, 0, 0, 'reset', NULL),
-	('2aa39de7-7a05-4925-a699-227a72441996', 3, 0, 7, 1000, 'sku-refused-by-the-supplier', 6, 900, 909, 2, false, 3, 1, 'vm/1346/60b246', '2026-11-15 14:42:31.289839+00', '2026-11-15 14:42:20.289839+00', '2026-11-15 15:42:31.289839+00', NULL, 0, '2026-11-15 14:42:20.452207+00', 0, 'F1', 2, 0, 0, NULL, NULL),
-	('e94a123e-21e7-409c-b621-b6845b41b7ca', 5, 0, 9, 1000, 'sku-of-unknown-end', 10, 900, 909, 2, false, 2, 1, 'vm/1346/60b246', '2026-11-15 14:42:32.121046+00', '2026-11-15 14:42:21.121046+00', '2026-11-15 15:42:32.121046+00', NULL, 0, NULL, 0, NULL, 0, 0, 0, 'reset', NULL),
-	('3d838385-5153-4dce-bbbf-de92ea38e78b', 1, 0, 5, 1000, 'sku-bought', 2, 900, 909, 2, false, 3, 1, 'vm/1346/60b246', '2026-11-15 14:42:32.403769+00', '2026-11-15 14:42:21.403769+00', '2026-11-15 15:42:32.403769+00', NULL, 0, '2026-11-15 14:42:21.46611+00', 0, 'F1', 0, 0, 2, '0 codes came, 2 were asked for', NULL),
-	('b3a3eac2-d602-4e9c-be0b-76ccf6adaf69', 6, 0, 10, 1000, 'sku-later-10', 12, 900, 909, 1, false, 0, 1, 'vm/1346/60b246', '2026-11-15 14:44:32.251899+00', '2026-11-15 14:42:22.251899+00', '2026-11-15 14:44:32.251899+00', NULL, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL),
-	('fb8a73cd-49f9-49ff-81da-9cd77883fb3d', 6, 0, 10, 1000, 'sku-later-10', 12, 900, 909, 1, false, 0, 1, 'vm/1346/60b246', '2026-11-15 14:44:32.374745+00', '2026-11-15 14:42:22.374745+00', '2026-11-15 14:44:32.374745+00', NULL, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL),
-	('4e3c52e4-c21e-4a97-9488-a70cd66336a3', 1, 0, 5, 1000, 'sku-bought', 2, 900, 909, 2, false, 3, 1, 'vm/1346/60b246', '2026-11-15 14:42:33.112587+00', '2026-11-15 14:42:22.112587+00', '2026-11-15 15:42:33.112587+00', NULL, 0, '2026-11-15 14:42:22.24428+00', 0, 'F3', 2, 0, 0, NULL, NULL),
-	('3afe026d-1088-443e-836b-106954d5f66e', 6, 0, 10, 1000, 'sku-later-10', 12, 900, 909, 1, true, 0, 1, 'vm/1346/60b246', '2026-11-15 14:44:32.651638+00', '2026-11-15 14:42:22.651638+00', '2026-11-15 14:44:32.651638+00', NULL, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL);
+	('f67f7fc2-7fc9-4b06-8971-aa1ec03c09ba', 1, 0, 5, 1000, 'sku-bought', 2, 900, 909, 2, false, 3, 1, 'worker/21195/e828fd', '2026-11-15 14:57:46.449218+00', '2026-11-15 14:57:35.449218+00', '2026-11-15 15:57:46.449218+00', NULL, 0, '2026-11-15 14:57:35.536082+00', 0, 'F1', 2, 0, 0, NULL, NULL),
+	('25d020da-e331-4be3-9780-a4954a50459a', 2, 0, 6, 1000, 'sku-bought-too-many', 4, 900, 909, 2, false, 3, 1, 'worker/21195/e828fd', '2026-11-15 14:57:47.00691+00', '2026-11-15 14:57:36.00691+00', '2026-11-15 15:57:47.00691+00', NULL, 0, '2026-11-15 14:57:36.125795+00', 0, 'F1', 4, 2, 0, '4 codes came, 2 were asked for', NULL),
+	('972e1f08-ee47-4597-a450-523fc87bd756', 3, 0, 7, 1000, 'sku-refused-by-the-supplier', 6, 900, 909, 2, false, 4, 1, 'worker/21195/e828fd', '2026-11-15 14:57:47.412595+00', '2026-11-15 14:57:36.412595+00', '2026-11-15 15:57:47.412595+00', NULL, 0, '2026-11-15 14:57:36.51888+00', 0, NULL, 0, 0, 0, 'out_of_stock', NULL),
+	('86d1c294-7697-43c0-bf12-97bf3d500f40', 3, 0, 7, 1000, 'sku-refused-by-the-supplier', 6, 900, 909, 2, false, 3, 1, 'worker/21195/e828fd', '2026-11-15 14:57:47.827015+00', '2026-11-15 14:57:36.827015+00', '2026-11-15 15:57:47.827015+00', NULL, 0, '2026-11-15 14:57:36.925198+00', 0, 'F1', 2, 0, 0, NULL, NULL),
+	('09111184-c103-47bf-944c-fba233714d3c', 4, 0, 8, 1000, 'sku-asked-about', 8, 900, 909, 2, false, 1, 1, 'worker/21195/e828fd', '2026-11-15 14:57:47.92902+00', '2026-11-15 14:57:36.92902+00', '2026-11-15 15:57:47.92902+00', '2026-11-15 14:57:37.436058+00', 0, NULL, 0, NULL, 0, 0, 0, 'reset', NULL),
+	('597ab83b-0b67-43e5-9fc6-6446323651f0', 5, 0, 9, 1000, 'sku-of-unknown-end', 10, 900, 909, 2, false, 2, 1, 'worker/21195/e828fd', '2026-11-15 14:57:48.17688+00', '2026-11-15 14:57:37.17688+00', '2026-11-15 15:57:48.17688+00', NULL, 0, NULL, 0, NULL, 0, 0, 0, 'reset', NULL),
+	('b1152e1f-7ac9-4138-81bb-7f571956e9f5', 1, 0, 5, 1000, 'sku-bought', 2, 900, 909, 2, false, 3, 1, 'worker/21195/e828fd', '2026-11-15 14:57:48.321112+00', '2026-11-15 14:57:37.321112+00', '2026-11-15 15:57:48.321112+00', NULL, 0, '2026-11-15 14:57:37.352093+00', 0, 'F1', 0, 0, 2, '0 codes came, 2 were asked for', NULL),
+	('3b42fd74-5af2-455d-b173-3555bdecffe2', 6, 0, 10, 1000, 'sku-later-10', 12, 900, 909, 1, false, 0, 1, 'worker/21195/e828fd', '2026-11-15 14:59:48.0351+00', '2026-11-15 14:57:38.0351+00', '2026-11-15 14:59:48.0351+00', NULL, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL),
+	('2142915c-3f5b-4e39-9dd5-aaf2b1104f72', 6, 0, 10, 1000, 'sku-later-10', 12, 900, 909, 1, false, 0, 1, 'worker/21195/e828fd', '2026-11-15 14:59:48.100428+00', '2026-11-15 14:57:38.100428+00', '2026-11-15 14:59:48.100428+00', NULL, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL),
+	('a15033f2-e529-4298-bde7-6cc9443bd247', 1, 0, 5, 1000, 'sku-bought', 2, 900, 909, 2, false, 3, 1, 'worker/21195/e828fd', '2026-11-15 14:57:48.925318+00', '2026-11-15 14:57:37.925318+00', '2026-11-15 15:57:48.925318+00', NULL, 0, '2026-11-15 14:57:38.035072+00', 0, 'F3', 2, 0, 0, NULL, NULL),
+	('0db6e066-794c-4ce5-b0f4-01360fe0f911', 6, 0, 10, 1000, 'sku-later-10', 12, 900, 909, 1, true, 0, 1, 'worker/21195/e828fd', '2026-11-15 14:59:48.4724+00', '2026-11-15 14:57:38.4724+00', '2026-11-15 14:59:48.4724+00', NULL, 0, NULL, NULL, NULL, 0, 0, 0, NULL, NULL);
 
 
 INSERT INTO voucherd_release.attempt_line VALUES
-	('f14de788-a8dc-4424-ba71-a13d8b0d8136', 2078, 0, 2),
-	('7aaf62f7-5fcb-498e-8ac1-0474fb69fa74', 2080, 0, 2),
-	('5b426684-ed48-40c8-982f-5c4ada7efb2b', 2082, 0, 2),
-	('2aa39de7-7a05-4925-a699-227a72441996', 2082, 0, 2),
-	('58b29eca-747f-4326-bd7a-9390515007b6', 2084, 0, 2),
-	('e94a123e-21e7-409c-b621-b6845b41b7ca', 2086, 0, 2),
-	('3d838385-5153-4dce-bbbf-de92ea38e78b', 2088, 0, 2),
-	('4e3c52e4-c21e-4a97-9488-a70cd66336a3', 2088, 0, 2),
-	('b3a3eac2-d602-4e9c-be0b-76ccf6adaf69', 2090, 0, 1),
-	('fb8a73cd-49f9-49ff-81da-9cd77883fb3d', 2092, 0, 1),
-	('3afe026d-1088-443e-836b-106954d5f66e', 2094, 0, 1);
+	('f67f7fc2-7fc9-4b06-8971-aa1ec03c09ba', 2078, 0, 2),
+	('25d020da-e331-4be3-9780-a4954a50459a', 2080, 0, 2),
+	('972e1f08-ee47-4597-a450-523fc87bd756', 2082, 0, 2),
+	('86d1c294-7697-43c0-bf12-97bf3d500f40', 2082, 0, 2),
+	('09111184-c103-47bf-944c-fba233714d3c', 2084, 0, 2),
+	('597ab83b-0b67-43e5-9fc6-6446323651f0', 2086, 0, 2),
+	('b1152e1f-7ac9-4138-81bb-7f571956e9f5', 2088, 0, 2),
+	('a15033f2-e529-4298-bde7-6cc9443bd247', 2088, 0, 2),
+	('3b42fd74-5af2-455d-b173-3555bdecffe2', 2090, 0, 1),
+	('2142915c-3f5b-4e39-9dd5-aaf2b1104f72', 2092, 0, 1),
+	('0db6e066-794c-4ce5-b0f4-01360fe0f911', 2094, 0, 1);
 
 
 
@@ -2872,7 +2872,7 @@ INSERT INTO voucherd_release.cart VALUES
 
 
 INSERT INTO voucherd_release.cart_item VALUES
-	(4, 0, 3, 2500, 1, '2026-11-15 14:42:17.094323+00');
+	(4, 0, 3, 2500, 1, '2026-11-15 14:57:34.852991+00');
 
 
 INSERT INTO voucherd_release.code VALUES
@@ -2907,115 +2907,115 @@ INSERT INTO voucherd_release.code VALUES
 	(2, 5, '\xe397eada3e71e266f0f0b66c2af6b61a96cb6841bbb4979cd6ea348f9f7d4009', '\xfa777907d0be8153bf75fd038b425e12'),
 	(2, 25, '\xc00e93b87db8269781a832d927a5d03b339037925875c996522832e576ab103d', '\xffcfa35ea7f1f60e6280e4a7a6423704'),
 	(4, 0, '\xa864c36544041dd532d4c7f45e7cdf98d16b74d453fb864e847f09ddbfc76573', '\xfeb0538fe4d105ac9cb0b54f68c83712'),
-	(8, 1, '\x94cceb7953a4cbadeea23393b9583f3d3c044ec6cdd666c9f03686b0c4bc206c6f720631065e', '\x6ddf532aeefc9397040483c8f526c175'),
-	(8, 0, '\x561de946414c0d533ad9ad4adced4e19fee4a6f194144db6bdf37dd5276f9980a0a7a1701a1e', '\xb400d1c3159eafa998264d9b2fb652ba'),
-	(10, 0, '\x800fb5510f3ad3913e06ae897eba3d9f1ea5cba98b12a9a475570324f6ef72ef51e17f54184f', '\x0f77a228088c09a65aeedca257012824'),
-	(10, 2, '\xba68fa8ae28e44c02133cb94fe9dc18b7d9b970e84f512eff16789535b879237660cafbcfeb8', '\x1cbc3dcd95128096965e778b1dc008d4'),
-	(10, 3, '\x21b2fb9804ecc1c1181bc5e877841e7bf83bdafeec0eb6f5d936e2ecdef7db11c03ee0458716', '\x2bbe218e8c13b21d95fa8bbf3cf3559d'),
-	(10, 1, '\x4d4a3e527b1f19dbadd2b0bcaeb470c60bbe66f24c3acb6464c3add5237a23df3cfb8a4d1794', '\xf015916d6c8ccbd77538cce64aada0bb'),
-	(12, 1, '\x31e74cdf685f51f2eec994be4c0b3736d3980e312af6a491f5f1291d72ebf3d51dc0c4be867f', '\x0d6480be3ba47f589aaf24bcecb4dc7e'),
-	(12, 0, '\x3dc77f4032066fd7325ac9d68b76dc69d16663f994535ad4ccc0b0a766d8a495dc52eefdfa2c', '\xef327f57b390a6f9804ff851aa367ec8'),
-	(14, 0, '\x311bf66c7fe644c9cc6e0ecb406f09c58ec89ca9d2e6f6dcb7b5fd9a2a590ae4ec07960543ec', '\x53901cbb0db83b183e5d4b2160cf94a1'),
-	(14, 1, '\x8d7c4c7ff51b3b1cf3bfad709b43a2740c0612f44d0d0cbdc5b6f0553191edfd904c4823fb13', '\xd55e4baebdb051f077edfc201f9d1003');
+	(8, 0, '\xa7592768b893f4e944e405d3d992045dfe82e49948d52791aebfb8c14c435d82112a62002e7a', '\x0922b83c17e23277a17e52a7cb1f1028'),
+	(8, 1, '\x5183a680efcbc2f4dd5c64d5426b657b4665e73cef08dff39924e55578a1dfdcf8dc16a004c1', '\xe115bbabd2d9e2efa5fd19af44434a6c'),
+	(10, 3, '\x08441c4f851ee0edabbe386c7547013a8f7d87a2f98203b362cd35f189ad6330d0eb23ae9f3f', '\x040f954ad21865a966a279143cee01ce'),
+	(10, 1, '\x1384db8e38e3176d6c4815e9986198352c3ecd01ab0bc8a89471e6b262200148a7f8cd69cc09', '\x58ef87e7632753dbbb8bc277e9c247f3'),
+	(10, 2, '\xab7f47bd82c967b9685358df13928c0df309562035860faea32fb16a88ffa7952fc242e421c3', '\x7d5bd7bb86bfd033b8c1302611b71102'),
+	(10, 0, '\xf1177033d1396e9907993c21f24d9b9c508e101ffdf8d6142f45136f7e7241406f7039233af6', '\x84ff92630cb79b5f103cc90488a34df3'),
+	(12, 1, '\xdca89b12a0b4369bd93e16a51787491998d909cdad87c88efd27f95f24674c53801b994ef9b3', '\x0fa09b969aa1c10141b40cf00d4bfd71'),
+	(12, 0, '\x1bdeb45364b05f5e3157fbee34a100e9375478b6efa465241399e26a1829fbcf2842ffacd4f8', '\x542852d5c77ab44483582b975e3a2a71'),
+	(14, 0, '\x5bc7681c85284d68c9bbda0ce242dc96a5d6aafc181aef8970b98429ef6439d2ee3e6425f693', '\x25503d35129b5fffc0b45031f700cced'),
+	(14, 1, '\xa04dc63e525afcb16da0e553d4ef427d416da0dc1e45fc010152a5f52451497b531c072cf975', '\xa9dfe3378df9303796d456068a6a080e');
 
 
 INSERT INTO voucherd_release.company OVERRIDING SYSTEM VALUE VALUES
-	(1, 'Company 1', 'NL', NULL, true, true, true, '2026-11-15 14:42:13.487753+00', NULL, NULL, false, 1500);
+	(1, 'Company 1', 'NL', NULL, true, true, true, '2026-11-15 14:57:32.443035+00', NULL, NULL, false, 1500);
 
 
 INSERT INTO voucherd_release.entry VALUES
-	(2, 1, 1, 100000, 0, 0, 100000, 0, NULL, 'f47eee8f2ad6be39', '2026-11-15 14:42:13.703551+00'),
-	(5, 1, 1, 100000, 0, 0, 100000, 0, NULL, '06a512d837f41c0f', '2026-11-15 14:42:13.731856+00'),
-	(2, 2, 2, -3450, -600, 0, 96550, 0, 2056, NULL, '2026-11-15 14:42:14.722574+00'),
-	(2, 3, 2, -3800, 0, 0, 92750, 0, 2062, NULL, '2026-11-15 14:42:14.977661+00'),
-	(2, 4, 2, -3800, 0, 0, 88950, 0, 2058, NULL, '2026-11-15 14:42:15.341424+00'),
-	(2, 5, 2, -3800, 0, 0, 85150, 0, 2060, NULL, '2026-11-15 14:42:15.444334+00'),
-	(2, 6, 3, 3800, 0, 0, 88950, 0, 2060, NULL, '2026-11-15 14:42:15.504873+00'),
-	(2, 7, 3, 1900, 0, 0, 90850, 0, 2062, NULL, '2026-11-15 14:42:15.559184+00'),
-	(2, 8, 2, -1150, -200, 0, 89700, 0, 2064, NULL, '2026-11-15 14:42:15.90057+00'),
-	(5, 2, 2, -2300, -400, 0, 97700, 0, 2069, NULL, '2026-11-15 14:42:16.089562+00'),
-	(5, 3, 2, -2300, -400, 0, 95400, 0, 2073, NULL, '2026-11-15 14:42:16.21748+00'),
-	(2, 9, 1, 25000, 0, 0, 114700, 0, NULL, 'transfer 1', '2026-11-15 14:42:16.420955+00'),
-	(2, 10, 2, -1139, -198, 0, 113561, 0, 2076, NULL, '2026-11-15 14:42:17.03517+00'),
-	(2, 11, 2, -1900, 0, 0, 111661, 0, 2078, NULL, '2026-11-15 14:42:17.87425+00'),
-	(2, 12, 2, -1900, 0, 0, 109761, 0, 2080, NULL, '2026-11-15 14:42:18.859245+00'),
-	(2, 13, 2, -1900, 0, 0, 107861, 0, 2082, NULL, '2026-11-15 14:42:19.460438+00'),
-	(2, 14, 2, -1900, 0, 0, 105961, 0, 2084, NULL, '2026-11-15 14:42:20.084716+00'),
-	(2, 15, 2, -1900, 0, 0, 104061, 0, 2086, NULL, '2026-11-15 14:42:21.09511+00'),
-	(2, 16, 2, -1900, 0, 0, 102161, 0, 2088, NULL, '2026-11-15 14:42:21.360754+00'),
-	(2, 17, 2, -950, 0, 0, 101211, 0, 2090, NULL, '2026-11-15 14:42:21.936691+00'),
-	(2, 18, 2, -950, 0, 0, 100261, 0, 2092, NULL, '2026-11-15 14:42:22.342387+00'),
-	(2, 19, 4, 0, 0, 950, 100261, 950, 2094, NULL, '2026-11-15 14:42:22.625345+00'),
-	(2, 20, 2, -1139, -198, 0, 99122, 950, 2096, NULL, '2026-11-15 14:42:22.869055+00'),
-	(2, 21, 2, -1139, -198, 0, 97983, 950, 2098, NULL, '2026-11-15 14:42:23.004378+00');
+	(2, 1, 1, 100000, 0, 0, 100000, 0, NULL, 'd10e608dcd8623c1', '2026-11-15 14:57:32.566897+00'),
+	(5, 1, 1, 100000, 0, 0, 100000, 0, NULL, '0cb69dbe434af4de', '2026-11-15 14:57:32.594611+00'),
+	(2, 2, 2, -3450, -600, 0, 96550, 0, 2056, NULL, '2026-11-15 14:57:33.311291+00'),
+	(2, 3, 2, -3800, 0, 0, 92750, 0, 2062, NULL, '2026-11-15 14:57:33.481565+00'),
+	(2, 4, 2, -3800, 0, 0, 88950, 0, 2058, NULL, '2026-11-15 14:57:33.665876+00'),
+	(2, 5, 2, -3800, 0, 0, 85150, 0, 2060, NULL, '2026-11-15 14:57:33.705734+00'),
+	(2, 6, 3, 3800, 0, 0, 88950, 0, 2060, NULL, '2026-11-15 14:57:33.736864+00'),
+	(2, 7, 3, 1900, 0, 0, 90850, 0, 2062, NULL, '2026-11-15 14:57:33.776919+00'),
+	(2, 8, 2, -1150, -200, 0, 89700, 0, 2064, NULL, '2026-11-15 14:57:33.921054+00'),
+	(5, 2, 2, -2300, -400, 0, 97700, 0, 2069, NULL, '2026-11-15 14:57:33.991666+00'),
+	(5, 3, 2, -2300, -400, 0, 95400, 0, 2073, NULL, '2026-11-15 14:57:34.064363+00'),
+	(2, 9, 1, 25000, 0, 0, 114700, 0, NULL, 'transfer 1', '2026-11-15 14:57:34.1852+00'),
+	(2, 10, 2, -1139, -198, 0, 113561, 0, 2076, NULL, '2026-11-15 14:57:34.775251+00'),
+	(2, 11, 2, -1900, 0, 0, 111661, 0, 2078, NULL, '2026-11-15 14:57:35.409073+00'),
+	(2, 12, 2, -1900, 0, 0, 109761, 0, 2080, NULL, '2026-11-15 14:57:35.954669+00'),
+	(2, 13, 2, -1900, 0, 0, 107861, 0, 2082, NULL, '2026-11-15 14:57:36.351116+00'),
+	(2, 14, 2, -1900, 0, 0, 105961, 0, 2084, NULL, '2026-11-15 14:57:36.690407+00'),
+	(2, 15, 2, -1900, 0, 0, 104061, 0, 2086, NULL, '2026-11-15 14:57:37.142564+00'),
+	(2, 16, 2, -1900, 0, 0, 102161, 0, 2088, NULL, '2026-11-15 14:57:37.284337+00'),
+	(2, 17, 2, -950, 0, 0, 101211, 0, 2090, NULL, '2026-11-15 14:57:37.793289+00'),
+	(2, 18, 2, -950, 0, 0, 100261, 0, 2092, NULL, '2026-11-15 14:57:38.081788+00'),
+	(2, 19, 4, 0, 0, 950, 100261, 950, 2094, NULL, '2026-11-15 14:57:38.421137+00'),
+	(2, 20, 2, -1139, -198, 0, 99122, 950, 2096, NULL, '2026-11-15 14:57:38.75661+00'),
+	(2, 21, 2, -1139, -198, 0, 97983, 950, 2098, NULL, '2026-11-15 14:57:38.89989+00');
 
 
 INSERT INTO voucherd_release.event OVERRIDING SYSTEM VALUE VALUES
-	(1, '2026-11-15 14:42:14.373356+00', 1, 0, 'order.created', 2048, 1, NULL),
-	(2, '2026-11-15 14:42:14.484022+00', 1, 0, 'order.created', 2050, 1, NULL),
-	(3, '2026-11-15 14:42:14.514195+00', 1, 0, 'order.created', 2052, 1, NULL),
-	(4, '2026-11-15 14:42:14.571769+00', 1, 0, 'order.created', 2054, 1, NULL),
-	(5, '2026-11-15 14:42:14.596358+00', 1, 0, 'order.created', 2056, 1, NULL),
-	(6, '2026-11-15 14:42:14.624951+00', 1, 0, 'order.deleted', 2054, 2, NULL),
-	(7, '2026-11-15 14:42:14.713264+00', 1, 0, 'order.finished', 2056, 2, NULL),
-	(8, '2026-11-15 14:42:14.902117+00', 1, 0, 'order.created', 2058, 1, NULL),
-	(9, '2026-11-15 14:42:14.927585+00', 1, 0, 'order.created', 2060, 1, NULL),
-	(10, '2026-11-15 14:42:14.949025+00', 1, 0, 'order.created', 2062, 1, NULL),
-	(11, '2026-11-15 14:42:14.958004+00', 1, 0, 'order.pending', 2062, 2, NULL),
-	(12, '2026-11-15 14:42:15.054009+00', 1, 0, 'order.line_finished', 2062, 3, NULL),
-	(13, '2026-11-15 14:42:15.250777+00', 1, 0, 'order.pending', 2058, 2, NULL),
-	(14, '2026-11-15 14:42:15.426592+00', 1, 0, 'order.pending', 2060, 2, NULL),
-	(15, '2026-11-15 14:42:15.478329+00', 1, 0, 'order.cancelled', 2060, 3, NULL),
-	(16, '2026-11-15 14:42:15.525687+00', 1, 0, 'order.cancelled', 2062, 4, NULL),
-	(17, '2026-11-15 14:42:15.776152+00', 1, 0, 'order.created', 2064, 1, NULL),
-	(18, '2026-11-15 14:42:15.869615+00', 1, 0, 'order.finished', 2064, 2, NULL),
-	(19, '2026-11-15 14:42:15.981103+00', 1, 1, 'order.created', 2067, 1, NULL),
-	(20, '2026-11-15 14:42:16.063327+00', 1, 1, 'order.created', 2069, 1, NULL),
-	(21, '2026-11-15 14:42:16.072604+00', 1, 1, 'order.finished', 2069, 2, NULL),
-	(22, '2026-11-15 14:42:16.119116+00', 1, 1, 'order.created', 2071, 1, NULL),
-	(23, '2026-11-15 14:42:16.127775+00', 1, 1, 'order.cancelled', 2071, 2, NULL),
-	(24, '2026-11-15 14:42:16.177593+00', 1, 1, 'order.created', 2073, 1, NULL),
-	(25, '2026-11-15 14:42:16.206154+00', 1, 1, 'order.pending', 2073, 2, NULL),
-	(26, '2026-11-15 14:42:16.391421+00', 1, 0, 'wallet.topped_up', NULL, NULL, '{"amount": 250.00, "balance": 1147.00, "currency": "EUR", "reference": "transfer 1"}'),
-	(27, '2026-11-15 14:42:16.780718+00', 1, 0, 'order.created', 2074, 1, NULL),
-	(28, '2026-11-15 14:42:16.88072+00', 1, 0, 'order.created', 2076, 1, NULL),
-	(29, '2026-11-15 14:42:17.027634+00', 1, 0, 'order.finished', 2076, 2, NULL),
-	(30, '2026-11-15 14:42:17.810821+00', 1, 0, 'order.created', 2078, 1, NULL),
-	(31, '2026-11-15 14:42:17.846958+00', 1, 0, 'order.pending', 2078, 2, NULL),
-	(32, '2026-11-15 14:42:18.116631+00', 1, 0, 'order.finished', 2078, 3, NULL),
-	(33, '2026-11-15 14:42:18.81111+00', 1, 0, 'order.created', 2080, 1, NULL),
-	(34, '2026-11-15 14:42:18.840083+00', 1, 0, 'order.pending', 2080, 2, NULL),
-	(35, '2026-11-15 14:42:19.117613+00', 1, 0, 'order.finished', 2080, 3, NULL),
-	(36, '2026-11-15 14:42:19.422379+00', 1, 0, 'order.created', 2082, 1, NULL),
-	(37, '2026-11-15 14:42:19.447116+00', 1, 0, 'order.pending', 2082, 2, NULL),
-	(38, '2026-11-15 14:42:20.033822+00', 1, 0, 'order.created', 2084, 1, NULL),
-	(39, '2026-11-15 14:42:20.069383+00', 1, 0, 'order.pending', 2084, 2, NULL),
-	(40, '2026-11-15 14:42:20.452207+00', 1, 0, 'order.finished', 2082, 3, NULL),
-	(41, '2026-11-15 14:42:21.050661+00', 1, 0, 'order.created', 2086, 1, NULL),
-	(42, '2026-11-15 14:42:21.079744+00', 1, 0, 'order.pending', 2086, 2, NULL),
-	(43, '2026-11-15 14:42:21.320863+00', 1, 0, 'order.created', 2088, 1, NULL),
-	(44, '2026-11-15 14:42:21.333194+00', 1, 0, 'order.pending', 2088, 2, NULL),
-	(45, '2026-11-15 14:42:21.839842+00', 1, 0, 'order.created', 2090, 1, NULL),
-	(46, '2026-11-15 14:42:21.872638+00', 1, 0, 'order.created', 2092, 1, NULL),
-	(47, '2026-11-15 14:42:21.902196+00', 1, 0, 'order.created', 2094, 1, NULL),
-	(48, '2026-11-15 14:42:21.917444+00', 1, 0, 'order.pending', 2090, 2, NULL),
-	(49, '2026-11-15 14:42:22.317119+00', 1, 0, 'order.pending', 2092, 2, NULL),
-	(50, '2026-11-15 14:42:22.24428+00', 1, 0, 'order.finished', 2088, 3, NULL),
-	(51, '2026-11-15 14:42:22.464841+00', 1, 0, 'order.pending', 2092, 3, NULL),
-	(52, '2026-11-15 14:42:22.601647+00', 1, 0, 'order.pending', 2094, 2, NULL),
-	(53, '2026-11-15 14:42:22.827775+00', 1, 0, 'order.created', 2096, 1, NULL),
-	(54, '2026-11-15 14:42:22.844628+00', 1, 0, 'order.finished', 2096, 2, NULL),
-	(55, '2026-11-15 14:42:22.892573+00', 1, 0, 'key.rotated', NULL, NULL, '{"id": 3, "replacedBy": 4}'),
-	(56, '2026-11-15 14:42:22.98273+00', 1, 0, 'order.created', 2098, 1, NULL),
-	(57, '2026-11-15 14:42:22.991127+00', 1, 0, 'order.finished', 2098, 2, NULL),
-	(58, '2026-11-15 14:42:23.730442+00', 1, 0, 'order.expired', 2052, 2, NULL),
-	(59, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "gift-10", "active": true, "stocked": true}'),
-	(60, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "bought", "active": true, "stocked": true}'),
-	(61, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "bought-too-many", "active": true, "stocked": true}'),
-	(62, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "refused-by-the-supplier", "active": true, "stocked": true}'),
-	(63, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "asked-about", "active": true, "stocked": true}'),
-	(64, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "of-unknown-end", "active": true, "stocked": true}'),
-	(65, '2026-11-15 14:42:23.777127+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "later-10", "active": true, "stocked": true}');
+	(1, '2026-11-15 14:57:33.104576+00', 1, 0, 'order.created', 2048, 1, NULL),
+	(2, '2026-11-15 14:57:33.172516+00', 1, 0, 'order.created', 2050, 1, NULL),
+	(3, '2026-11-15 14:57:33.188337+00', 1, 0, 'order.created', 2052, 1, NULL),
+	(4, '2026-11-15 14:57:33.207387+00', 1, 0, 'order.created', 2054, 1, NULL),
+	(5, '2026-11-15 14:57:33.221063+00', 1, 0, 'order.created', 2056, 1, NULL),
+	(6, '2026-11-15 14:57:33.246439+00', 1, 0, 'order.deleted', 2054, 2, NULL),
+	(7, '2026-11-15 14:57:33.2994+00', 1, 0, 'order.finished', 2056, 2, NULL),
+	(8, '2026-11-15 14:57:33.412567+00', 1, 0, 'order.created', 2058, 1, NULL),
+	(9, '2026-11-15 14:57:33.43648+00', 1, 0, 'order.created', 2060, 1, NULL),
+	(10, '2026-11-15 14:57:33.45335+00', 1, 0, 'order.created', 2062, 1, NULL),
+	(11, '2026-11-15 14:57:33.469666+00', 1, 0, 'order.pending', 2062, 2, NULL),
+	(12, '2026-11-15 14:57:33.552843+00', 1, 0, 'order.line_finished', 2062, 3, NULL),
+	(13, '2026-11-15 14:57:33.654362+00', 1, 0, 'order.pending', 2058, 2, NULL),
+	(14, '2026-11-15 14:57:33.687765+00', 1, 0, 'order.pending', 2060, 2, NULL),
+	(15, '2026-11-15 14:57:33.730585+00', 1, 0, 'order.cancelled', 2060, 3, NULL),
+	(16, '2026-11-15 14:57:33.747056+00', 1, 0, 'order.cancelled', 2062, 4, NULL),
+	(17, '2026-11-15 14:57:33.884041+00', 1, 0, 'order.created', 2064, 1, NULL),
+	(18, '2026-11-15 14:57:33.906967+00', 1, 0, 'order.finished', 2064, 2, NULL),
+	(19, '2026-11-15 14:57:33.946693+00', 1, 1, 'order.created', 2067, 1, NULL),
+	(20, '2026-11-15 14:57:33.972283+00', 1, 1, 'order.created', 2069, 1, NULL),
+	(21, '2026-11-15 14:57:33.983774+00', 1, 1, 'order.finished', 2069, 2, NULL),
+	(22, '2026-11-15 14:57:34.011+00', 1, 1, 'order.created', 2071, 1, NULL),
+	(23, '2026-11-15 14:57:34.027756+00', 1, 1, 'order.cancelled', 2071, 2, NULL),
+	(24, '2026-11-15 14:57:34.044393+00', 1, 1, 'order.created', 2073, 1, NULL),
+	(25, '2026-11-15 14:57:34.050655+00', 1, 1, 'order.pending', 2073, 2, NULL),
+	(26, '2026-11-15 14:57:34.163354+00', 1, 0, 'wallet.topped_up', NULL, NULL, '{"amount": 250.00, "balance": 1147.00, "currency": "EUR", "reference": "transfer 1"}'),
+	(27, '2026-11-15 14:57:34.502857+00', 1, 0, 'order.created', 2074, 1, NULL),
+	(28, '2026-11-15 14:57:34.652506+00', 1, 0, 'order.created', 2076, 1, NULL),
+	(29, '2026-11-15 14:57:34.759174+00', 1, 0, 'order.finished', 2076, 2, NULL),
+	(30, '2026-11-15 14:57:35.359938+00', 1, 0, 'order.created', 2078, 1, NULL),
+	(31, '2026-11-15 14:57:35.390594+00', 1, 0, 'order.pending', 2078, 2, NULL),
+	(32, '2026-11-15 14:57:35.536082+00', 1, 0, 'order.finished', 2078, 3, NULL),
+	(33, '2026-11-15 14:57:35.917383+00', 1, 0, 'order.created', 2080, 1, NULL),
+	(34, '2026-11-15 14:57:35.935752+00', 1, 0, 'order.pending', 2080, 2, NULL),
+	(35, '2026-11-15 14:57:36.125795+00', 1, 0, 'order.finished', 2080, 3, NULL),
+	(36, '2026-11-15 14:57:36.32462+00', 1, 0, 'order.created', 2082, 1, NULL),
+	(37, '2026-11-15 14:57:36.341696+00', 1, 0, 'order.pending', 2082, 2, NULL),
+	(38, '2026-11-15 14:57:36.668467+00', 1, 0, 'order.created', 2084, 1, NULL),
+	(39, '2026-11-15 14:57:36.679359+00', 1, 0, 'order.pending', 2084, 2, NULL),
+	(40, '2026-11-15 14:57:36.925198+00', 1, 0, 'order.finished', 2082, 3, NULL),
+	(41, '2026-11-15 14:57:37.117624+00', 1, 0, 'order.created', 2086, 1, NULL),
+	(42, '2026-11-15 14:57:37.136045+00', 1, 0, 'order.pending', 2086, 2, NULL),
+	(43, '2026-11-15 14:57:37.256691+00', 1, 0, 'order.created', 2088, 1, NULL),
+	(44, '2026-11-15 14:57:37.261324+00', 1, 0, 'order.pending', 2088, 2, NULL),
+	(45, '2026-11-15 14:57:37.681266+00', 1, 0, 'order.created', 2090, 1, NULL),
+	(46, '2026-11-15 14:57:37.726288+00', 1, 0, 'order.created', 2092, 1, NULL),
+	(47, '2026-11-15 14:57:37.748293+00', 1, 0, 'order.created', 2094, 1, NULL),
+	(48, '2026-11-15 14:57:37.759747+00', 1, 0, 'order.pending', 2090, 2, NULL),
+	(49, '2026-11-15 14:57:38.069071+00', 1, 0, 'order.pending', 2092, 2, NULL),
+	(50, '2026-11-15 14:57:38.035072+00', 1, 0, 'order.finished', 2088, 3, NULL),
+	(51, '2026-11-15 14:57:38.149828+00', 1, 0, 'order.pending', 2092, 3, NULL),
+	(52, '2026-11-15 14:57:38.381798+00', 1, 0, 'order.pending', 2094, 2, NULL),
+	(53, '2026-11-15 14:57:38.71602+00', 1, 0, 'order.created', 2096, 1, NULL),
+	(54, '2026-11-15 14:57:38.724492+00', 1, 0, 'order.finished', 2096, 2, NULL),
+	(55, '2026-11-15 14:57:38.777625+00', 1, 0, 'key.rotated', NULL, NULL, '{"id": 3, "replacedBy": 4}'),
+	(56, '2026-11-15 14:57:38.887147+00', 1, 0, 'order.created', 2098, 1, NULL),
+	(57, '2026-11-15 14:57:38.893522+00', 1, 0, 'order.finished', 2098, 2, NULL),
+	(58, '2026-11-15 14:57:39.484799+00', 1, 0, 'order.expired', 2052, 2, NULL),
+	(59, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "gift-10", "active": true, "stocked": true}'),
+	(60, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "bought", "active": true, "stocked": true}'),
+	(61, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "bought-too-many", "active": true, "stocked": true}'),
+	(62, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "refused-by-the-supplier", "active": true, "stocked": true}'),
+	(63, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "asked-about", "active": true, "stocked": true}'),
+	(64, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "of-unknown-end", "active": true, "stocked": true}'),
+	(65, '2026-11-15 14:57:39.535759+00', NULL, 0, 'product.updated', NULL, NULL, '{"slug": "later-10", "active": true, "stocked": true}');
 
 
 INSERT INTO voucherd_release.event_mark VALUES
@@ -3029,42 +3029,42 @@ INSERT INTO voucherd_release.fx_feed VALUES
 
 
 INSERT INTO voucherd_release.fx_rate VALUES
-	('USD', '2026-11-15', 92000000, 'manual', '2026-11-15 14:42:13.73664+00');
+	('USD', '2026-11-15', 92000000, 'manual', '2026-11-15 14:57:32.600476+00');
 
 
 INSERT INTO voucherd_release.idempotency VALUES
-	(1, 0, '\xd79698ebcf197f88e2a58a7688158065a10cabf848fa513050e7110952d9392d', '\xddb347e76b13e30f11fc1dc53c7113b04be11d0eae1b5d437a66b89d646459e5', '2026-11-15 14:42:15.691749+00', '2026-11-15 14:42:15.861277+00', 2064, '\xa6d667c48b097b331667a5875c474e0ef249ba6472870bb234dbe383f91d7062bb4a1ab3eeb718350506d326dcce69e71341c52686e65b9b45bffc738dfe3910297bd93bf11d277b5705c44566fc10ce1ebde03e39a08cf3bde9a4f8bba263a002cf3c9b82cd73a6e4e1ab49e2226a9e7739c9cc359765b2135586684f243b5984c886fb3d48ad222098257d3e0ac4b33fe7f0fc748aff865150c746741b5d8ba3371751ecc8df9b9933b8474acf04da2e94d57aa5605d6d29488c75f0e047d8b43b892168e0e9c99978945362ce29c906a63615ea55fb0c129b731636b452556fe22740d368d25de917e4517a23d8d5eafb896f2dda80d6396419bc4572aa91c596bb0ccffe2bfe58169977ccd10e6fc5686c8828512091718536f7b982b1f6a29d8adb326455e2261e8d119cc24541cfbe3377c90c4c7a1467a76ca89ea3f687a1b5d09da4b3688e88ed3b86a25d3aaee3a7f9ec4e4425fc1fac6f2a4a295614a971f4892a483d342a86ea41b38513f49f7a72e5796f43bd289bba44573f553d97d3b473bd526d71dbba2658db56c37adf7c474a2c3c5c862a174329cd70c4ee74991761bc4b918e34ba4b101479439f06b6639bbd806609097086b998b47676d87d6d9b79ff5d6e00d3693cf4956d90f7e9e5a71d0ae5012539ebccb470c1eb166d842a024c1c3c678acabb24950fd6c8f2fd2af647bb03afd3bb7d2d13eb91ef25b44e7d46577bb57da7b54161d0c74d0a84886ce688c816caabdbfd4690511adfbf2c04a4fa9b88be7571d2014315724444a25b1bfe7a18686b5344db022e280bd0b02afeb964d06f819f15dc03b53ab1bd3547853af2332093dbd48a1ceaa885c6740ab9d8c2bf1516eeb5beba503e7217b962f447988ec43674723302bb57ce0764efd7d33114b2405af32a704517032541f3c121e8114ddf500d022de9cedc3c1c01618bae0361303389308a2900d3a2537b2c49f67021185ff4725ab61c3e54aa164aeab7ce384051fc26a69eebc5da5d1f47d73a35a6ae66274b43e7295278ee9ca7ec89e0b06e2b64ac4fa5bdc1d48dfedb0a8322ac90a067e3ae93e52fbdaec53de6883c974a5b1db3ebde3c1794d86b5f1940214834572656cadaf7195cb85963e11dd47af0baa9b3699347fc4ac86d255f7172f3af3f74556b0c3c3ca2eb042b80e2a748b8931c96faff5a022f17ac67f32661a812d75721691af5dad3386eeb986bcd26e9fc026a4ac04bb19c048adc98dfd89ad10241805b7e0c913511f53e3eab13efc65ae0c15b69672b0d51c81d2a902eb827212ddbe9b009b8ace39558d2230d965c3f98d3e134ecb170c8b3bc0626bdd4e82da223644e9c40f15d6904adffb9c476847ad43e3e23ace39c521199d2232b094713e55be479a0c42620bad4f5214f7657d4e1d601fe6485cd7d8ad7686e26eead1df7d55cdd4fd77716ec77fa887bf4bba0cadc143280921fa1a7b7921f19eb1482d34a111da075af6f7b7fe027bcd3d46791e8f0ccbec95e68313c2b076cb016093e8d0cc454203a4b345e5a5191002fabd59c43c6532373072b');
+	(1, 0, '\xd79698ebcf197f88e2a58a7688158065a10cabf848fa513050e7110952d9392d', '\xddb347e76b13e30f11fc1dc53c7113b04be11d0eae1b5d437a66b89d646459e5', '2026-11-15 14:57:33.84769+00', '2026-11-15 14:57:33.904697+00', 2064, '\x5104fcac1fb216f27aea16f2b177951b85102ab1c0f98347caee794e7d653933aba7f6688780c9d5a72b973ae5315bee103330dcad6871c4b5c3303fcd8e24dcc4925503039be77affb77439beed09a94df1b613c5b0d5e72cd78d648a63893e8fb77db9dd025914f4c42caa9319b1fd6d853bd2159e375791ba762b540a64189960e69918da985ae36fa4175479546e23533c112d2dc5ae34aa69ae9cacdc263c5a96083020a50508ca6b763c4f5e976058536f70b7c9013e91b1be8af67aa811e87a5f0cc84b72bcdcdc9cfc004dd3c3791b6951f8f7a5d79796a9340c57e285823555b5d329d1046782d663e003173ecd8ecc9e21919f0bac438a7a950caa5139c30b6b7a23cd3c9566b9c01dbd947a81f0384d64c7ee816c8851823feb353bd4e735cce7478a10e2963a341f687434e59ac0249ad3aa651213f7e8e54e3a2d5f2ab81752e75b8df512d842a4ad549dcd217daa3d7114f7dd37c01c249be254eba12bea2f6271587e0e03044e8570bb370c21743e844b36833a96c9e1f2a5e730b4fec59e44f6dcf260dcfcd9a6d9a6d44647abe7ee9ca585cef743a7ab8c233dfe436a2bf52bac82f366e88535fe7968444230e6131c20b8af88aaf72eed160fa0eaad964351220c17a39266a9814983a063cf6a5adb74f44aa0fadd058fc91d89349bebde3aa40d638e6024eb3dba00d6fe1dd24d5f15350a167181e84c448f2095f78069c18bc0561e6c8d7398c2007a022efa52a358f586a71652da16cdce59def12c17af0c249687129d751a57cd2c982d2f9d2a241b73fdd9795b28cdab46479fdb289e67ab50ef0243ffb95f924559842dd5dfe929f68bc2fba057900d75e9a3f23885650a72140ab7cc327060fd90efb370db09185a5ff5d866c411ec843ab1662c98c90e2876dea874de1590c39ac2821a29ddc7174f885f673a04def8125c384fbc9f2f66de572bcc6d0625411e181dcfd295337d1ab91a649dec7c40a55b6cd4966a868c16796fd9ad692b9a61ad9c649b9f0ad9e7dbd00a4d0c22add6d84e0dfb092bbd9b81307a7e19c89a7c5f6bd7cc5f51adc4c2106f06586051aa8dc8bc3e0949125fd427e9017e509d1a5f3655dc303bd67cf66f6a8e2a50a1d2a96ce77e3fda63da71cdfdb562b7f4feed6c25ff85045f18cafbca6a2961bace7778a5a9332630a413bb82e5870d20e0ad9ef2f2fa984b8f29cde453c9f7e76fbd6d3f5699f498aa3e721d0f27679a30a5b522ce025832daaf9c8aeea794b13547caf96bf121528ea35eb3916a44a4ffd2b2331951de6d31558c23b7fd39f2cb3bdf5c7d70d75a42e9312fdedb25c071855b985487e547866bd3463ebb691e1462de96cf9cd93cc764743571cf70de0d7042021b6ff718a8c1ee3b7cafe2bf90062df11cbd47ad570dad5425af110a6d84babf4e555e48199bdcc35c3fac6f976bd63394c8c623dbd52975b15e5ec776a7cc17e5e42adb0c549486f96276ac9ee0513a46c91d4a579aa3e77cc0a1bfea29ef553dc0be5d932661ea17d0d95667f54d11b0f9502b1aec9125d166191077ef46d1');
 
 
 INSERT INTO voucherd_release.line_view VALUES
-	(2056, 0, '2026-11-15 14:42:17.144348+00', '2026-11-15 14:42:17.491278+00', NULL),
-	(2056, 1, '2026-11-15 14:42:17.579363+00', NULL, NULL);
+	(2056, 0, '2026-11-15 14:57:34.912352+00', '2026-11-15 14:57:35.150545+00', NULL),
+	(2056, 1, '2026-11-15 14:57:35.213064+00', NULL, NULL);
 
 
 INSERT INTO voucherd_release.lot VALUES
-	(4, 2, 2000, 0, false, 'wholesale', 900, 'EUR', 100000000, NULL, 1, 1, 1, DEFAULT, '2026-11-15 14:42:15.010919+00', NULL, NULL, 0),
-	(7, 1, 1000, 1, true, 'sandbox', 0, 'EUR', 100000000, NULL, 1, 2000000000, 2, DEFAULT, '2026-11-15 14:42:15.987737+00', NULL, NULL, 0),
-	(8, 5, 1000, 0, false, 'bought', 900, 'EUR', 100000000, NULL, 1, 2, 2, DEFAULT, '2026-11-15 14:42:18.116631+00', 'f14de788-a8dc-4424-ba71-a13d8b0d8136', 'F1', 0),
-	(10, 6, 1000, 0, false, 'bought-too-many', 900, 'EUR', 100000000, NULL, 1, 4, 2, DEFAULT, '2026-11-15 14:42:19.117613+00', '7aaf62f7-5fcb-498e-8ac1-0474fb69fa74', 'F1', 2),
-	(12, 7, 1000, 0, false, 'refused-by-the-supplier', 900, 'EUR', 100000000, NULL, 1, 2, 2, DEFAULT, '2026-11-15 14:42:20.452207+00', '2aa39de7-7a05-4925-a699-227a72441996', 'F1', 0),
-	(14, 5, 1000, 0, false, 'bought', 900, 'EUR', 100000000, NULL, 1, 2, 2, DEFAULT, '2026-11-15 14:42:22.24428+00', '4e3c52e4-c21e-4a97-9488-a70cd66336a3', 'F3', 0),
-	(2, 1, 1000, 0, false, 'wholesale', 900, 'EUR', 100000000, NULL, 1, 30, 7, DEFAULT, '2026-11-15 14:42:13.880163+00', NULL, NULL, 0);
+	(4, 2, 2000, 0, false, 'wholesale', 900, 'EUR', 100000000, NULL, 1, 1, 1, DEFAULT, '2026-11-15 14:57:33.51976+00', NULL, NULL, 0),
+	(7, 1, 1000, 1, true, 'sandbox', 0, 'EUR', 100000000, NULL, 1, 2000000000, 2, DEFAULT, '2026-11-15 14:57:33.947409+00', NULL, NULL, 0),
+	(8, 5, 1000, 0, false, 'bought', 900, 'EUR', 100000000, NULL, 1, 2, 2, DEFAULT, '2026-11-15 14:57:35.536082+00', 'f67f7fc2-7fc9-4b06-8971-aa1ec03c09ba', 'F1', 0),
+	(10, 6, 1000, 0, false, 'bought-too-many', 900, 'EUR', 100000000, NULL, 1, 4, 2, DEFAULT, '2026-11-15 14:57:36.125795+00', '25d020da-e331-4be3-9780-a4954a50459a', 'F1', 2),
+	(12, 7, 1000, 0, false, 'refused-by-the-supplier', 900, 'EUR', 100000000, NULL, 1, 2, 2, DEFAULT, '2026-11-15 14:57:36.925198+00', '86d1c294-7697-43c0-bf12-97bf3d500f40', 'F1', 0),
+	(14, 5, 1000, 0, false, 'bought', 900, 'EUR', 100000000, NULL, 1, 2, 2, DEFAULT, '2026-11-15 14:57:38.035072+00', 'a15033f2-e529-4298-bde7-6cc9443bd247', 'F3', 0),
+	(2, 1, 1000, 0, false, 'wholesale', 900, 'EUR', 100000000, NULL, 1, 30, 7, DEFAULT, '2026-11-15 14:57:32.73014+00', NULL, NULL, 0);
 
 
 INSERT INTO voucherd_release.mail OVERRIDING SYSTEM VALUE VALUES
-	(1, '2026-11-15 14:42:16.948448+00', '{owner3@people.example}', 'An order of 22.78 EUR waits for approval', 'buyer4@people.example wants to confirm an order of 22.78 EUR (live). At Company 1 that takes a second person.
+	(1, '2026-11-15 14:57:34.70479+00', '{owner3@people.example}', 'An order of 22.78 EUR waits for approval', 'buyer4@people.example wants to confirm an order of 22.78 EUR (live). At Company 1 that takes a second person.
 
-Sign in and look at Approvals: one of you can approve or reject it until 2026-11-16 14:42 UTC.
-', NULL, false, NULL, 0, NULL, '2026-11-15 14:42:16.948448+00');
+Sign in and look at Approvals: one of you can approve or reject it until 2026-11-16 14:57 UTC.
+', NULL, false, NULL, 0, NULL, '2026-11-15 14:57:34.70479+00');
 
 
 INSERT INTO voucherd_release.offer VALUES
-	(2, 0, 6, 1000, NULL, 'sku-bought-too-many', true, 4, 1000, '2026-11-15 14:42:21.71764+00'),
-	(5, 0, 9, 1000, NULL, 'sku-of-unknown-end', true, 10, 1000, '2026-11-15 14:42:21.717469+00'),
-	(4, 0, 8, 1000, NULL, 'sku-asked-about', true, 8, 1000, '2026-11-15 14:42:21.717715+00'),
-	(3, 0, 7, 1000, NULL, 'sku-refused-by-the-supplier', true, 6, 1000, '2026-11-15 14:42:21.717673+00'),
-	(1, 0, 5, 1000, NULL, 'sku-bought', true, 2, 998, '2026-11-15 14:42:21.717546+00'),
-	(6, 0, 10, 1000, NULL, 'sku-later-10', true, 12, 997, '2026-11-15 14:42:21.798612+00');
+	(5, 0, 9, 1000, NULL, 'sku-of-unknown-end', true, 10, 1000, '2026-11-15 14:57:37.548305+00'),
+	(3, 0, 7, 1000, NULL, 'sku-refused-by-the-supplier', true, 6, 1000, '2026-11-15 14:57:37.558871+00'),
+	(4, 0, 8, 1000, NULL, 'sku-asked-about', true, 8, 1000, '2026-11-15 14:57:37.558075+00'),
+	(2, 0, 6, 1000, NULL, 'sku-bought-too-many', true, 4, 1000, '2026-11-15 14:57:37.556247+00'),
+	(1, 0, 5, 1000, NULL, 'sku-bought', true, 2, 998, '2026-11-15 14:57:37.558912+00'),
+	(6, 0, 10, 1000, NULL, 'sku-later-10', true, 12, 997, '2026-11-15 14:57:37.619169+00');
 
 
 INSERT INTO voucherd_release.offer_epoch VALUES
@@ -3101,7 +3101,7 @@ INSERT INTO voucherd_release.order_item VALUES
 
 
 INSERT INTO voucherd_release.order_pin VALUES
-	(2056, '\xd744f610f46c0ec6e1c2ae2ff9d8511c2c6c7f429ee9af0fb18c764e1ef20314', '2026-11-15 14:42:14.764642+00');
+	(2056, '\xd744f610f46c0ec6e1c2ae2ff9d8511c2c6c7f429ee9af0fb18c764e1ef20314', '2026-11-15 14:57:33.339731+00');
 
 
 INSERT INTO voucherd_release.order_webhook VALUES
@@ -3109,49 +3109,49 @@ INSERT INTO voucherd_release.order_webhook VALUES
 
 
 INSERT INTO voucherd_release.orders VALUES
-	(2048, 1, 0, 0, 0, 'EUR', 100000000, 1900, 400, 0, 0, 0, 2, 0, 0, false, false, 1, '2026-11-15 14:42:14.373356+00', '2026-11-16 14:42:14.373356+00', '2026-11-15 14:42:14.373356+00', NULL, 'PO created', false),
-	(2050, 1, 0, 0, 0, 'EUR', 100000000, 950, 200, 0, 0, 0, 1, 0, 0, false, false, 1, '2026-11-15 14:42:14.484022+00', '2026-11-16 14:42:14.484022+00', '2026-11-15 14:42:14.484022+00', NULL, 'PO created to cancel', false),
-	(2054, 1, 0, 4, 0, 'EUR', 100000000, 950, 200, 0, 0, 0, 1, 0, 0, false, false, 2, '2026-11-15 14:42:14.571769+00', '2026-11-16 14:42:14.571769+00', '2026-11-15 14:42:14.624951+00', NULL, 'PO deleted', false),
-	(2056, 1, 0, 2, 1, 'EUR', 100000000, 2850, 600, 3450, 0, 0, 3, 3, 0, false, true, 2, '2026-11-15 14:42:14.596358+00', '2026-11-16 14:42:14.596358+00', '2026-11-15 14:42:14.713264+00', NULL, 'PO finished', false),
-	(2058, 1, 0, 1, 1, 'EUR', 100000000, 3800, 0, 3800, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:42:14.902117+00', '2026-11-16 14:42:14.902117+00', '2026-11-15 14:42:15.250777+00', '2026-11-18 14:42:15.250777+00', NULL, false),
-	(2060, 1, 0, 3, 3, 'EUR', 100000000, 3800, 0, 3800, 3800, 0, 2, 0, 2, false, false, 3, '2026-11-15 14:42:14.927585+00', '2026-11-16 14:42:14.927585+00', '2026-11-15 14:42:15.478329+00', '2026-11-18 14:42:15.426592+00', NULL, false),
-	(2062, 1, 0, 3, 2, 'EUR', 100000000, 3800, 0, 3800, 1900, 0, 2, 1, 1, false, false, 4, '2026-11-15 14:42:14.949025+00', '2026-11-16 14:42:14.949025+00', '2026-11-15 14:42:15.525687+00', '2026-11-18 14:42:14.958004+00', NULL, false),
-	(2064, 1, 0, 2, 1, 'EUR', 100000000, 950, 200, 1150, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:42:15.776152+00', '2026-11-16 14:42:15.776152+00', '2026-11-15 14:42:15.869615+00', NULL, NULL, false),
-	(2067, 1, 0, 0, 0, 'EUR', 100000000, 1900, 400, 0, 0, 0, 2, 0, 0, false, false, 1, '2026-11-15 14:42:15.981103+00', '2026-11-16 14:42:15.981103+00', '2026-11-15 14:42:15.981103+00', NULL, NULL, false),
-	(2069, 1, 0, 2, 1, 'EUR', 100000000, 1900, 400, 2300, 0, 0, 2, 2, 0, false, false, 2, '2026-11-15 14:42:16.063327+00', '2026-11-16 14:42:16.063327+00', '2026-11-15 14:42:16.072604+00', NULL, NULL, false),
-	(2071, 1, 0, 3, 0, 'EUR', 100000000, 1900, 400, 0, 0, 0, 2, 0, 2, false, false, 2, '2026-11-15 14:42:16.119116+00', '2026-11-16 14:42:16.119116+00', '2026-11-15 14:42:16.127775+00', NULL, NULL, false),
-	(2073, 1, 0, 1, 1, 'EUR', 100000000, 1900, 400, 2300, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:42:16.177593+00', '2026-11-16 14:42:16.177593+00', '2026-11-15 14:42:16.206154+00', '2026-11-18 14:42:16.206154+00', NULL, false),
-	(2074, 1, 1, 0, 0, 'EUR', 100000000, 1882, 396, 0, 0, 0, 2, 0, 0, false, false, 1, '2026-11-15 14:42:16.780718+00', '2026-11-16 14:42:16.780718+00', '2026-11-15 14:42:16.780718+00', NULL, 'PO portal', false),
-	(2052, 1, 0, 0, 0, 'EUR', 100000000, 950, 200, 0, 0, 0, 1, 0, 0, false, false, 2, '2026-11-13 14:42:14.514195+00', '2026-11-14 14:42:14.514195+00', '2026-11-15 14:42:14.514195+00', NULL, 'PO expired', false),
-	(2076, 1, 1, 2, 1, 'EUR', 100000000, 941, 198, 1139, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:42:16.88072+00', '2026-11-16 14:42:16.88072+00', '2026-11-15 14:42:17.027634+00', NULL, 'PO portal', false),
-	(2078, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:42:17.810821+00', '2026-11-16 14:42:17.810821+00', '2026-11-15 14:42:18.116631+00', '2026-11-18 14:42:17.846958+00', NULL, false),
-	(2080, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:42:18.81111+00', '2026-11-16 14:42:18.81111+00', '2026-11-15 14:42:19.117613+00', '2026-11-18 14:42:18.840083+00', NULL, false),
-	(2084, 1, 0, 1, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:42:20.033822+00', '2026-11-16 14:42:20.033822+00', '2026-11-15 14:42:20.069383+00', '2026-11-18 14:42:20.069383+00', NULL, false),
-	(2082, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:42:19.422379+00', '2026-11-16 14:42:19.422379+00', '2026-11-15 14:42:20.452207+00', '2026-11-18 14:42:19.447116+00', NULL, false),
-	(2086, 1, 0, 1, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:42:21.050661+00', '2026-11-16 14:42:21.050661+00', '2026-11-15 14:42:21.079744+00', '2026-11-18 14:42:21.079744+00', NULL, false),
-	(2090, 1, 0, 1, 1, 'EUR', 100000000, 950, 0, 950, 0, 0, 1, 0, 0, false, false, 2, '2026-11-15 14:42:21.839842+00', '2026-11-16 14:42:21.839842+00', '2026-11-15 14:42:21.917444+00', '2026-11-18 14:42:21.917444+00', NULL, false),
-	(2088, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:42:21.320863+00', '2026-11-16 14:42:21.320863+00', '2026-11-15 14:42:22.24428+00', '2026-11-18 14:42:21.333194+00', NULL, false),
-	(2092, 1, 0, 1, 1, 'EUR', 100000000, 950, 0, 950, 0, 0, 1, 0, 0, false, false, 3, '2026-11-15 14:42:21.872638+00', '2026-11-16 14:42:21.872638+00', '2026-11-15 14:42:22.464841+00', '2026-11-18 14:42:22.317119+00', NULL, true),
-	(2094, 1, 0, 1, 0, 'EUR', 100000000, 950, 0, 0, 0, 950, 1, 0, 0, true, false, 2, '2026-11-15 14:42:21.902196+00', '2026-11-16 14:42:21.902196+00', '2026-11-15 14:42:22.601647+00', '2026-11-15 14:44:22.601647+00', NULL, false),
-	(2096, 1, 0, 2, 1, 'EUR', 100000000, 941, 198, 1139, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:42:22.827775+00', '2026-11-16 14:42:22.827775+00', '2026-11-15 14:42:22.844628+00', NULL, NULL, false),
-	(2098, 1, 0, 2, 1, 'EUR', 100000000, 941, 198, 1139, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:42:22.98273+00', '2026-11-16 14:42:22.98273+00', '2026-11-15 14:42:22.991127+00', NULL, NULL, false);
+	(2048, 1, 0, 0, 0, 'EUR', 100000000, 1900, 400, 0, 0, 0, 2, 0, 0, false, false, 1, '2026-11-15 14:57:33.104576+00', '2026-11-16 14:57:33.104576+00', '2026-11-15 14:57:33.104576+00', NULL, 'PO created', false),
+	(2050, 1, 0, 0, 0, 'EUR', 100000000, 950, 200, 0, 0, 0, 1, 0, 0, false, false, 1, '2026-11-15 14:57:33.172516+00', '2026-11-16 14:57:33.172516+00', '2026-11-15 14:57:33.172516+00', NULL, 'PO created to cancel', false),
+	(2054, 1, 0, 4, 0, 'EUR', 100000000, 950, 200, 0, 0, 0, 1, 0, 0, false, false, 2, '2026-11-15 14:57:33.207387+00', '2026-11-16 14:57:33.207387+00', '2026-11-15 14:57:33.246439+00', NULL, 'PO deleted', false),
+	(2056, 1, 0, 2, 1, 'EUR', 100000000, 2850, 600, 3450, 0, 0, 3, 3, 0, false, true, 2, '2026-11-15 14:57:33.221063+00', '2026-11-16 14:57:33.221063+00', '2026-11-15 14:57:33.2994+00', NULL, 'PO finished', false),
+	(2058, 1, 0, 1, 1, 'EUR', 100000000, 3800, 0, 3800, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:57:33.412567+00', '2026-11-16 14:57:33.412567+00', '2026-11-15 14:57:33.654362+00', '2026-11-18 14:57:33.654362+00', NULL, false),
+	(2060, 1, 0, 3, 3, 'EUR', 100000000, 3800, 0, 3800, 3800, 0, 2, 0, 2, false, false, 3, '2026-11-15 14:57:33.43648+00', '2026-11-16 14:57:33.43648+00', '2026-11-15 14:57:33.730585+00', '2026-11-18 14:57:33.687765+00', NULL, false),
+	(2062, 1, 0, 3, 2, 'EUR', 100000000, 3800, 0, 3800, 1900, 0, 2, 1, 1, false, false, 4, '2026-11-15 14:57:33.45335+00', '2026-11-16 14:57:33.45335+00', '2026-11-15 14:57:33.747056+00', '2026-11-18 14:57:33.469666+00', NULL, false),
+	(2064, 1, 0, 2, 1, 'EUR', 100000000, 950, 200, 1150, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:57:33.884041+00', '2026-11-16 14:57:33.884041+00', '2026-11-15 14:57:33.906967+00', NULL, NULL, false),
+	(2067, 1, 0, 0, 0, 'EUR', 100000000, 1900, 400, 0, 0, 0, 2, 0, 0, false, false, 1, '2026-11-15 14:57:33.946693+00', '2026-11-16 14:57:33.946693+00', '2026-11-15 14:57:33.946693+00', NULL, NULL, false),
+	(2069, 1, 0, 2, 1, 'EUR', 100000000, 1900, 400, 2300, 0, 0, 2, 2, 0, false, false, 2, '2026-11-15 14:57:33.972283+00', '2026-11-16 14:57:33.972283+00', '2026-11-15 14:57:33.983774+00', NULL, NULL, false),
+	(2071, 1, 0, 3, 0, 'EUR', 100000000, 1900, 400, 0, 0, 0, 2, 0, 2, false, false, 2, '2026-11-15 14:57:34.011+00', '2026-11-16 14:57:34.011+00', '2026-11-15 14:57:34.027756+00', NULL, NULL, false),
+	(2073, 1, 0, 1, 1, 'EUR', 100000000, 1900, 400, 2300, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:57:34.044393+00', '2026-11-16 14:57:34.044393+00', '2026-11-15 14:57:34.050655+00', '2026-11-18 14:57:34.050655+00', NULL, false),
+	(2074, 1, 1, 0, 0, 'EUR', 100000000, 1882, 396, 0, 0, 0, 2, 0, 0, false, false, 1, '2026-11-15 14:57:34.502857+00', '2026-11-16 14:57:34.502857+00', '2026-11-15 14:57:34.502857+00', NULL, 'PO portal', false),
+	(2052, 1, 0, 0, 0, 'EUR', 100000000, 950, 200, 0, 0, 0, 1, 0, 0, false, false, 2, '2026-11-13 14:57:33.188337+00', '2026-11-14 14:57:33.188337+00', '2026-11-15 14:57:33.188337+00', NULL, 'PO expired', false),
+	(2076, 1, 1, 2, 1, 'EUR', 100000000, 941, 198, 1139, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:57:34.652506+00', '2026-11-16 14:57:34.652506+00', '2026-11-15 14:57:34.759174+00', NULL, 'PO portal', false),
+	(2078, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:57:35.359938+00', '2026-11-16 14:57:35.359938+00', '2026-11-15 14:57:35.536082+00', '2026-11-18 14:57:35.390594+00', NULL, false),
+	(2080, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:57:35.917383+00', '2026-11-16 14:57:35.917383+00', '2026-11-15 14:57:36.125795+00', '2026-11-18 14:57:35.935752+00', NULL, false),
+	(2084, 1, 0, 1, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:57:36.668467+00', '2026-11-16 14:57:36.668467+00', '2026-11-15 14:57:36.679359+00', '2026-11-18 14:57:36.679359+00', NULL, false),
+	(2082, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:57:36.32462+00', '2026-11-16 14:57:36.32462+00', '2026-11-15 14:57:36.925198+00', '2026-11-18 14:57:36.341696+00', NULL, false),
+	(2086, 1, 0, 1, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 0, 0, false, false, 2, '2026-11-15 14:57:37.117624+00', '2026-11-16 14:57:37.117624+00', '2026-11-15 14:57:37.136045+00', '2026-11-18 14:57:37.136045+00', NULL, false),
+	(2090, 1, 0, 1, 1, 'EUR', 100000000, 950, 0, 950, 0, 0, 1, 0, 0, false, false, 2, '2026-11-15 14:57:37.681266+00', '2026-11-16 14:57:37.681266+00', '2026-11-15 14:57:37.759747+00', '2026-11-18 14:57:37.759747+00', NULL, false),
+	(2088, 1, 0, 2, 1, 'EUR', 100000000, 1900, 0, 1900, 0, 0, 2, 2, 0, false, false, 3, '2026-11-15 14:57:37.256691+00', '2026-11-16 14:57:37.256691+00', '2026-11-15 14:57:38.035072+00', '2026-11-18 14:57:37.261324+00', NULL, false),
+	(2092, 1, 0, 1, 1, 'EUR', 100000000, 950, 0, 950, 0, 0, 1, 0, 0, false, false, 3, '2026-11-15 14:57:37.726288+00', '2026-11-16 14:57:37.726288+00', '2026-11-15 14:57:38.149828+00', '2026-11-18 14:57:38.069071+00', NULL, true),
+	(2094, 1, 0, 1, 0, 'EUR', 100000000, 950, 0, 0, 0, 950, 1, 0, 0, true, false, 2, '2026-11-15 14:57:37.748293+00', '2026-11-16 14:57:37.748293+00', '2026-11-15 14:57:38.381798+00', '2026-11-15 14:59:38.381798+00', NULL, false),
+	(2096, 1, 0, 2, 1, 'EUR', 100000000, 941, 198, 1139, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:57:38.71602+00', '2026-11-16 14:57:38.71602+00', '2026-11-15 14:57:38.724492+00', NULL, NULL, false),
+	(2098, 1, 0, 2, 1, 'EUR', 100000000, 941, 198, 1139, 0, 0, 1, 1, 0, false, false, 2, '2026-11-15 14:57:38.887147+00', '2026-11-16 14:57:38.887147+00', '2026-11-15 14:57:38.893522+00', NULL, NULL, false);
 
 
 INSERT INTO voucherd_release.outcome VALUES
-	(2056, 0, 3, 2, 0, '2026-11-15 14:42:14.713264+00'),
-	(2062, 0, 1, 4, 0, '2026-11-15 14:42:15.054009+00'),
-	(2060, 0, 2, NULL, NULL, '2026-11-15 14:42:15.478329+00'),
-	(2062, 1, 2, NULL, NULL, '2026-11-15 14:42:15.525687+00'),
-	(2064, 0, 1, 2, 3, '2026-11-15 14:42:15.869615+00'),
-	(2069, 0, 2, 7, 0, '2026-11-15 14:42:16.072604+00'),
-	(2071, 0, 2, NULL, NULL, '2026-11-15 14:42:16.127775+00'),
-	(2076, 0, 1, 2, 4, '2026-11-15 14:42:17.027634+00'),
-	(2078, 0, 2, 8, 0, '2026-11-15 14:42:18.116631+00'),
-	(2080, 0, 2, 10, 0, '2026-11-15 14:42:19.117613+00'),
-	(2082, 0, 2, 12, 0, '2026-11-15 14:42:20.452207+00'),
-	(2088, 0, 2, 14, 0, '2026-11-15 14:42:22.24428+00'),
-	(2096, 0, 1, 2, 5, '2026-11-15 14:42:22.844628+00'),
-	(2098, 0, 1, 2, 6, '2026-11-15 14:42:22.991127+00');
+	(2056, 0, 3, 2, 0, '2026-11-15 14:57:33.2994+00'),
+	(2062, 0, 1, 4, 0, '2026-11-15 14:57:33.552843+00'),
+	(2060, 0, 2, NULL, NULL, '2026-11-15 14:57:33.730585+00'),
+	(2062, 1, 2, NULL, NULL, '2026-11-15 14:57:33.747056+00'),
+	(2064, 0, 1, 2, 3, '2026-11-15 14:57:33.906967+00'),
+	(2069, 0, 2, 7, 0, '2026-11-15 14:57:33.983774+00'),
+	(2071, 0, 2, NULL, NULL, '2026-11-15 14:57:34.027756+00'),
+	(2076, 0, 1, 2, 4, '2026-11-15 14:57:34.759174+00'),
+	(2078, 0, 2, 8, 0, '2026-11-15 14:57:35.536082+00'),
+	(2080, 0, 2, 10, 0, '2026-11-15 14:57:36.125795+00'),
+	(2082, 0, 2, 12, 0, '2026-11-15 14:57:36.925198+00'),
+	(2088, 0, 2, 14, 0, '2026-11-15 14:57:38.035072+00'),
+	(2096, 0, 1, 2, 5, '2026-11-15 14:57:38.724492+00'),
+	(2098, 0, 1, 2, 6, '2026-11-15 14:57:38.893522+00');
 
 
 
@@ -3159,12 +3159,12 @@ INSERT INTO voucherd_release.outcome VALUES
 
 
 INSERT INTO voucherd_release.pin_try VALUES
-	(2056, 1, 1, '2026-11-15 14:42:17.605846+00', NULL);
+	(2056, 1, 1, '2026-11-15 14:57:35.227752+00', NULL);
 
 
 INSERT INTO voucherd_release.price_entry OVERRIDING SYSTEM VALUE VALUES
-	(1, 1, 1, NULL, 100, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-15 14:42:16.498384+00'),
-	(2, 1, 3, NULL, NULL, NULL, NULL, 101000000, 5, 'EUR', NULL, NULL, NULL, '2026-11-15 14:42:16.525342+00');
+	(1, 1, 1, NULL, 100, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2026-11-15 14:57:34.246009+00'),
+	(2, 1, 3, NULL, NULL, NULL, NULL, 101000000, 5, 'EUR', NULL, NULL, NULL, '2026-11-15 14:57:34.265339+00');
 
 
 INSERT INTO voucherd_release.price_epoch VALUES
@@ -3172,44 +3172,44 @@ INSERT INTO voucherd_release.price_epoch VALUES
 
 
 INSERT INTO voucherd_release.price_list OVERRIDING SYSTEM VALUE VALUES
-	(1, 'Friends', '2026-11-15 14:42:16.481877+00');
+	(1, 'Friends', '2026-11-15 14:57:34.225458+00');
 
 
 INSERT INTO voucherd_release.price_list_company VALUES
-	(1, 1, '2026-11-15 14:42:16.481877+00');
+	(1, 1, '2026-11-15 14:57:34.225458+00');
 
 
 INSERT INTO voucherd_release.product OVERRIDING SYSTEM VALUE VALUES
-	(2, 'slow-20', true, 2, '2026-11-15 14:42:14.067788+00', false),
-	(3, 'any-value', true, 3, '2026-11-15 14:42:14.104347+00', false),
-	(4, 'gone-10', false, 4, '2026-11-15 14:42:14.147692+00', false),
-	(1, 'gift-10', true, 5, '2026-11-15 14:42:13.794816+00', false),
-	(5, 'bought', true, 6, '2026-11-15 14:42:17.623043+00', false),
-	(6, 'bought-too-many', true, 7, '2026-11-15 14:42:18.52475+00', false),
-	(7, 'refused-by-the-supplier', true, 8, '2026-11-15 14:42:19.235796+00', false),
-	(8, 'asked-about', true, 9, '2026-11-15 14:42:19.858043+00', false),
-	(9, 'of-unknown-end', true, 10, '2026-11-15 14:42:20.736059+00', false),
-	(10, 'later-10', true, 11, '2026-11-15 14:42:21.577217+00', false);
+	(2, 'slow-20', true, 2, '2026-11-15 14:57:32.85269+00', false),
+	(3, 'any-value', true, 3, '2026-11-15 14:57:32.885804+00', false),
+	(4, 'gone-10', false, 4, '2026-11-15 14:57:32.923751+00', false),
+	(1, 'gift-10', true, 5, '2026-11-15 14:57:32.645656+00', false),
+	(5, 'bought', true, 6, '2026-11-15 14:57:35.240954+00', false),
+	(6, 'bought-too-many', true, 7, '2026-11-15 14:57:35.783318+00', false),
+	(7, 'refused-by-the-supplier', true, 8, '2026-11-15 14:57:36.205058+00', false),
+	(8, 'asked-about', true, 9, '2026-11-15 14:57:36.547764+00', false),
+	(9, 'of-unknown-end', true, 10, '2026-11-15 14:57:36.995921+00', false),
+	(10, 'later-10', true, 11, '2026-11-15 14:57:37.47345+00', false);
 
 
 INSERT INTO voucherd_release.product_change OVERRIDING SYSTEM VALUE VALUES
-	(1, '2026-11-15 14:42:13.806142+00', 1, 1, 'activation', true, false),
-	(2, '2026-11-15 14:42:14.080596+00', 2, 2, 'activation', true, false),
-	(3, '2026-11-15 14:42:14.11679+00', 3, 3, 'activation', true, false),
-	(4, '2026-11-15 14:42:14.208645+00', 1, 5, 'content', true, false),
-	(5, '2026-11-15 14:42:17.653298+00', 5, 6, 'activation', true, false),
-	(6, '2026-11-15 14:42:18.557085+00', 6, 7, 'activation', true, false),
-	(7, '2026-11-15 14:42:19.256381+00', 7, 8, 'activation', true, false),
-	(8, '2026-11-15 14:42:19.874228+00', 8, 9, 'activation', true, false),
-	(9, '2026-11-15 14:42:20.75088+00', 9, 10, 'activation', true, false),
-	(10, '2026-11-15 14:42:21.588384+00', 10, 11, 'activation', true, false),
-	(11, '2026-11-15 14:42:23.780204+00', 1, 5, 'stock', true, true),
-	(12, '2026-11-15 14:42:23.780334+00', 5, 6, 'stock', true, true),
-	(13, '2026-11-15 14:42:23.780358+00', 6, 7, 'stock', true, true),
-	(14, '2026-11-15 14:42:23.78038+00', 7, 8, 'stock', true, true),
-	(15, '2026-11-15 14:42:23.780401+00', 8, 9, 'stock', true, true),
-	(16, '2026-11-15 14:42:23.780421+00', 9, 10, 'stock', true, true),
-	(17, '2026-11-15 14:42:23.780451+00', 10, 11, 'stock', true, true);
+	(1, '2026-11-15 14:57:32.654705+00', 1, 1, 'activation', true, false),
+	(2, '2026-11-15 14:57:32.857786+00', 2, 2, 'activation', true, false),
+	(3, '2026-11-15 14:57:32.896743+00', 3, 3, 'activation', true, false),
+	(4, '2026-11-15 14:57:32.96681+00', 1, 5, 'content', true, false),
+	(5, '2026-11-15 14:57:35.247004+00', 5, 6, 'activation', true, false),
+	(6, '2026-11-15 14:57:35.787892+00', 6, 7, 'activation', true, false),
+	(7, '2026-11-15 14:57:36.210002+00', 7, 8, 'activation', true, false),
+	(8, '2026-11-15 14:57:36.552357+00', 8, 9, 'activation', true, false),
+	(9, '2026-11-15 14:57:36.997589+00', 9, 10, 'activation', true, false),
+	(10, '2026-11-15 14:57:37.492451+00', 10, 11, 'activation', true, false),
+	(11, '2026-11-15 14:57:39.551781+00', 1, 5, 'stock', true, true),
+	(12, '2026-11-15 14:57:39.551919+00', 5, 6, 'stock', true, true),
+	(13, '2026-11-15 14:57:39.551944+00', 6, 7, 'stock', true, true),
+	(14, '2026-11-15 14:57:39.551965+00', 7, 8, 'stock', true, true),
+	(15, '2026-11-15 14:57:39.551996+00', 8, 9, 'stock', true, true),
+	(16, '2026-11-15 14:57:39.552017+00', 9, 10, 'stock', true, true),
+	(17, '2026-11-15 14:57:39.552038+00', 10, 11, 'stock', true, true);
 
 
 INSERT INTO voucherd_release.product_count VALUES
@@ -3219,95 +3219,95 @@ INSERT INTO voucherd_release.product_count VALUES
 
 
 INSERT INTO voucherd_release.product_listing VALUES
-	(2, 2, 'slow-20', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 2000, 2000, 'EUR', 1900, 'slow 20', 'testbrand', '''20'' ''slow'' ''testbrand''', false, '2026-11-15 14:42:14.080596+00'),
-	(3, 3, 'any-value', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', true, 'EUR', 500, 5000, 'EUR', 520, 'any value', 'testbrand', '''any'' ''testbrand'' ''value''', false, '2026-11-15 14:42:14.11679+00'),
-	(1, 5, 'gift-10', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'gift card of 10 euro', 'testbrand', '''10'' ''card'' ''euro'' ''gift'' ''of'' ''testbrand''', true, '2026-11-15 14:42:23.780204+00'),
-	(5, 6, 'bought', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'bought', 'testbrand', '''bought'' ''testbrand''', true, '2026-11-15 14:42:23.780334+00'),
-	(6, 7, 'bought-too-many', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'bought too many', 'testbrand', '''bought'' ''many'' ''testbrand'' ''too''', true, '2026-11-15 14:42:23.780358+00'),
-	(7, 8, 'refused-by-the-supplier', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'refused by the supplier', 'testbrand', '''by'' ''refused'' ''supplier'' ''testbrand'' ''the''', true, '2026-11-15 14:42:23.78038+00'),
-	(8, 9, 'asked-about', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'asked about', 'testbrand', '''about'' ''asked'' ''testbrand''', true, '2026-11-15 14:42:23.780401+00'),
-	(9, 10, 'of-unknown-end', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'of unknown end', 'testbrand', '''end'' ''of'' ''testbrand'' ''unknown''', true, '2026-11-15 14:42:23.780421+00'),
-	(10, 11, 'later-10', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'later 10', 'testbrand', '''10'' ''later'' ''testbrand''', true, '2026-11-15 14:42:23.780451+00');
+	(2, 2, 'slow-20', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 2000, 2000, 'EUR', 1900, 'slow 20', 'testbrand', '''20'' ''slow'' ''testbrand''', false, '2026-11-15 14:57:32.857786+00'),
+	(3, 3, 'any-value', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', true, 'EUR', 500, 5000, 'EUR', 520, 'any value', 'testbrand', '''any'' ''testbrand'' ''value''', false, '2026-11-15 14:57:32.896743+00'),
+	(1, 5, 'gift-10', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'gift card of 10 euro', 'testbrand', '''10'' ''card'' ''euro'' ''gift'' ''of'' ''testbrand''', true, '2026-11-15 14:57:39.551781+00'),
+	(5, 6, 'bought', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'bought', 'testbrand', '''bought'' ''testbrand''', true, '2026-11-15 14:57:39.551919+00'),
+	(6, 7, 'bought-too-many', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'bought too many', 'testbrand', '''bought'' ''many'' ''testbrand'' ''too''', true, '2026-11-15 14:57:39.551944+00'),
+	(7, 8, 'refused-by-the-supplier', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'refused by the supplier', 'testbrand', '''by'' ''refused'' ''supplier'' ''testbrand'' ''the''', true, '2026-11-15 14:57:39.551965+00'),
+	(8, 9, 'asked-about', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'asked about', 'testbrand', '''about'' ''asked'' ''testbrand''', true, '2026-11-15 14:57:39.551996+00'),
+	(9, 10, 'of-unknown-end', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'of unknown end', 'testbrand', '''end'' ''of'' ''testbrand'' ''unknown''', true, '2026-11-15 14:57:39.552017+00'),
+	(10, 11, 'later-10', 'testbrand', 'giftcard', 'gifts', 'currency', 'ww', false, 'EUR', 1000, 1000, 'EUR', 950, 'later 10', 'testbrand', '''10'' ''later'' ''testbrand''', true, '2026-11-15 14:57:39.552038+00');
 
 
 INSERT INTO voucherd_release.product_version OVERRIDING SYSTEM VALUE VALUES
-	(1, 1, 1, 'Gift 10', 'giftcard', 'gifts', 'currency', 'ww', 'single_purpose', false, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:13.794816+00', 'Type it in.', 'No refunds.', NULL),
-	(2, 2, 1, 'Slow 20', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 2000, NULL, NULL, 1900, 'EUR', NULL, NULL, '2026-11-15 14:42:14.067788+00', NULL, NULL, NULL),
-	(3, 3, 1, 'Any Value', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', false, false, 'EUR', NULL, 500, 5000, NULL, NULL, 102000000, 10, '2026-11-15 14:42:14.104347+00', NULL, NULL, NULL),
-	(4, 4, 1, 'Gone 10', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', false, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:14.147692+00', NULL, NULL, NULL),
-	(5, 1, 1, 'Gift card of 10 euro', 'giftcard', 'gifts', 'currency', 'ww', 'single_purpose', false, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:14.17576+00', 'Type it in.', 'No refunds.', NULL),
-	(6, 5, 1, 'Bought', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:17.623043+00', NULL, NULL, NULL),
-	(7, 6, 1, 'Bought Too Many', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:18.52475+00', NULL, NULL, NULL),
-	(8, 7, 1, 'Refused By The Supplier', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:19.235796+00', NULL, NULL, NULL),
-	(9, 8, 1, 'Asked About', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:19.858043+00', NULL, NULL, NULL),
-	(10, 9, 1, 'Of Unknown End', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:20.736059+00', NULL, NULL, NULL),
-	(11, 10, 1, 'Later 10', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:42:21.577217+00', NULL, NULL, NULL);
+	(1, 1, 1, 'Gift 10', 'giftcard', 'gifts', 'currency', 'ww', 'single_purpose', false, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:32.645656+00', 'Type it in.', 'No refunds.', NULL),
+	(2, 2, 1, 'Slow 20', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 2000, NULL, NULL, 1900, 'EUR', NULL, NULL, '2026-11-15 14:57:32.85269+00', NULL, NULL, NULL),
+	(3, 3, 1, 'Any Value', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', false, false, 'EUR', NULL, 500, 5000, NULL, NULL, 102000000, 10, '2026-11-15 14:57:32.885804+00', NULL, NULL, NULL),
+	(4, 4, 1, 'Gone 10', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', false, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:32.923751+00', NULL, NULL, NULL),
+	(5, 1, 1, 'Gift card of 10 euro', 'giftcard', 'gifts', 'currency', 'ww', 'single_purpose', false, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:32.939781+00', 'Type it in.', 'No refunds.', NULL),
+	(6, 5, 1, 'Bought', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:35.240954+00', NULL, NULL, NULL),
+	(7, 6, 1, 'Bought Too Many', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:35.783318+00', NULL, NULL, NULL),
+	(8, 7, 1, 'Refused By The Supplier', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:36.205058+00', NULL, NULL, NULL),
+	(9, 8, 1, 'Asked About', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:36.547764+00', NULL, NULL, NULL),
+	(10, 9, 1, 'Of Unknown End', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:36.995921+00', NULL, NULL, NULL),
+	(11, 10, 1, 'Later 10', 'giftcard', 'gifts', 'currency', 'ww', 'multi_purpose', true, false, 'EUR', 1000, NULL, NULL, 950, 'EUR', NULL, NULL, '2026-11-15 14:57:37.47345+00', NULL, NULL, NULL);
 
 
 INSERT INTO voucherd_release.quarantined_code VALUES
-	('3d838385-5153-4dce-bbbf-de92ea38e78b', 0, '\xad9a2ba64a997ca8a410cb0e6cc45064edb0a34bf9a697e76544a4cb6f6c9712575825ed642d163ed32b517939ed4122e19e', '\xb400d1c3159eafa998264d9b2fb652ba', 'known', '2026-11-15 14:42:21.46611+00'),
-	('3d838385-5153-4dce-bbbf-de92ea38e78b', 1, '\xd5923acc842acd0fd4c85a4455a4f6b7892183039c67ef9fd1853929f7f52283da482ad3440f2d1ded144c2d72bb5a9c4875', '\x6ddf532aeefc9397040483c8f526c175', 'known', '2026-11-15 14:42:21.46611+00');
+	('b1152e1f-7ac9-4138-81bb-7f571956e9f5', 0, '\x00df41b67f5a2fa4c9f07a684c8aa2afa026d807d3af6b4bda85e5fb591208c5904b4c4bf3a50358f7192a833eb577832524', '\x0922b83c17e23277a17e52a7cb1f1028', 'known', '2026-11-15 14:57:37.352093+00'),
+	('b1152e1f-7ac9-4138-81bb-7f571956e9f5', 1, '\x91d57565fff1b35291434520018c2dba883ea769144d5209c7663822d84146e3fb813eab150c40554f3684f32ee7ba70fdae', '\xe115bbabd2d9e2efa5fd19af44434a6c', 'known', '2026-11-15 14:57:37.352093+00');
 
 
 INSERT INTO voucherd_release.quote VALUES
-	(2, 1, 0, 5, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:42:17.748217+00'),
-	(4, 2, 0, 6, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:42:18.724976+00'),
-	(6, 3, 0, 7, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:42:19.356059+00'),
-	(8, 4, 0, 8, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:42:19.978474+00'),
-	(10, 5, 0, 9, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:42:20.980853+00'),
-	(12, 6, 0, 10, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:42:21.798612+00');
+	(2, 1, 0, 5, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:57:35.324651+00'),
+	(4, 2, 0, 6, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:57:35.877943+00'),
+	(6, 3, 0, 7, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:57:36.296454+00'),
+	(8, 4, 0, 8, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:57:36.632827+00'),
+	(10, 5, 0, 9, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:57:37.097048+00'),
+	(12, 6, 0, 10, 1000, 900, NULL, NULL, 'EUR', 100000000, '2026-11-15 14:57:37.619169+00');
 
 
 INSERT INTO voucherd_release.recovery_code VALUES
-	(1, '\x94bdfb4f87c721251c27e2d344f00904bc0ef119f54bb88eba017c71c8155c5f', NULL),
-	(1, '\x03620d345dbc56864185ddaaeb08b6d38e44dde2287a9c48cc4fe185d8be259e', NULL),
-	(1, '\x35ff49e120653a6d74a622a17b2c7b226d120f087b5f6474ce4355dec6e193ac', NULL),
-	(1, '\x1e91a5ec853666dc8373ccfbb8d8aabc6e44cf8fe221c6512ad28d9e9c302401', NULL),
-	(1, '\x3388ea1267de95b14e6fd0fbba5311e89998567d5b9d762e83c01b7768485761', NULL),
-	(1, '\xda4c72e365a89a1283050ccac50a65431f094b4ef37bd28b5d81f3d73f96227a', NULL),
-	(1, '\x7d6b12347083ca37cccd91d848811c6ac42f5cf0515079f22dae83d0792a8861', NULL),
-	(1, '\xc9fceb3fe5902cc2a32010cce1a0800693c3d832311c61a314ec54e3a4ec06fd', NULL),
-	(1, '\xc8485e2b401d753bc8adb4b7abd9558b14772d8dc16c521022e50bf004530a52', NULL),
-	(1, '\x7c39379b95bb76cb354edd4c3f1fb666c3298d5f69864fa39536850b36db4d5d', NULL);
+	(1, '\x2219ca4d40c9de3c572a4582512989e26856d24fe29a78d2fe01f4cbbac13b1b', NULL),
+	(1, '\x81b614752d97722450f81d52a43a92050fdf8a00d9d2996ca7449f40fe81eccb', NULL),
+	(1, '\xb33623d1276313441685842c9bf58149065d3c1e44bebc5d14b2488fbfa8048f', NULL),
+	(1, '\x3d7d105e06a6651616246f821706086fd15a222f3638070938ae26107978b7d1', NULL),
+	(1, '\x1376c2b943d1da589ab896d4df7224dd3d7bbdbea2d526fa3fe49b476599cdd6', NULL),
+	(1, '\xa9ea5af7bb379a3bb9c565d7ea4c40f00d61b5fe1b2dd142207b8101dfff7e24', NULL),
+	(1, '\xf48662ef7dbddd253d6b9c6f8f1b79b992ea9b057ba4243f81bb490dd9f76dc1', NULL),
+	(1, '\x7c92faf63225e34370337d5f25778c7a152c3ec02501aea9a3b1e51636ae8cb1', NULL),
+	(1, '\x08b4b1b1b6a283e272760bae43323e75efde2e6ebb26f8f64de85c2a2c6263e9', NULL),
+	(1, '\x2d5aead183ead72e63f44bf0616a7a8e403802e9e4a6b46b8dd24f14db9bce5f', NULL);
 
 
 
 
 INSERT INTO voucherd_release.reveal OVERRIDING SYSTEM VALUE VALUES
-	(1, '2026-11-15 14:42:14.713264+00', 2056, 1, 0, 3, 0, 2, 1, '127.0.0.1', DEFAULT),
-	(2, '2026-11-15 14:42:14.865126+00', 2056, 1, 0, 3, 5, 2, 1, '127.0.0.1', DEFAULT),
-	(3, '2026-11-15 14:42:15.525687+00', 2062, 1, 0, 1, 8, 2, 1, '127.0.0.1', DEFAULT),
-	(4, '2026-11-15 14:42:15.869615+00', 2064, 1, 0, 1, 0, 2, 1, '127.0.0.1', DEFAULT),
-	(5, '2026-11-15 14:42:16.072604+00', 2069, 1, 0, 2, 0, 2, 2, '127.0.0.1', DEFAULT),
-	(6, '2026-11-15 14:42:17.113116+00', 2056, 1, 0, 3, 2, 2, 1, '127.0.0.1', DEFAULT),
-	(7, '2026-11-15 14:42:17.491278+00', 2056, 1, 0, 1, 7, 5, NULL, '127.0.0.1', DEFAULT),
-	(8, '2026-11-15 14:42:21.549402+00', 2078, 1, 0, 2, 2, 2, 1, '127.0.0.1', DEFAULT),
-	(9, '2026-11-15 14:42:21.572899+00', 2080, 1, 0, 2, 2, 2, 1, '127.0.0.1', DEFAULT),
-	(10, '2026-11-15 14:42:22.844628+00', 2096, 1, 0, 1, 0, 2, 3, '127.0.0.1', DEFAULT),
-	(11, '2026-11-15 14:42:22.991127+00', 2098, 1, 0, 1, 0, 2, 1, '127.0.0.1', DEFAULT);
+	(1, '2026-11-15 14:57:33.2994+00', 2056, 1, 0, 3, 0, 2, 1, '127.0.0.1', DEFAULT),
+	(2, '2026-11-15 14:57:33.400822+00', 2056, 1, 0, 3, 5, 2, 1, '127.0.0.1', DEFAULT),
+	(3, '2026-11-15 14:57:33.747056+00', 2062, 1, 0, 1, 8, 2, 1, '127.0.0.1', DEFAULT),
+	(4, '2026-11-15 14:57:33.906967+00', 2064, 1, 0, 1, 0, 2, 1, '127.0.0.1', DEFAULT),
+	(5, '2026-11-15 14:57:33.983774+00', 2069, 1, 0, 2, 0, 2, 2, '127.0.0.1', DEFAULT),
+	(6, '2026-11-15 14:57:34.886122+00', 2056, 1, 0, 3, 2, 2, 1, '127.0.0.1', DEFAULT),
+	(7, '2026-11-15 14:57:35.150545+00', 2056, 1, 0, 1, 7, 5, NULL, '127.0.0.1', DEFAULT),
+	(8, '2026-11-15 14:57:37.425289+00', 2078, 1, 0, 2, 2, 2, 1, '127.0.0.1', DEFAULT),
+	(9, '2026-11-15 14:57:37.468748+00', 2080, 1, 0, 2, 2, 2, 1, '127.0.0.1', DEFAULT),
+	(10, '2026-11-15 14:57:38.724492+00', 2096, 1, 0, 1, 0, 2, 3, '127.0.0.1', DEFAULT),
+	(11, '2026-11-15 14:57:38.893522+00', 2098, 1, 0, 1, 0, 2, 1, '127.0.0.1', DEFAULT);
 
 
 
 
 INSERT INTO voucherd_release.schema_migration VALUES
-	(1, 'companies_keys', '5dbf4f51e1ffd799f772738b165e53a9603bf13ff611a15618a1c97c6222dfc9', '2026-11-15 14:42:10.565335+00'),
-	(2, 'people', '7ab3e531526dc8196b85a3445a8696be2c348537c3873a0b333df626cc18fb9c', '2026-11-15 14:42:10.684395+00'),
-	(3, 'catalogue', '872f4ead0eecdb1bcf49766426c04ab5fb78cd105c9488b6d33526c5a9ab0e38', '2026-11-15 14:42:10.812705+00'),
-	(4, 'prices', '327a9e2a9ee34e04f3df5bed9d9570af87340f692ca0b94a31af66f34881dc9f', '2026-11-15 14:42:11.036023+00'),
-	(5, 'wallet', '166739ae08166e84ec6666cfe39a865ce5c6d93f98dbe29b642b64eac8d39793', '2026-11-15 14:42:11.156709+00'),
-	(6, 'purchasing', '6bdb7d492b5a76a34bde61d841322e5552bd7e661eaca352bd69b26895705d1a', '2026-11-15 14:42:11.254017+00'),
-	(7, 'vault', '3126406b5ccf91ec6e3a403ef81442382e5042aed479ff9bae142437944cac36', '2026-11-15 14:42:11.408682+00'),
-	(8, 'orders', '440e0257796a1a995d0ace2e027fa9f4dda040a909b7d7591c6c18ec943b6afb', '2026-11-15 14:42:11.524265+00'),
-	(9, 'events_webhooks_mail', '1e43f8d4a137b0dd0e7207a2ac7ac0c3afb7ce63e8968ddb8e2a47278fd8a5dd', '2026-11-15 14:42:11.797232+00'),
-	(10, 'trail', '4c12759438efc7fbce4c31eb07cd3214f8f10e44da22b16319599e35c3a23431', '2026-11-15 14:42:11.989478+00'),
-	(11, 'operation', '883d78557554d7a09efe5a9d1ea338e0652d30e81442eaf08a875783bf104321', '2026-11-15 14:42:12.051157+00');
+	(1, 'companies_keys', 'd5f662241e9c6bb6ea4766a568de9f2541764d86f436e13681cdc80286980ddd', '2026-11-15 14:57:29.890832+00'),
+	(2, 'people', '7ab3e531526dc8196b85a3445a8696be2c348537c3873a0b333df626cc18fb9c', '2026-11-15 14:57:30.037735+00'),
+	(3, 'catalogue', '872f4ead0eecdb1bcf49766426c04ab5fb78cd105c9488b6d33526c5a9ab0e38', '2026-11-15 14:57:30.18071+00'),
+	(4, 'prices', '327a9e2a9ee34e04f3df5bed9d9570af87340f692ca0b94a31af66f34881dc9f', '2026-11-15 14:57:30.308816+00'),
+	(5, 'wallet', '166739ae08166e84ec6666cfe39a865ce5c6d93f98dbe29b642b64eac8d39793', '2026-11-15 14:57:30.405932+00'),
+	(6, 'purchasing', '6ec358f444180b4495d7ca983e3c4a8ec8359065a065bf05c3c82ad7675db142', '2026-11-15 14:57:30.464739+00'),
+	(7, 'vault', '3126406b5ccf91ec6e3a403ef81442382e5042aed479ff9bae142437944cac36', '2026-11-15 14:57:30.70478+00'),
+	(8, 'orders', '440e0257796a1a995d0ace2e027fa9f4dda040a909b7d7591c6c18ec943b6afb', '2026-11-15 14:57:30.895976+00'),
+	(9, 'events_webhooks_mail', '1e43f8d4a137b0dd0e7207a2ac7ac0c3afb7ce63e8968ddb8e2a47278fd8a5dd', '2026-11-15 14:57:31.122977+00'),
+	(10, 'trail', '4c12759438efc7fbce4c31eb07cd3214f8f10e44da22b16319599e35c3a23431', '2026-11-15 14:57:31.272546+00'),
+	(11, 'operation', '883d78557554d7a09efe5a9d1ea338e0652d30e81442eaf08a875783bf104321', '2026-11-15 14:57:31.346199+00');
 
 
 INSERT INTO voucherd_release.session VALUES
-	('\x6ee7f12c18ba9e18aea66acfb8fea128cb15d64f94c05767287f1c023b85bce3', 2, 0, '\xcf704ac88d4d7cf7ccb16902eb53cc1f23cc70a0043c59a4b0ed934f32790316', false, '2026-11-15 14:42:16.285275+00', 'Done: 250.00 EUR for Company 1.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:42:16.285275+00', '2026-11-15 14:42:16.285275+00', '2026-11-29 14:42:16.285275+00'),
-	('\x8730a26406dd1c17348841f805677f4217b731bdd8d4302fe6e0ab4db1ddbc7f', 1, 0, '\xdc2768ee8bc692548c9f89b587f7f170cd6fb09ee5f0e091a2ded59f8066171c', false, '2026-11-15 14:42:16.228959+00', 'It is proposed. It moves when a second person agrees.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:42:16.228959+00', '2026-11-15 14:42:16.228959+00', '2026-11-29 14:42:16.228959+00'),
-	('\x258e3db4a2ca6afcddbbb1b13930660071a94d8cf0fd9ac8323a684902c0b45e', 3, 0, '\xbc59efaa2d8b3fb2401a6937439feb04ab960b426b05c18caabc011c12f79088', false, NULL, 'You will see an alert when there is less than 100.00 EUR.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:42:16.584907+00', '2026-11-15 14:42:16.584907+00', '2026-11-29 14:42:16.584907+00'),
-	('\x2935abf3a93192c06703b4837e016209ca167cfeb7070347f66e5da37f76b70b', 4, 0, '\x261e45b0138df6f3a1202fdcc8517cc72cddb9f5ff00024daa6c200518d7d449', false, NULL, '1 × Any Value is in your cart.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:42:16.603205+00', '2026-11-15 14:42:16.603205+00', '2026-11-29 14:42:16.603205+00');
+	('\x491eeb7b3b34b0be3319d65758fdafb94e17859de39c523b62e8df23c7420112', 2, 0, '\x7871464ae6a6a8fd1aed3a264709367da2b3616ded6b32c954a71b8911edd6c8', false, '2026-11-15 14:57:34.097405+00', 'Done: 250.00 EUR for Company 1.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:57:34.097405+00', '2026-11-15 14:57:34.097405+00', '2026-11-29 14:57:34.097405+00'),
+	('\x6341595c0cfcae6b781df1ebdb5a61b900eea29401ac35204d9222cfddd4c331', 1, 0, '\xbd3a01c65884db786990e32ea5332fb378ae57ab1c2a27ebb79d48d135e64cb5', false, '2026-11-15 14:57:34.078501+00', 'It is proposed. It moves when a second person agrees.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:57:34.078501+00', '2026-11-15 14:57:34.078501+00', '2026-11-29 14:57:34.078501+00'),
+	('\x9d5c68ea5267f0dd71cf4509a9910832a795402cfd15f195e3d076c2ad9bea98', 3, 0, '\x5b820a9e59b2b9236f3fa4f46c5b61f1a9b8bbd40814e3c55c68ba6cf059d996', false, NULL, 'You will see an alert when there is less than 100.00 EUR.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:57:34.304663+00', '2026-11-15 14:57:34.304663+00', '2026-11-29 14:57:34.304663+00'),
+	('\xa8ae1dac1657a90f316357eb7360b02e83b7223f7184c68c9b26bbe7062f3a96', 4, 0, '\xfb7700ac5340d8f6a1ffab7a95c95f8980d53c82765af2f1349f7a4e58128425', false, NULL, '1 × Any Value is in your cart.', 'good', '127.0.0.1', 'tests', '2026-11-15 14:57:34.318024+00', '2026-11-15 14:57:34.318024+00', '2026-11-29 14:57:34.318024+00');
 
 
 INSERT INTO voucherd_release.spend VALUES
@@ -3315,51 +3315,51 @@ INSERT INTO voucherd_release.spend VALUES
 
 
 INSERT INTO voucherd_release.supplier OVERRIDING SYSTEM VALUE VALUES
-	(1, 'bought', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x157767d78c9467717b02fbec2f68538606ee1fd7978f0bb4b137026bf4111401240d009063e62f', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:42:17.663814+00'),
-	(2, 'bought-too-many', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x6e3db571724882fc5f305f1e1a0a98126242e6e775ffbef3a2e8bf10ed9c6854546dbaaf481bf0', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:42:18.636235+00'),
-	(3, 'refused-by-the-supplier', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x420a79ebe42c92babfc8fba1f101f051c1077e7f0d96e51e4e334b43723484fb9e2e4e27838357', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:42:19.261827+00'),
-	(4, 'asked-about', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x02fa5a8c8211e602b8e343218b20ac49fd749e2a066a80027b01c5dad14658623d802a23c93b87', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:42:19.886304+00'),
-	(5, 'of-unknown-end', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\xff67a0baab7696332647c4bc9ba251bae1550c1c2d314fb1ff76828b5320c50d5d64f9a2975675', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:42:20.845193+00'),
-	(6, 'later-10', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x08b37b56a24002ae264a843c61931a4d04768fa52b0703460cccdc851c1a1c688f4bc485789b23', 120, 0, 300, 8, 100, 'wait', '2026-11-15 14:42:21.650533+00');
+	(1, 'bought', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x3342025cf06a40f7878f1e47e8cd49c91a42bc2a6f210d7d34cd2805c35ecc7a65532ae54d7011', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:57:35.269905+00'),
+	(2, 'bought-too-many', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\xb0694b97aec2cfa364ad4651c763f393605f4107aca5979425ba4c638e32e2be1bd731026452d8', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:57:35.839894+00'),
+	(3, 'refused-by-the-supplier', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x57cd8f39b52d46862fb882a97125a62de93e6cc9b40d3e17e296cd8bef747f437b5dea815005e6', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:57:36.220204+00'),
+	(4, 'asked-about', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\xf549e71fc9c6396b3f8f8d5af46a45579bdc01a170cf321522e6ac3c2c92d62a19b8ad2d78dd27', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:57:36.567234+00'),
+	(5, 'of-unknown-end', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\xae4e9f1260d944b7748b631e2386a8e375be270045013dc438e15b587be3b5b21ad7a70f72f88e', 1, 3600, 300, 8, 100, 'wait', '2026-11-15 14:57:37.008027+00'),
+	(6, 'later-10', 'http', 0, true, '{"buy": {"body": {"sku": "{sku}", "quantity": "{count}", "max_price": "{price_max}", "reference": "{reference}"}, "path": "/orders", "errors": [{"code": "NO_STOCK", "http": 409, "means": "out_of_stock"}, {"code": "UNKNOWN_SKU", "http": 404, "means": "rejected"}, {"code": "PRICE_ABOVE_LIMIT", "http": 422, "means": "price"}, {"http": 402, "means": "funds"}, {"http": [400, 401, 403], "means": "rejected"}], "method": "POST", "headers": {"Idempotency-Key": "{reference}"}}, "auth": {"type": "bearer"}, "guard": "quote", "quote": {"path": "/products/{sku}", "errors": [{"code": "UNKNOWN_SKU", "http": 404, "means": "not_found"}], "fields": {"error": "error.code", "price": "price.amount", "stock": "stock", "price_currency": "price.currency"}}, "answer": {"fields": {"codes": "items[].pin", "error": "error.code", "price": "unit_price.amount", "status": "status", "expires": "items[].valid_until", "serials": "items[].serial", "reference": "reference", "external_id": "id", "price_currency": "unit_price.currency"}, "statuses": {"done": "bought", "failed": "rejected", "cancelled": "cancelled", "processing": "under_way"}}, "cancel": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}], "method": "DELETE"}, "look_up": {"path": "/orders/{reference}", "errors": [{"code": "UNKNOWN_REFERENCE", "http": 404, "means": "not_found"}]}, "base_url": "http://127.0.0.1:1", "bulk_max": 100, "code_pattern": "[0-9A-F]{4}(-[0-9A-F]{4}){3}"}', '\x0006a508363c32c3506c3ad4590853520c87361430d82524ba73bbe8e98211ddcfbb94132de05b', 120, 0, 300, 8, 100, 'wait', '2026-11-15 14:57:37.52377+00');
 
 
 INSERT INTO voucherd_release.supplier_health VALUES
-	(2, 0, NULL, '2026-11-15 14:42:21.71764+00', NULL),
-	(4, 0, NULL, '2026-11-15 14:42:21.717715+00', NULL),
-	(1, 0, NULL, '2026-11-15 14:42:21.717546+00', NULL),
-	(5, 0, NULL, '2026-11-15 14:42:21.717469+00', NULL),
-	(3, 0, NULL, '2026-11-15 14:42:21.717673+00', NULL),
-	(6, 0, NULL, '2026-11-15 14:42:21.798612+00', NULL);
+	(1, 0, NULL, '2026-11-15 14:57:37.558912+00', NULL),
+	(3, 0, NULL, '2026-11-15 14:57:37.558871+00', NULL),
+	(5, 0, NULL, '2026-11-15 14:57:37.548305+00', NULL),
+	(4, 0, NULL, '2026-11-15 14:57:37.558075+00', NULL),
+	(2, 0, NULL, '2026-11-15 14:57:37.556247+00', NULL),
+	(6, 0, NULL, '2026-11-15 14:57:37.619169+00', NULL);
 
 
 INSERT INTO voucherd_release.sweep VALUES
-	('expired', '2026-11-14 14:32:23.917265+00');
+	('expired', '2026-11-14 14:47:39.678054+00');
 
 
 
 
 INSERT INTO voucherd_release.totp VALUES
-	(1, '\xe0bd4a901a17dd534c31eb163bdd64f5f57c7bcbd673a60c4cfdce4675f81dab16090103439b76a7f06e45d6e63ec11b', '2026-11-15 14:42:16.53481+00', 59825124);
+	(1, '\x6a7dc68422f122ebcdd2dbaabd8cfb3d1dafd7437b333f8dc84cba5af890ac1b5c02152605bad92a663243a6dfdee09a', '2026-11-15 14:57:34.271891+00', 59825155);
 
 
 INSERT INTO voucherd_release.trail OVERRIDING SYSTEM VALUE VALUES
-	(1, '2026-11-15 14:42:14.764642+00', 2, 1, 'key 1 of Company 1', 'order.protect', 'order TRX11V0QA3Y8014BNYJ1A8DG8XBMK', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000008', NULL),
-	(2, '2026-11-15 14:42:15.610081+00', 2, 1, 'key 1 of Company 1', 'webhook.add', 'webhook 1', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000012', '{"host": null}'),
-	(3, '2026-11-15 14:42:16.336118+00', 0, 1, 'finance1@people.example', 'money.propose', 'payment 1', 1, 0, '127.0.0.1', 'req_f178f6ecc7200000001c', '{"kind": "top-up", "amount": "250.00 EUR", "reference": "transfer 1"}'),
-	(4, '2026-11-15 14:42:16.391421+00', 0, 2, 'admin2@people.example', 'money.approve', 'payment 1', 1, 0, '127.0.0.1', 'req_f178f6ecc7200000001d', '{"kind": "top-up", "amount": "250.00 EUR", "reference": "transfer 1"}'),
-	(5, '2026-11-15 14:42:16.457671+00', 0, 1, 'finance1@people.example', 'money.propose', 'payment 2', 1, 0, '127.0.0.1', 'req_f178f6ecc7200000001e', '{"kind": "top-up", "amount": "250.00 EUR", "reference": "transfer 2"}'),
-	(6, '2026-11-15 14:42:16.632602+00', 1, 3, 'owner3@people.example', 'alert.set', 'balance in EUR', 1, 0, '127.0.0.1', 'req_f178f6ecc7200000001f', '{"below": "100.00 EUR"}'),
-	(7, '2026-11-15 14:42:16.912384+00', 1, 4, 'buyer4@people.example', 'order.confirm', 'order TRX3B7Q1BY3GAH1ZB52210BWZW6P6', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000024', NULL),
-	(8, '2026-11-15 14:42:17.015303+00', 1, 4, 'buyer4@people.example', 'order.confirm', 'order TRX6RHSV50CP6CERJR95JNZXQ94V0', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000025', NULL),
-	(9, '2026-11-15 14:42:22.767761+00', 2, 1, 'key 1 of Company 1', 'key.add', 'key 3', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000042', '{"scopes": ["catalogue:read", "codes:read", "events:read", "orders:read", "orders:write", "wallet:read", "webhooks:write"], "allowIps": [], "rateLimit": 600, "dateExpires": null, "description": "till", "spendDayEurMinor": 50000, "spendOrderEurMinor": null}'),
-	(10, '2026-11-15 14:42:22.892573+00', 2, 1, 'key 1 of Company 1', 'key.rotate', 'key 3', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000045', '{"replacedBy": 4, "overlapSeconds": 86400}'),
-	(11, '2026-11-15 14:42:22.93974+00', 2, 1, 'key 1 of Company 1', 'webhook.add', 'webhook 2', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000046', '{"host": "127.0.0.1"}'),
-	(12, '2026-11-15 14:42:22.95565+00', 2, 1, 'key 1 of Company 1', 'webhook.add', 'webhook 3', 1, 0, '127.0.0.1', 'req_f178f6ecc72000000047', '{"host": "127.0.0.1"}');
+	(1, '2026-11-15 14:57:33.339731+00', 2, 1, 'key 1 of Company 1', 'order.protect', 'order TRX11V0QA3Y8014BNYJ1A8DG8XBMK', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000008', NULL),
+	(2, '2026-11-15 14:57:33.804854+00', 2, 1, 'key 1 of Company 1', 'webhook.add', 'webhook 1', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000012', '{"host": null}'),
+	(3, '2026-11-15 14:57:34.119756+00', 0, 1, 'finance1@people.example', 'money.propose', 'payment 1', 1, 0, '127.0.0.1', 'req_cbd6ea4f73260000001c', '{"kind": "top-up", "amount": "250.00 EUR", "reference": "transfer 1"}'),
+	(4, '2026-11-15 14:57:34.163354+00', 0, 2, 'admin2@people.example', 'money.approve', 'payment 1', 1, 0, '127.0.0.1', 'req_cbd6ea4f73260000001d', '{"kind": "top-up", "amount": "250.00 EUR", "reference": "transfer 1"}'),
+	(5, '2026-11-15 14:57:34.20973+00', 0, 1, 'finance1@people.example', 'money.propose', 'payment 2', 1, 0, '127.0.0.1', 'req_cbd6ea4f73260000001e', '{"kind": "top-up", "amount": "250.00 EUR", "reference": "transfer 2"}'),
+	(6, '2026-11-15 14:57:34.345913+00', 1, 3, 'owner3@people.example', 'alert.set', 'balance in EUR', 1, 0, '127.0.0.1', 'req_cbd6ea4f73260000001f', '{"below": "100.00 EUR"}'),
+	(7, '2026-11-15 14:57:34.675782+00', 1, 4, 'buyer4@people.example', 'order.confirm', 'order TRX3B7Q1BY3GAH1ZB52210BWZW6P6', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000024', NULL),
+	(8, '2026-11-15 14:57:34.748215+00', 1, 4, 'buyer4@people.example', 'order.confirm', 'order TRX6RHSV50CP6CERJR95JNZXQ94V0', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000025', NULL),
+	(9, '2026-11-15 14:57:38.610112+00', 2, 1, 'key 1 of Company 1', 'key.add', 'key 3', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000042', '{"scopes": ["catalogue:read", "codes:read", "events:read", "orders:read", "orders:write", "wallet:read", "webhooks:write"], "allowIps": [], "rateLimit": 600, "dateExpires": null, "description": "till", "spendDayEurMinor": 50000, "spendOrderEurMinor": null}'),
+	(10, '2026-11-15 14:57:38.777625+00', 2, 1, 'key 1 of Company 1', 'key.rotate', 'key 3', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000045', '{"replacedBy": 4, "overlapSeconds": 86400}'),
+	(11, '2026-11-15 14:57:38.819753+00', 2, 1, 'key 1 of Company 1', 'webhook.add', 'webhook 2', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000046', '{"host": "127.0.0.1"}'),
+	(12, '2026-11-15 14:57:38.853557+00', 2, 1, 'key 1 of Company 1', 'webhook.add', 'webhook 3', 1, 0, '127.0.0.1', 'req_cbd6ea4f732600000047', '{"host": "127.0.0.1"}');
 
 
 INSERT INTO voucherd_release.trail_seal VALUES
-	('trail', 1, 1, 12, 12, '\x0000000000000000000000000000000000000000000000000000000000000000', '\x8e73900b1d79374b9b258ec848d19481e8ce3d8ced492d11efd923122691a95d', '2026-11-15 14:42:23.802049+00'),
-	('reveal', 1, 1, 11, 11, '\x0000000000000000000000000000000000000000000000000000000000000000', '\x7772968b0723171b8ffa4cabd934c535e27db6b6dcd3c3bb44c14c2fcd5c183c', '2026-11-15 14:42:23.83695+00');
+	('trail', 1, 1, 12, 12, '\x0000000000000000000000000000000000000000000000000000000000000000', '\x3ee2c32a07fa5e7682d0d57694921e1d83988e8723f21075f0ca31f03814623d', '2026-11-15 14:57:39.571766+00'),
+	('reveal', 1, 1, 11, 11, '\x0000000000000000000000000000000000000000000000000000000000000000', '\x4e7e776e5569affe155db496ea3a490a11e80c08fc0cc14df87d6448f146e9ee', '2026-11-15 14:57:39.607888+00');
 
 
 
@@ -3406,21 +3406,21 @@ INSERT INTO voucherd_release.vat_rate VALUES
 
 
 INSERT INTO voucherd_release.vault_key VALUES
-	(1, '\x73482cdfeb7326ccf460006e58352ffcd3a0e4eebb7d3a891f9410a6382f37a3', '2026-11-15 14:42:12.382015+00', NULL, '2026-11-15 14:42:12.382015+00', NULL);
+	(1, '\x73482cdfeb7326ccf460006e58352ffcd3a0e4eebb7d3a891f9410a6382f37a3', '2026-11-15 14:57:31.623886+00', NULL, '2026-11-15 14:57:31.623886+00', NULL);
 
 
 INSERT INTO voucherd_release.vault_master VALUES
-	(true, 1, '\xe90dd72897b1a8740a54b3431053a8c5612e37ef77517f9efd66b854df08da34', '\xe52193859f62471eadf3e6df42d4c992dc3d3c186fd50d6df42dc3328ce32ad341943b253f52a7d201d2f46ed90700e8b45da6130c726a6289de3cc1', '2026-11-15 14:42:12.387762+00');
+	(true, 1, '\xe90dd72897b1a8740a54b3431053a8c5612e37ef77517f9efd66b854df08da34', '\x409673f6e5ad41bd4e2f7ad0c0c2f3c1517857d7c790cfbf8d6081a1b6e67489e4ee9d3de0922ae2e95a217de1e18d7568842e90b8ac602a432609de', '2026-11-15 14:57:31.630302+00');
 
 
 INSERT INTO voucherd_release.waiting VALUES
-	(0, 2, 2000, 1, 2058, 0, 2, '2026-11-15 14:42:15.250777+00', '2026-11-18 14:42:15.250777+00', false, NULL, NULL, NULL, '{}', 0),
-	(1, 1, 1000, 1, 2073, 0, 2, '2026-11-15 15:42:16.206154+00', '2026-11-18 14:42:16.206154+00', false, NULL, NULL, NULL, '{}', 0),
-	(0, 8, 1000, 1, 2084, 0, 2, '2026-11-15 14:42:20.069383+00', '2026-11-18 14:42:20.069383+00', false, NULL, '58b29eca-747f-4326-bd7a-9390515007b6', NULL, '{}', 0),
-	(0, 9, 1000, 1, 2086, 0, 2, '2026-11-15 14:42:21.079744+00', '2026-11-18 14:42:21.079744+00', false, NULL, 'e94a123e-21e7-409c-b621-b6845b41b7ca', NULL, '{}', 0),
-	(0, 10, 1000, 1, 2090, 0, 1, '2026-11-15 14:42:21.917444+00', '2026-11-18 14:42:21.917444+00', false, NULL, 'b3a3eac2-d602-4e9c-be0b-76ccf6adaf69', NULL, '{}', 0),
-	(0, 10, 1000, 1, 2092, 0, 1, '2026-11-15 14:42:22.317119+00', '2026-11-18 14:42:22.317119+00', false, NULL, 'fb8a73cd-49f9-49ff-81da-9cd77883fb3d', NULL, '{}', 0),
-	(0, 10, 1000, 1, 2094, 0, 1, '2026-11-15 14:42:22.601647+00', '2026-11-15 14:44:22.601647+00', true, NULL, '3afe026d-1088-443e-836b-106954d5f66e', NULL, '{}', 0);
+	(0, 2, 2000, 1, 2058, 0, 2, '2026-11-15 14:57:33.654362+00', '2026-11-18 14:57:33.654362+00', false, NULL, NULL, NULL, '{}', 0),
+	(1, 1, 1000, 1, 2073, 0, 2, '2026-11-15 15:57:34.050655+00', '2026-11-18 14:57:34.050655+00', false, NULL, NULL, NULL, '{}', 0),
+	(0, 8, 1000, 1, 2084, 0, 2, '2026-11-15 14:57:36.679359+00', '2026-11-18 14:57:36.679359+00', false, NULL, '09111184-c103-47bf-944c-fba233714d3c', NULL, '{}', 0),
+	(0, 9, 1000, 1, 2086, 0, 2, '2026-11-15 14:57:37.136045+00', '2026-11-18 14:57:37.136045+00', false, NULL, '597ab83b-0b67-43e5-9fc6-6446323651f0', NULL, '{}', 0),
+	(0, 10, 1000, 1, 2090, 0, 1, '2026-11-15 14:57:37.759747+00', '2026-11-18 14:57:37.759747+00', false, NULL, '3b42fd74-5af2-455d-b173-3555bdecffe2', NULL, '{}', 0),
+	(0, 10, 1000, 1, 2092, 0, 1, '2026-11-15 14:57:38.069071+00', '2026-11-18 14:57:38.069071+00', false, NULL, '2142915c-3f5b-4e39-9dd5-aaf2b1104f72', NULL, '{}', 0),
+	(0, 10, 1000, 1, 2094, 0, 1, '2026-11-15 14:57:38.381798+00', '2026-11-15 14:59:38.381798+00', true, NULL, '0db6e066-794c-4ce5-b0f4-01360fe0f911', NULL, '{}', 0);
 
 
 INSERT INTO voucherd_release.wallet VALUES
@@ -3433,72 +3433,72 @@ INSERT INTO voucherd_release.wallet_alert VALUES
 
 
 INSERT INTO voucherd_release.webhook VALUES
-	(1, 1, 0, 1, NULL, '', '{}', true, NULL, '\x4884a3b8c72a77cbcf649008fcddfbb65f7b682f91f2138f26c96bb754310d78c47fe0b2e30ad3e646a3c5cddfdc676bc455339cf65a185f73f0eac299a22a3394c72ddc6a1f7e0fcba902fd9dbe', NULL, NULL, NULL, '{}', '2026-11-15 14:42:15.610081+00', '2026-11-15 14:42:15.610081+00'),
-	(2, 1, 0, 2, 'http://127.0.0.1:37283/hook', '', '{}', true, NULL, '\x1fbaf119cc8a7689ed83a7fd132f4c2204d22699649c7bb14e8758b674376fa721e65ede318909fcbfe5c3f287c5aba74e5eee0ebbb9c45d5d4d2efeb3051d9ec4da7f9bd75f5084b6cf42bddbde', NULL, NULL, NULL, '{}', '2026-11-15 14:42:22.93974+00', '2026-11-15 14:42:22.93974+00'),
-	(3, 1, 0, 3, 'http://127.0.0.1:9/closed', '', '{}', true, NULL, '\x00cd95a898f50d6ea195912f7c3329494115fca2aec8a829662c9fdeae8efcc6ab76ebba9ca1f29a1dec441266e142642c0de187be8ca2aa970c741239dd5b6f00672364853e95c87d1e2cc57537', NULL, NULL, NULL, '{}', '2026-11-15 14:42:22.95565+00', '2026-11-15 14:42:22.95565+00');
+	(1, 1, 0, 1, NULL, '', '{}', true, NULL, '\xc6ca2c069a1ce7def7bdf8e2aec05721fd9ad8efdaec7ed4298b143328ab9778d1d1dbe84ba6c73a08d4d639b7296190c6a5881feab5fec2dccf76cde3eba2367644b3fd5fa53451afe7a3be8802', NULL, NULL, NULL, '{}', '2026-11-15 14:57:33.804854+00', '2026-11-15 14:57:33.804854+00'),
+	(2, 1, 0, 2, 'http://127.0.0.1:42951/hook', '', '{}', true, NULL, '\x3dee663fd0718da5376eb95262ef3d2762354a6e0882552cc763bc045aeff00900c9cd7d6a40a45c4749f97ca893cfa714a5d059f8dd3405fd6a1c0f3b8fcd6897c97a58704900b52418f7e06954', NULL, NULL, NULL, '{}', '2026-11-15 14:57:38.819753+00', '2026-11-15 14:57:38.819753+00'),
+	(3, 1, 0, 3, 'http://127.0.0.1:9/closed', '', '{}', true, NULL, '\x98a22a7f85f64b311e40a843864c6779900c554fbf23895d94893234224a6dca4adbebbe1826cf86ab66181918059caf35aed380452d4fb7ecd2aff2723845566d9c4f1f8c6bf434c4b0624d54aa', NULL, NULL, NULL, '{}', '2026-11-15 14:57:38.853557+00', '2026-11-15 14:57:38.853557+00');
 
 
 INSERT INTO voucherd_release.webhook_attempt VALUES
-	(1, 17, 1, '2026-11-15 14:42:23.175785+00', 295, 'http://127.0.0.1:9/orders/7', NULL, 'no connection', '', ''),
-	(1, 18, 1, '2026-11-15 14:42:23.448015+00', 23, 'http://127.0.0.1:9/orders/7', NULL, 'no connection', '', ''),
-	(3, 1, 1, '2026-11-15 14:42:23.451105+00', 20, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 2, 1, '2026-11-15 14:42:23.451426+00', 4, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 3, 1, '2026-11-15 14:42:23.46838+00', 3, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 4, 1, '2026-11-15 14:42:23.468664+00', 3, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 5, 1, '2026-11-15 14:42:23.468918+00', 3, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 6, 1, '2026-11-15 14:42:23.469364+00', 12, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 7, 1, '2026-11-15 14:42:23.469648+00', 12, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(3, 8, 1, '2026-11-15 14:42:23.469902+00', 12, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
-	(2, 1, 1, '2026-11-15 14:42:23.448566+00', 49, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 2, 1, '2026-11-15 14:42:23.448999+00', 49, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 3, 1, '2026-11-15 14:42:23.449331+00', 49, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 4, 1, '2026-11-15 14:42:23.449648+00', 49, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 5, 1, '2026-11-15 14:42:23.449941+00', 48, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 6, 1, '2026-11-15 14:42:23.450231+00', 48, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 7, 1, '2026-11-15 14:42:23.450565+00', 48, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 8, 1, '2026-11-15 14:42:23.45084+00', 48, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 9, 1, '2026-11-15 14:42:23.497644+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 10, 1, '2026-11-15 14:42:23.497986+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 11, 1, '2026-11-15 14:42:23.498162+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 12, 1, '2026-11-15 14:42:23.498313+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 13, 1, '2026-11-15 14:42:23.49846+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 14, 1, '2026-11-15 14:42:23.498601+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 15, 1, '2026-11-15 14:42:23.498738+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 16, 1, '2026-11-15 14:42:23.498899+00', 11, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 17, 1, '2026-11-15 14:42:23.508497+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 18, 1, '2026-11-15 14:42:23.508775+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 26, 1, '2026-11-15 14:42:23.508939+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 27, 1, '2026-11-15 14:42:23.5091+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 28, 1, '2026-11-15 14:42:23.509252+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 29, 1, '2026-11-15 14:42:23.509409+00', 1, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 30, 1, '2026-11-15 14:42:23.509543+00', 22, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 31, 1, '2026-11-15 14:42:23.509678+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 32, 1, '2026-11-15 14:42:23.510269+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 33, 1, '2026-11-15 14:42:23.510454+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 34, 1, '2026-11-15 14:42:23.5106+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 35, 1, '2026-11-15 14:42:23.51073+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 36, 1, '2026-11-15 14:42:23.510857+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 37, 1, '2026-11-15 14:42:23.510984+00', 23, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 38, 1, '2026-11-15 14:42:23.532041+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 39, 1, '2026-11-15 14:42:23.53237+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 40, 1, '2026-11-15 14:42:23.533508+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 41, 1, '2026-11-15 14:42:23.533725+00', 2, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 42, 1, '2026-11-15 14:42:23.533874+00', 19, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 43, 1, '2026-11-15 14:42:23.534026+00', 19, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 44, 1, '2026-11-15 14:42:23.534166+00', 19, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 45, 1, '2026-11-15 14:42:23.534297+00', 19, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 46, 1, '2026-11-15 14:42:23.534428+00', 19, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 47, 1, '2026-11-15 14:42:23.534559+00', 19, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 48, 1, '2026-11-15 14:42:23.535478+00', 33, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 49, 1, '2026-11-15 14:42:23.535668+00', 16, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 50, 1, '2026-11-15 14:42:23.552775+00', 16, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 51, 1, '2026-11-15 14:42:23.552991+00', 16, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 52, 1, '2026-11-15 14:42:23.553174+00', 16, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 53, 1, '2026-11-15 14:42:23.553329+00', 16, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 54, 1, '2026-11-15 14:42:23.553469+00', 16, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 55, 1, '2026-11-15 14:42:23.553606+00', 15, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 56, 1, '2026-11-15 14:42:23.568498+00', 1, 'http://127.0.0.1:37283/hook', 204, NULL, '', ''),
-	(2, 57, 1, '2026-11-15 14:42:23.568786+00', 0, 'http://127.0.0.1:37283/hook', 204, NULL, '', '');
+	(1, 17, 1, '2026-11-15 14:57:39.038392+00', 255, 'http://127.0.0.1:9/orders/7', NULL, 'no connection', '', ''),
+	(1, 18, 1, '2026-11-15 14:57:39.25143+00', 42, 'http://127.0.0.1:9/orders/7', NULL, 'no connection', '', ''),
+	(3, 1, 1, '2026-11-15 14:57:39.277855+00', 16, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 2, 1, '2026-11-15 14:57:39.278202+00', 16, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 3, 1, '2026-11-15 14:57:39.278467+00', 16, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 4, 1, '2026-11-15 14:57:39.278735+00', 15, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 5, 1, '2026-11-15 14:57:39.278986+00', 15, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 6, 1, '2026-11-15 14:57:39.279244+00', 15, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 7, 1, '2026-11-15 14:57:39.279543+00', 15, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(3, 8, 1, '2026-11-15 14:57:39.29207+00', 2, 'http://127.0.0.1:9/closed', NULL, 'no connection', '', ''),
+	(2, 1, 1, '2026-11-15 14:57:39.266385+00', 35, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 2, 1, '2026-11-15 14:57:39.266996+00', 35, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 3, 1, '2026-11-15 14:57:39.267359+00', 35, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 4, 1, '2026-11-15 14:57:39.267667+00', 27, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 5, 1, '2026-11-15 14:57:39.276402+00', 26, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 6, 1, '2026-11-15 14:57:39.276749+00', 26, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 7, 1, '2026-11-15 14:57:39.27708+00', 26, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 8, 1, '2026-11-15 14:57:39.277564+00', 26, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 9, 1, '2026-11-15 14:57:39.301975+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 10, 1, '2026-11-15 14:57:39.302265+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 11, 1, '2026-11-15 14:57:39.302445+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 12, 1, '2026-11-15 14:57:39.302604+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 13, 1, '2026-11-15 14:57:39.302758+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 14, 1, '2026-11-15 14:57:39.302912+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 15, 1, '2026-11-15 14:57:39.303069+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 16, 1, '2026-11-15 14:57:39.303215+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 17, 1, '2026-11-15 14:57:39.311195+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 18, 1, '2026-11-15 14:57:39.311502+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 26, 1, '2026-11-15 14:57:39.311663+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 27, 1, '2026-11-15 14:57:39.311865+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 28, 1, '2026-11-15 14:57:39.31202+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 29, 1, '2026-11-15 14:57:39.312166+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 30, 1, '2026-11-15 14:57:39.312307+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 31, 1, '2026-11-15 14:57:39.312448+00', 17, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 32, 1, '2026-11-15 14:57:39.328415+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 33, 1, '2026-11-15 14:57:39.328963+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 34, 1, '2026-11-15 14:57:39.329172+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 35, 1, '2026-11-15 14:57:39.32933+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 36, 1, '2026-11-15 14:57:39.329511+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 37, 1, '2026-11-15 14:57:39.32969+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 38, 1, '2026-11-15 14:57:39.329854+00', 2, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 39, 1, '2026-11-15 14:57:39.330029+00', 8, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 40, 1, '2026-11-15 14:57:39.33067+00', 8, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 41, 1, '2026-11-15 14:57:39.330854+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 42, 1, '2026-11-15 14:57:39.331012+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 43, 1, '2026-11-15 14:57:39.331177+00', 15, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 44, 1, '2026-11-15 14:57:39.331325+00', 15, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 45, 1, '2026-11-15 14:57:39.331462+00', 15, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 46, 1, '2026-11-15 14:57:39.331599+00', 15, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 47, 1, '2026-11-15 14:57:39.338123+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 48, 1, '2026-11-15 14:57:39.339236+00', 8, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 49, 1, '2026-11-15 14:57:39.339486+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 50, 1, '2026-11-15 14:57:39.339661+00', 10, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 51, 1, '2026-11-15 14:57:39.34622+00', 10, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 52, 1, '2026-11-15 14:57:39.346429+00', 10, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 53, 1, '2026-11-15 14:57:39.346597+00', 10, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 54, 1, '2026-11-15 14:57:39.346771+00', 10, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 55, 1, '2026-11-15 14:57:39.346927+00', 9, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 56, 1, '2026-11-15 14:57:39.347646+00', 8, 'http://127.0.0.1:42951/hook', 204, NULL, '', ''),
+	(2, 57, 1, '2026-11-15 14:57:39.349021+00', 1, 'http://127.0.0.1:42951/hook', 204, NULL, '', '');
 
 
 INSERT INTO voucherd_release.webhook_cursor VALUES
@@ -3506,114 +3506,114 @@ INSERT INTO voucherd_release.webhook_cursor VALUES
 
 
 INSERT INTO voucherd_release.webhook_delivery VALUES
-	(3, 9, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 10, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 11, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 12, 'order.line_finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 13, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 14, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 15, 'order.cancelled', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 16, 'order.cancelled', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 17, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 18, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 26, 'wallet.topped_up', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 27, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 28, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 29, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 30, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 31, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 32, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 33, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 34, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 35, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(1, 17, 'order.created', 'http://127.0.0.1:9/orders/7', 0, 1, 1, '2026-11-15 14:42:28.984421+00', '2026-11-15 14:42:23.059734+00'),
-	(1, 18, 'order.finished', 'http://127.0.0.1:9/orders/7', 0, 1, 1, '2026-11-15 14:42:28.769212+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 1, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:42:28.679071+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 2, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:42:28.626076+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 3, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:42:28.677261+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 4, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:42:28.745429+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 5, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:42:28.80301+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 6, 'order.deleted', NULL, 0, 1, 1, '2026-11-15 14:42:28.935747+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 7, 'order.finished', NULL, 0, 1, 1, '2026-11-15 14:42:28.678093+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 8, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:42:28.990153+00', '2026-11-15 14:42:23.059734+00'),
-	(2, 1, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 2, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 3, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 4, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 5, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 6, 'order.deleted', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 7, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 8, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 9, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 10, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 11, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 12, 'order.line_finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 13, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 14, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 15, 'order.cancelled', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 16, 'order.cancelled', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 17, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 18, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 26, 'wallet.topped_up', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 27, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 28, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 29, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 30, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 31, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 32, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 33, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 34, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 35, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 36, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(3, 36, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 37, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 38, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 39, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 40, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 41, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 42, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 43, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 44, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 45, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 46, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 47, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 48, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 49, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 50, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 51, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 52, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 53, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 54, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 55, 'key.rotated', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 56, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(3, 57, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:42:23.059734+00', '2026-11-15 14:42:23.059734+00'),
-	(2, 37, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 38, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 39, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 40, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 41, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 42, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 43, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 44, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 45, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 46, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 47, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 48, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 49, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 50, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 51, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 52, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 53, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 54, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 55, 'key.rotated', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00');
+	(3, 9, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 10, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 11, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 12, 'order.line_finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 13, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 14, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 15, 'order.cancelled', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 16, 'order.cancelled', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 17, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 18, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 26, 'wallet.topped_up', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 27, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 28, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 29, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 30, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 31, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 32, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 33, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 34, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 35, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(1, 17, 'order.created', 'http://127.0.0.1:9/orders/7', 0, 1, 1, '2026-11-15 14:57:44.380228+00', '2026-11-15 14:57:38.938404+00'),
+	(1, 18, 'order.finished', 'http://127.0.0.1:9/orders/7', 0, 1, 1, '2026-11-15 14:57:44.502295+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 1, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:57:44.452859+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 2, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:57:44.797662+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 3, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:57:44.584372+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 4, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:57:44.577503+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 5, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:57:44.34953+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 6, 'order.deleted', NULL, 0, 1, 1, '2026-11-15 14:57:44.429484+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 7, 'order.finished', NULL, 0, 1, 1, '2026-11-15 14:57:44.761297+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 8, 'order.created', NULL, 0, 1, 1, '2026-11-15 14:57:44.731463+00', '2026-11-15 14:57:38.938404+00'),
+	(2, 1, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 2, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 3, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 4, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 5, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 6, 'order.deleted', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 7, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 8, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 9, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 10, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 11, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 12, 'order.line_finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 13, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 14, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 15, 'order.cancelled', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 16, 'order.cancelled', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 17, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 18, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 26, 'wallet.topped_up', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 27, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 28, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 29, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 30, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 31, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 32, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 33, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 34, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 35, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 36, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(3, 36, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 37, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 38, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 39, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 40, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 41, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 42, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 43, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 44, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 45, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 46, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 47, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 48, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 49, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 50, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 51, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 52, 'order.pending', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 53, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 54, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 55, 'key.rotated', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 56, 'order.created', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(3, 57, 'order.finished', NULL, 0, 0, 0, '2026-11-15 14:57:38.938404+00', '2026-11-15 14:57:38.938404+00'),
+	(2, 37, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 38, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 39, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 40, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 41, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 42, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 43, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 44, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 45, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 46, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 47, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 48, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 49, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 50, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 51, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 52, 'order.pending', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 53, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 54, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 55, 'key.rotated', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00');
 INSERT INTO voucherd_release.webhook_delivery VALUES
-	(2, 56, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00'),
-	(2, 57, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:42:23.059734+00');
+	(2, 56, 'order.created', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00'),
+	(2, 57, 'order.finished', NULL, 1, 1, 1, NULL, '2026-11-15 14:57:38.938404+00');
 
 
 INSERT INTO voucherd_release.webhook_queue VALUES
-	(1, '2026-11-15 14:42:28.769212+00', false, 1, false, 0, NULL),
-	(3, '2026-11-15 14:42:31.492448+00', false, 1, true, 8, '2026-11-15 14:42:23.492448+00'),
+	(1, '2026-11-15 14:57:44.380228+00', false, 1, false, 0, NULL),
+	(3, '2026-11-15 14:57:47.307489+00', false, 1, true, 8, '2026-11-15 14:57:39.307489+00'),
 	(2, NULL, false, 1, false, 0, NULL);
 
 

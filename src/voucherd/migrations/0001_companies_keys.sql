@@ -29,7 +29,7 @@ CREATE TABLE company (
     approve_from_eur_minor bigint CHECK (approve_from_eur_minor > 0)
 );
 COMMENT ON TABLE company IS 'One row is a customer: it holds wallets, keys and people, and everything it buys is its own.';
-COMMENT ON COLUMN company.active IS 'False: all its keys and people are refused.';
+COMMENT ON COLUMN company.active IS 'False: nobody of it can sign in, and no key of it can order.';
 COMMENT ON COLUMN company.verified IS 'The operator has checked who it is; until then Confirm and Resolve are refused.';
 COMMENT ON COLUMN company.expose_costs IS 'Its orders show the purchase prices of their offers.';
 COMMENT ON COLUMN company.spend_order_eur_minor IS 'The most that one order may cost, at the rate that Create fixed.';

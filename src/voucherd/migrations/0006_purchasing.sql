@@ -25,7 +25,7 @@ COMMENT ON TABLE supplier IS 'One row is a supplier of codes, as the operator de
 COMMENT ON COLUMN supplier.secret IS 'Its credentials, sealed.';
 COMMENT ON COLUMN supplier.timeout_s IS 'How long one call may take.';
 COMMENT ON COLUMN supplier.settle_s IS 'A purchase may turn up this long after its call.';
-COMMENT ON COLUMN supplier.quote_age_s IS 'An older quote is asked for again.';
+COMMENT ON COLUMN supplier.quote_age_s IS 'An older quote no longer counts; at half this age it is asked for again.';
 COMMENT ON COLUMN supplier.price_slack_bp IS 'A purchase may be dearer than its quote by no more than this.';
 COMMENT ON COLUMN supplier.on_unknown IS 'After a purchase whose end is unknown: wait for a person, or buy elsewhere.';
 
