@@ -11,12 +11,12 @@ from typing import Final
 
 import structlog
 
-from voucherd import idempotency
 from voucherd.catalogue import fx_feed
 from voucherd.db import UNAVAILABLE, Pool, open_pool
 from voucherd.events import feed as events
 from voucherd.heartbeat import EVERY_S as ANSWER_EVERY_S
 from voucherd.heartbeat import Heartbeat
+from voucherd.idempotency import store as idempotency
 from voucherd.ids import Identifiers
 from voucherd.limits import rate_store, throttle
 from voucherd.mail import letters, outbox

@@ -17,9 +17,9 @@ from voucherd.orders.rules import decide, waiting
 from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.ruling import CompanyStanding, Facts, Ruling, Windows, item_at
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import Offer
-from voucherd.vault.shelf import Lot, Shelf
+from voucherd.vault.model import Lot, Shelf
 from voucherd.wallet.ledger import LedgerEntry, Wallet
 
 WINDOWS = Windows(delivery=timedelta(hours=72), resolve=timedelta(seconds=30))

@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.handmade import DAY, NOW, lot, product
-from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
-from voucherd.catalogue.store import Listing
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, RATE_ONE
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Order
 from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.vault.shelf import Lot
+from voucherd.vault.model import Lot
 
 RATES = {"EUR": RATE_ONE, "USD": 92_319_055, "JPY": 611_808, "KWD": 301_204_819}
 

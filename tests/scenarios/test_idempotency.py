@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from tests.shop import Company, Shop
-from voucherd import idempotency
 from voucherd.api.idempotent import IdempotentCalls
+from voucherd.idempotency import store as idempotency
 from voucherd.ids import State
 from voucherd.money import Money
 

@@ -16,7 +16,7 @@ from voucherd.api.routes import Route
 from voucherd.api.wire.templates import TemplateBook
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
-from voucherd.idempotency import TicketTaken
+from voucherd.idempotency.model import TicketTaken
 from voucherd.keys.authenticator import Authenticator
 from voucherd.keys.callers import Caller, Forbidden, Unauthorized
 from voucherd.limits import rate_limits

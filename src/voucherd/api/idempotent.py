@@ -13,13 +13,13 @@ from typing import Final
 
 import structlog
 
-from voucherd import idempotency
 from voucherd.api import handlers, stored_answers
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Call
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
-from voucherd.idempotency import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
+from voucherd.idempotency import store as idempotency
+from voucherd.idempotency.model import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
 from voucherd.orders.batcher import Batcher
 from voucherd.services import Services
 from voucherd.vault.seal import KeyNotKnown, Sealer

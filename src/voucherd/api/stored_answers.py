@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from voucherd.api.handlers import Shown
 from voucherd.http import Response
-from voucherd.idempotency import Ticket
+from voucherd.idempotency.model import Ticket
 from voucherd.orders.model import Order
 from voucherd.vault.seal import Sealer
 

@@ -30,7 +30,7 @@ from voucherd.recipients.vouchers import NoCode, take_back
 from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
-from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.model import Reveal, Via, Viewer
 
 app = noun()
 

@@ -13,9 +13,9 @@ from voucherd.db import Connection, Pool
 from voucherd.orders import store
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
+from voucherd.orders.rules.waits import Wait
 from voucherd.orders.store import Memory
 from voucherd.orders.wait_store import COLUMNS, wait_of
-from voucherd.orders.waits import Wait
 
 TURN_MAX: Final = 64
 """Waits that one round takes from one company: its share of a batch, not its whole backlog."""

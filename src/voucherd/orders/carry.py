@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from voucherd import idempotency
 from voucherd.approvals import store as approvals
 from voucherd.db import Connection, within
+from voucherd.idempotency import store as idempotency
 from voucherd.limits.spending import SpendKey
 from voucherd.orders import store
 from voucherd.orders.create import effects_of
@@ -16,7 +16,7 @@ from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.ruling import Facts, Ruling
 from voucherd.orders.store import Memory
-from voucherd.vault.reveals import Reveal, Via
+from voucherd.vault.model import Reveal, Via
 
 
 async def carry_out(

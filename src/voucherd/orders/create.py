@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from voucherd import idempotency
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
 from voucherd.companies import store as company_store
 from voucherd.db import Connection
-from voucherd.idempotency import Ticket
+from voucherd.idempotency import store as idempotency
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders import store
@@ -23,7 +23,7 @@ from voucherd.orders.store import Memory
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import shelf
 from voucherd.vault import store as vault
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf, unmade_lot
 from voucherd.webhooks import per_order
 
 
@@ -150,7 +150,7 @@ async def _load_shelves(
     bare = wanted.difference(elsewhere)
     bare = {key for key in bare if key[2] == State.SANDBOX and not shop.shelves[key]}
     if bare and not stocking:
-        shop.shelves |= {key: [shelf.unmade_lot(*key[:2])] for key in bare}
+        shop.shelves |= {key: [unmade_lot(*key[:2])] for key in bare}
     elif bare:
         async with conn.transaction():
             for product_id, face_minor, _ in sorted(bare):

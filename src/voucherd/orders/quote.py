@@ -14,7 +14,7 @@ from voucherd.orders.rules import cart
 from voucherd.orders.rules.cart import Create, SalesPolicy, Shop
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.store import Memory
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf
 
 
 class Quote(Struct, frozen=True):

@@ -16,7 +16,7 @@ from voucherd.catalogue.price_book import PriceBook
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.db import Connection, Tx, numbers, sparse_numbers, words
-from voucherd.limits import spending
+from voucherd.limits import spend_store
 from voucherd.limits.spending import SpendKey
 from voucherd.orders import wait_store
 from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Outcome, Viewed
@@ -24,8 +24,7 @@ from voucherd.orders.rules.ruling import CompanyStanding, Facts, Ruling, Windows
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import reveals, shelf
-from voucherd.vault.reveals import Reveal
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Reveal, Shelf
 from voucherd.wallet import store as wallet_store
 
 STATUSES: Final = tuple(Status)
@@ -125,7 +124,7 @@ async def load(
     if facts.purses:
         facts.wallets = await wallet_store.lock(tx, list(set(facts.purses.values())))
     if purses:
-        facts.spent = await spending.lock(tx, purses)
+        facts.spent = await spend_store.lock(tx, purses)
     if with_shelves:
         await _load_shelves(tx, facts, memory.offers)
     if with_lines:
@@ -320,7 +319,7 @@ async def save(tx: Tx, ruling: Ruling, shown: Sequence[Reveal] = ()) -> None:
     if ruling.orders:
         await _save_orders(tx, ruling, shown)
     if ruling.spent:
-        await spending.save(tx, ruling.spent)
+        await spend_store.save(tx, ruling.spent)
     if ruling.waits or ruling.waits_over or ruling.waits_moved:
         await wait_store.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from voucherd.db import Connection, Tx, numbers, sparse_numbers
-from voucherd.orders.waits import Wait
-from voucherd.vault.shelf import Shelf
+from voucherd.orders.rules.waits import Wait
+from voucherd.vault.model import Shelf
 
 _NAMES: Final = (
     *("state", "product_id", "face_minor", "company_id", "order_id", "line_from", "line_to", "not_before"),

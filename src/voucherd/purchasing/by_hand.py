@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from msgspec import Struct
 
 from voucherd.db import Pool, transaction
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.orders.model import Order
 from voucherd.orders.store import Memory
 from voucherd.purchasing import attempts, outcomes
@@ -94,7 +94,7 @@ async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
         await attempts.ask_anew(tx, attempt.id)
         await log.append(
             tx,
-            log.ATTEMPT_RETRIED,
+            kinds.ATTEMPT_RETRIED,
             state=attempt.state,
             data={"attempt": attempt.reference, "by": hand.by, "note": hand.note},
         )
@@ -109,7 +109,7 @@ async def quarantined(
         if reveal and found:
             await log.append(
                 tx,
-                log.ATTEMPT_REVEALED,
+                kinds.ATTEMPT_REVEALED,
                 state=attempt.state,
                 data={"attempt": attempt.reference, "by": hand.by, "note": hand.note, "codes": len(found)},
             )

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, Tx, transaction
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.money import Money
 from voucherd.orders import store
 from voucherd.orders.model import Order
@@ -194,7 +194,7 @@ async def _note_call(tx: Tx, attempt: Attempt, call: Call, before: Phase, change
         "spare": change.spare,
         "quarantined": change.quarantined,
     }
-    await log.append(tx, log.ATTEMPT_SETTLED, state=attempt.state, data=data)
+    await log.append(tx, kinds.ATTEMPT_SETTLED, state=attempt.state, data=data)
 
 
 async def ask_again(

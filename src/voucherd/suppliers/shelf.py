@@ -30,7 +30,7 @@ from voucherd.suppliers.protocol import (
     Why,
 )
 from voucherd.vault import shelf
-from voucherd.vault.shelf import Lot
+from voucherd.vault.model import Lot
 
 PRODUCT_ID_MAX: Final = 2**31 - 1
 _FAILURES: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)

@@ -10,56 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from enum import IntEnum
 from typing import Final
 
 from msgspec import Struct
 
+from voucherd.actors import ActorKind
 from voucherd.db import Connection, Pool, Tx, numbers, sparse_numbers, words
-from voucherd.trail import ActorKind, plain_address
+from voucherd.trail import plain_address
+from voucherd.vault.model import Reveal, Via
 
 BATCH_MAX: Final = 1_000
-
-
-class Via(IntEnum):
-    """How codes were shown."""
-
-    CONFIRM = 0
-    RESOLVE = 1
-    FIND = 2
-    FIND_ALL = 3
-    LINES = 4
-    FILE = 5
-    PORTAL = 6
-    REDEMPTION = 7
-    CANCEL = 8
-
-    @property
-    def word(self) -> str:
-        """The way in lower case."""
-        return self.name.lower()
-
-
-class Viewer(Struct, frozen=True):
-    """Who sees codes, and from where: a key, a person, or whoever holds a link."""
-
-    kind: ActorKind
-    id: int | None
-    address: str | None
-    """As the request told it; what is no address is left out."""
-
-
-class Reveal(Struct, frozen=True):
-    """Codes of one order that are about to be shown."""
-
-    order_id: int
-    company_id: int
-    lines: int
-    """How many codes."""
-    via: Via
-    viewer: Viewer
-    line_from: int = 0
-    """The first line of those that are shown."""
 
 
 class Revealed(Struct, frozen=True):

@@ -3,52 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
-from typing import Final, TypeAlias
-
-from msgspec import Struct
 
 from voucherd.db import Connection, Tx, numbers
-from voucherd.money import RATE_ONE, worth
-from voucherd.vault.store import GENERATED_SIZE
-
-Shelf: TypeAlias = tuple[int, int, int]
-"""Product, face value in minor units, state."""
-
-
-class Lot(Struct, frozen=True):
-    """A run of codes that can be sold from `cursor` on."""
-
-    id: int
-    product_id: int
-    face_minor: int
-    state: int
-    cursor: int
-    size: int
-    expires_at: datetime | None
-    purchase_minor: int
-    purchase_currency: str
-    purchase_fx_e8: int
-    generated: bool = False
-
-    @property
-    def left(self) -> int:
-        """How many codes are still for sale."""
-        return self.size - self.cursor
-
-    @property
-    def cost(self) -> int:
-        """What one code cost us, in EUR, to compare."""
-        return worth(self.purchase_minor, self.purchase_currency, self.purchase_fx_e8)
-
-
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
-
-
-def selling_order(lot: Lot) -> tuple[datetime, int, int]:
-    """First expiring first, then cheapest in EUR, then oldest."""
-    return lot.expires_at or _NEVER, lot.cost, lot.id
-
+from voucherd.vault.model import Lot, Shelf, selling_order
 
 _COLUMNS = """
     l.id, l.product_id, l.face_minor, l.state, l.cursor, l.size, l.expires_at,
@@ -84,11 +41,6 @@ async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> di
         if len(lots) > 1:
             lots.sort(key=selling_order)
     return found
-
-
-def unmade_lot(product_id: int, face_minor: int) -> Lot:
-    """A sandbox shelf's lot as the first call would make it (OP-49), for one who only looks."""
-    return Lot(0, product_id, face_minor, 1, 0, GENERATED_SIZE, None, 0, "EUR", RATE_ONE, generated=True)
 
 
 def move_sql(first: int) -> str:

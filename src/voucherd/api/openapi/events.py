@@ -16,7 +16,7 @@ from voucherd.api.openapi.schemas import REF
 from voucherd.api.openapi.words import Part, Success, Words
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.templates import encode
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.events.feed import KEPT, Event
 from voucherd.events.listeners import HEARTBEAT_S
 from voucherd.events.streams import RETRY_MS, STREAMS_OF_KEY_MAX
@@ -30,7 +30,7 @@ _FIRST: Final = 1_204
 def _happened() -> list[Event]:
     """What became of the sample order."""
     order = examples.sample(in_stock=2)
-    told = ((log.ORDER_CREATED, examples.CREATED_AT), (log.ORDER_FINISHED, examples.CONFIRMED_AT))
+    told = ((kinds.ORDER_CREATED, examples.CREATED_AT), (kinds.ORDER_FINISHED, examples.CONFIRMED_AT))
     return [
         Event(
             _FIRST + seq,

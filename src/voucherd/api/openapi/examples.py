@@ -20,8 +20,7 @@ from voucherd.api.wire.quote import quoted as wire_quote
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
-from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
 from voucherd.orders.answers import Answer
@@ -32,8 +31,8 @@ from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.ruling import CompanyStanding, Facts, Windows
-from voucherd.orders.waits import Wait
-from voucherd.vault.shelf import Lot
+from voucherd.orders.rules.waits import Wait
+from voucherd.vault.model import Lot
 from voucherd.vault.store import LotInfo
 from voucherd.wallet.ledger import Wallet
 

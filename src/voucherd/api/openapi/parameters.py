@@ -9,7 +9,7 @@ from voucherd.api.openapi.fields import ORDER_STATUSES
 from voucherd.api.openapi.problems import REQUEST_ID
 from voucherd.api.query import PAGE_MAX, PAGE_SIZE, PAGE_SIZE_MAX
 from voucherd.api.requests import SLOW_S_MAX, WAIT_S_MAX
-from voucherd.idempotency import KEPT_DAYS, KEY_CHARS_MAX
+from voucherd.idempotency.model import KEPT_DAYS, KEY_CHARS_MAX
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT
 from voucherd.limits.rate_limits import Taken, policy, standing
 from voucherd.orders.model import TYPES

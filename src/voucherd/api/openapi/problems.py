@@ -39,7 +39,7 @@ from voucherd.api.errors import (
 )
 from voucherd.api.openapi import examples
 from voucherd.http import PROBLEM, HttpError, Request
-from voucherd.idempotency import KEY_CHARS_MAX
+from voucherd.idempotency.model import KEY_CHARS_MAX
 from voucherd.ids import Identifiers, State
 from voucherd.orders.rules.refusals import (
     BadInput,

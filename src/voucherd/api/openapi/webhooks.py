@@ -19,7 +19,7 @@ from voucherd.api.webhook_requests import TYPES
 from voucherd.api.wire import webhooks as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.events.feed import Event
 from voucherd.ids import State
 from voucherd.webhooks.endpoints import Endpoint
@@ -34,7 +34,7 @@ _ENDPOINT: Final = Endpoint(
     company_id=17,
     state=State.LIVE,
     url=_URL,
-    types=(log.ORDER_CANCELLED, log.ORDER_FINISHED),
+    types=(kinds.ORDER_CANCELLED, kinds.ORDER_FINISHED),
     description="the webshop",
     enabled=True,
     disabled_reason=None,
@@ -50,7 +50,7 @@ _EVENT: Final = Event(
     at=examples.CONFIRMED_AT,
     company_id=17,
     state=State.LIVE,
-    type=log.ORDER_FINISHED,
+    type=kinds.ORDER_FINISHED,
     order_id=examples.sample(in_stock=2).id,
     seq=3,
     data=None,

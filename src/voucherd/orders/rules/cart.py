@@ -19,17 +19,16 @@ from voucherd.catalogue.pricing import (
     price_unit,
     vat_bp,
 )
-from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.terms import Terms
-from voucherd.idempotency import Ticket
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor, worth
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Item, Order
 from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, Loss, OffersNotAvailable, Refusal
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.suppliers.offers import Offer
-from voucherd.vault.shelf import Lot, Shelf
+from voucherd.vault.model import Lot, Shelf
 
 
 class CartLine(Struct, frozen=True):

@@ -16,10 +16,9 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Consent
-from voucherd.events import log
-from voucherd.idempotency import Ticket
+from voucherd.approvals.model import Consent, needed
+from voucherd.events import kinds
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit, spend_key
 from voucherd.money import RATE_ONE, worth
@@ -41,10 +40,9 @@ from voucherd.orders.rules.refusals import (
 )
 from voucherd.orders.rules.ruling import Facts, Plan, Ruling, book, deliver, drop, record, take
 from voucherd.orders.rules.states import Move, Payment, Status, move
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import one_for_all, share_out
-from voucherd.vault.reveals import Viewer
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf, Viewer
 from voucherd.wallet.ledger import Kind
 
 SANDBOX_PENDING_S: Final = 10
@@ -151,7 +149,7 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     _count_spending(facts, ruling, order, command)
     not_before = _not_before(facts.now, command)
     ruling.waits.extend([_wait(paid, one, not_before) for one in would.open])
-    return deliver(facts, ruling, paid, would.plan, log.ORDER_PENDING)
+    return deliver(facts, ruling, paid, would.plan, kinds.ORDER_PENDING)
 
 
 def _own(facts: Facts, order_id: int | None, company_id: int, state: State) -> Order:
@@ -262,7 +260,7 @@ def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
     """Refuse what a second person has to allow, and what nobody else allows (OP-93)."""
     consent = command.consent
     if consent is None:
-        if approvals.needed(command.approve_from_eur_minor, _eur_minor(order)):
+        if needed(command.approve_from_eur_minor, _eur_minor(order)):
             raise ApprovalNeeded
         return
     approval = facts.approvals.get(consent.number)
@@ -296,7 +294,7 @@ def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:
         outcomes=(Outcome(0, order.lines, None, None),),
     )
     ruling.outcomes.append((order.id, cancelled.outcomes[0]))
-    return record(facts, ruling, cancelled, log.ORDER_CANCELLED)
+    return record(facts, ruling, cancelled, kinds.ORDER_CANCELLED)
 
 
 def _wait(order: Order, open_: _Open, not_before: datetime) -> Wait:
@@ -340,7 +338,7 @@ def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
             order = _own(facts, command.order_id, command.company_id, command.state)
             if order.status is Status.CREATED:
                 gone = replace(order, status=move(order.status, Move.WITHDRAWN))
-                ruling.answers.append(record(facts, ruling, gone, log.ORDER_DELETED))
+                ruling.answers.append(record(facts, ruling, gone, kinds.ORDER_DELETED))
             elif order.status is Status.PENDING:
                 ruling.answers.append(_cancel_pending(facts, ruling, order, at_limit=command.at_limit))
             else:
@@ -363,4 +361,4 @@ def _cancel_pending(facts: Facts, ruling: Ruling, order: Order, *, at_limit: boo
     marked = replace(order, cancelling=True)
     if idle and not held:
         return drop(facts, ruling, marked, idle)
-    return order if order.cancelling else record(facts, ruling, marked, log.ORDER_PENDING)
+    return order if order.cancelling else record(facts, ruling, marked, kinds.ORDER_PENDING)

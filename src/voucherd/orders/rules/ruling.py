@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.approvals.store import Approval
-from voucherd.events import log
-from voucherd.events.log import OrderEvent
+from voucherd.approvals.model import Approval
+from voucherd.events import kinds
+from voucherd.events.kinds import OrderEvent
 from voucherd.limits.spending import SpendKey
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Move, Payment, move
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import Offer
-from voucherd.vault.shelf import Lot, Shelf
+from voucherd.vault.model import Lot, Shelf
 from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet, post
 
 
@@ -126,10 +126,10 @@ def close(facts: Facts, ruling: Ruling, order: Order, unfinished_event: str) -> 
             facts,
             ruling,
             replace(order, status=move(order.status, Move.DELIVERED)),
-            log.ORDER_FINISHED,
+            kinds.ORDER_FINISHED,
         )
     return record(
-        facts, ruling, replace(order, status=move(order.status, Move.CANCELLED)), log.ORDER_CANCELLED
+        facts, ruling, replace(order, status=move(order.status, Move.CANCELLED)), kinds.ORDER_CANCELLED
     )
 
 
@@ -162,7 +162,7 @@ def drop(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> O
     # The payment decides and not an amount: a free order is paid for, or waits to be, like any other.
     if order.payment_status is Payment.UNPAID:
         book(facts, ruling, order, Kind.RELEASE, hold_minor=-order.held_minor)
-        return close(facts, ruling, replace(after, held_minor=0), log.ORDER_PENDING)
+        return close(facts, ruling, replace(after, held_minor=0), kinds.ORDER_PENDING)
     refund_minor = sum(item_at(order, one.line_from).unit_charge_minor * one.count for one in dropped)
     vat_minor = sum(item_at(order, one.line_from).unit.pay_vat_minor * one.count for one in dropped)
     book(facts, ruling, order, Kind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
@@ -173,7 +173,7 @@ def drop(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> O
         else Payment.PARTIALLY_REFUNDED,
         refunded_minor=order.refunded_minor + refund_minor,
     )
-    return close(facts, ruling, refunded, log.ORDER_PENDING)
+    return close(facts, ruling, refunded, kinds.ORDER_PENDING)
 
 
 def item_at(order: Order, line: int) -> Item:

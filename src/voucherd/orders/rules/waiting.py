@@ -8,12 +8,12 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.orders.model import Order
 from voucherd.orders.rules.ruling import Facts, Plan, Ruling, deliver, drop, is_late, settle, take
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.waits import Wait, failed_at, go_on
-from voucherd.vault.shelf import Lot
+from voucherd.orders.rules.waits import Wait, failed_at, go_on
+from voucherd.vault.model import Lot
 
 Jitter: TypeAlias = Callable[[], float]
 """A number from 0 to 1 for each pause, handed in so that this file stays pure."""
@@ -77,7 +77,7 @@ def _serve(
         _shorten(facts, ruling, wait, at)
     if order.payment_status is Payment.UNPAID:
         order = settle(facts, ruling, order)
-    return deliver(facts, ruling, order, plan, log.ORDER_LINE_FINISHED)
+    return deliver(facts, ruling, order, plan, kinds.ORDER_LINE_FINISHED)
 
 
 def _shorten(facts: Facts, ruling: Ruling, wait: Wait, at: int) -> None:
