@@ -27,7 +27,7 @@ OUTSIDE: Final = frozenset(
     }
 )
 """What a pure module may import that is not ours: no clock, no chance, no files, no network, no event loop."""
-ASKS_AROUND: Final = frozenset({"now", "utcnow", "today", "uuid1", "uuid4", "open"})
+ASKS_AROUND: Final = frozenset({"now", "utcnow", "today", "uuid1", "uuid4"})
 """Calls that ask the clock, chance or the disk, in modules that have other uses, too."""
 SQL: Final = re.compile(
     r"\b(SELECT|INSERT\s+INTO|UPDATE\s+\w+(\s+\w+)?\s+SET|DELETE\s+FROM|LOCK\s+TABLE|FOR\s+UPDATE|ORDER\s+BY|TRUNCATE)\b"
@@ -98,9 +98,14 @@ def _of(file: Path, package: Path) -> Iterator[str]:
             if SQL.search(node.value):
                 yield f"line {node.lineno} is SQL"
         elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in ASKS_AROUND:
-                yield f"line {node.lineno} calls {name}"
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ASKS_AROUND:
+                yield f"line {node.lineno} calls {node.func.attr}"
+            elif isinstance(node.func, ast.Name) and node.func.id in ASKS_AROUND | {
+                "open",
+                "input",
+                "__import__",
+            }:
+                yield f"line {node.lineno} calls {node.func.id}"
 
 
 def _docstrings(tree: ast.Module) -> Iterator[ast.expr]:
