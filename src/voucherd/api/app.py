@@ -14,6 +14,7 @@ from voucherd.api.idempotent import HEADER, IN_USE, IdempotentCalls
 from voucherd.api.pages import Pages
 from voucherd.api.routes import Route
 from voucherd.api.wire.templates import TemplateBook
+from voucherd.batcher import BatcherFull
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
 from voucherd.idempotency.model import TicketTaken
@@ -22,7 +23,6 @@ from voucherd.keys.callers import Caller, Forbidden, Unauthorized
 from voucherd.limits import rate_limits
 from voucherd.limits.strangers import TooManyStrangers
 from voucherd.orders.answers import StoredUnseen
-from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.pages.site import Site
 from voucherd.services import Services

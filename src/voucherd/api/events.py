@@ -12,6 +12,7 @@ from voucherd.api.errors import EventNotFound
 from voucherd.api.handlers import Call
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.templates import encode
+from voucherd.batcher import BatcherFull
 from voucherd.events import feed, kinds
 from voucherd.events.feed import Cursor, EventFilters
 from voucherd.events.listeners import Pass
@@ -19,7 +20,6 @@ from voucherd.events.streams import StreamsFull, TooManyStreams
 from voucherd.events.wire import written
 from voucherd.http import EVENT_STREAM, JSON, HttpError, Request, Response
 from voucherd.ids import Identifiers
-from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.services import Services
 

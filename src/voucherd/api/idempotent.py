@@ -16,11 +16,11 @@ import structlog
 from voucherd.api import handlers, stored_answers
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Call
+from voucherd.batcher import Batcher
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
 from voucherd.idempotency import store as idempotency
 from voucherd.idempotency.model import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
-from voucherd.orders.batcher import Batcher
 from voucherd.services import Services
 from voucherd.vault.seal import KeyNotKnown, Sealer
 

@@ -16,12 +16,12 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from voucherd.batcher import Batcher
 from voucherd.db import Connection, Pool, as_tenant, become_tenant
 from voucherd.ids import State
 from voucherd.limits.spending import SpendKey, spend_key
 from voucherd.orders import store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
-from voucherd.orders.batcher import Batcher
 from voucherd.orders.carry import carry_out
 from voucherd.orders.create import OrderNumbers, create
 from voucherd.orders.export import mark_downloaded
@@ -79,8 +79,8 @@ class OrderService:
         )
         self.reader = OrderReader(pool, sealer, self._memory)
         self.watch = Watch(pool)
-        self.reveals = Recorder(pool)
         limit = settings.waiting_calls_max
+        self.reveals = Recorder(pool, waiting_max=limit)
         self.creates: Batcher[Create, Reply] = Batcher(self._create, waiting_max=limit)
         self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, waiting_max=limit)
         self.confirms: Batcher[Finalise, Reply] = Batcher(self._finalise, waiting_max=limit)

@@ -7,7 +7,6 @@ saw, never the other way round.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -15,11 +14,10 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd.actors import ActorKind
+from voucherd.batcher import Batcher
 from voucherd.db import Connection, Pool, Tx, numbers, sparse_numbers, words
 from voucherd.trail import plain_address
 from voucherd.vault.model import Reveal, Via
-
-BATCH_MAX: Final = 1_000
 
 
 class Revealed(Struct, frozen=True):
@@ -74,48 +72,24 @@ async def write(tx: Tx | Pool, reveals: Sequence[Reveal]) -> None:
 class Recorder:
     """Writes reveals of answers that only read: those that come while a write is under way share the next one."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, waiting_max: int) -> None:
         self._pool = pool
-        self._waiting: list[tuple[Sequence[Reveal], asyncio.Future[None]]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._writes: Batcher[Sequence[Reveal], None] = Batcher(
+            self._write, waiting_max=waiting_max, in_flight_max=1
+        )
 
     async def record(self, reveals: Sequence[Reveal]) -> None:
         """Come back when these reveals are on disk; raises if they can't be written, and then nothing may be shown."""
-        if not reveals:
-            return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((reveals, done))
-        if self._task is None:
-            self._task = asyncio.create_task(self._write_all())
-        await done
+        if reveals:
+            await self._writes.submit(reveals[0].company_id, reveals)
 
     async def drain(self) -> None:
-        """Finish what is under way."""
-        while self._task is not None:
-            await asyncio.wait([self._task])
+        """Finish the writes that are under way."""
+        await self._writes.drain()
 
-    async def _write_all(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
-                try:
-                    await write(self._pool, [one for reveals, _ in batch for one in reveals])
-                except Exception as error:  # noqa: BLE001 - Each of them is told, and answers for itself.
-                    _tell(batch, error)
-                else:
-                    _tell(batch, None)
-        finally:
-            self._task = None
-
-
-def _tell(batch: Sequence[tuple[Sequence[Reveal], asyncio.Future[None]]], error: Exception | None) -> None:
-    for _, done in batch:
-        if done.done():
-            continue  # Whoever asked has left.
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+    async def _write(self, calls: Sequence[Sequence[Reveal]]) -> list[None]:
+        await write(self._pool, [one for reveals in calls for one in reveals])
+        return [None] * len(calls)
 
 
 async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed]:
