@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -96,6 +96,15 @@ async def transaction(pool: Pool) -> AsyncIterator[Tx]:
 
 class Undone(Exception):
     """A batch failed before its COMMIT was sent, so nothing of it is stored; the cause tells why."""
+
+
+@contextmanager
+def nothing_stored() -> Iterator[None]:
+    """A part of a batch before it stores anything: an error in it comes out as `Undone`."""
+    try:
+        yield
+    except Exception as error:
+        raise Undone from error
 
 
 @asynccontextmanager

@@ -25,9 +25,8 @@ from voucherd.mail.smtp import server_of
 from voucherd.orders import background
 from voucherd.orders import sweeps as expire
 from voucherd.orders.model import Order
-from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.people import links, passkeys
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
@@ -82,16 +81,12 @@ class Worker:
         if ids is not None:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
         self._window = timedelta(seconds=settings.confirmation_window_s)
-        self._memory = Memory(
-            Windows(
-                timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
-            )
-        )
+        self._caches = OrderCaches.empty(settings)
         self._fx_url = settings.fx_url
         self._turns: background.Turns = {}
         self._stock_after = 0
         self._wake = wake
-        self.dispatcher = Dispatcher(pool, sealer, self._memory, self._told)
+        self.dispatcher = Dispatcher(pool, sealer, self._caches, self._told)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -141,12 +136,12 @@ class Worker:
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
-        moved = await background.deliver_waiting(self._pool, self._memory, self._turns)
+        moved = await background.deliver_waiting(self._pool, self._caches, self._turns)
         return self._told(moved)
 
     async def end_waiting(self) -> int:
         """Cancel what is out of time; how many orders ended."""
-        return self._told(await expire.end_waiting(self._pool, self._memory))
+        return self._told(await expire.end_waiting(self._pool, self._caches))
 
     async def announce_expired(self) -> int:
         """Announce orders whose confirmation window has passed."""

@@ -53,7 +53,7 @@ class World:
         for one in self.lots.values():
             if one.left:
                 shelves.setdefault((one.product_id, one.face_minor, one.state), []).append(one)
-        purses = {o.id: o.company_id for o in orders.values() if o.company_id in self.wallets}
+        wallet_of_order = {o.id: o.company_id for o in orders.values() if o.company_id in self.wallets}
         return Facts(
             self.now,
             WINDOWS,
@@ -63,8 +63,8 @@ class World:
                 for o in orders.values()
             },
             set(self.withdrawn),
-            purses,
-            {wallet_id: self.wallets[wallet_id] for wallet_id in purses.values()},
+            wallet_of_order,
+            {wallet_id: self.wallets[wallet_id] for wallet_id in wallet_of_order.values()},
             shelves,
             {
                 w.shelf

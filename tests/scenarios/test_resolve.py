@@ -161,7 +161,7 @@ async def test_a_resolve_whose_call_died_is_ended_by_the_sweeper(
         order = await shop.create(company, ("later", 1))
         # The command alone, without anyone who waits for its end: what a crash leaves behind.
         command = Finalise(shop.ids.order_id(order["trx"]), company.id, State.LIVE, resolve=True)
-        await shop.order_service._finalise([command])
+        await shop.order_service._confirm([command])
         assert await shop.held(company) == 950
 
         assert await shop.worker.end_waiting() == 0

@@ -72,7 +72,7 @@ class Chain:
             assert time.monotonic() < ends_at, await pool.fetch("SELECT quote_error FROM supplier_health")
             await asyncio.sleep(0.05)
         # Every process sees a product's first offer after a second.
-        self.second.order_service._memory.offers._checked_at = -10.0
+        self.second.order_service._caches.offers._checked_at = -10.0
 
     async def purchases(self, name: str) -> list[tuple[int, int, int, str | None]]:
         """What was bought there: status, codes asked for, codes that came, and why it failed."""

@@ -8,9 +8,9 @@ from voucherd.db import Tx, numbers
 from voucherd.limits.spending import SpendKey
 
 
-async def lock(tx: Tx, purses: Collection[SpendKey]) -> dict[SpendKey, int]:
+async def lock(tx: Tx, spend_keys: Collection[SpendKey]) -> dict[SpendKey, int]:
     """What each has spent today (UTC), locked until the transaction ends."""
-    ranked = sorted(purses)
+    ranked = sorted(spend_keys)
     columns = [numbers([one[at] for one in ranked]) for at in range(3)]
     # In one order everywhere, so that two batches can't wait for each other.
     await tx.execute(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from voucherd.actors import ActorKind
 from voucherd.batcher import Batcher
-from voucherd.db import Connection, Pool, Tx, numbers, sparse_numbers, words
+from voucherd.db import Connection, Pool, Tx
+from voucherd.statements import ADDRESS, BIGINT, BIGINT_OR_NULL, ENUM, INT, RowSet, statement
 from voucherd.trail import plain_address
 from voucherd.vault.model import Reveal, Via
 
@@ -35,38 +36,36 @@ class Revealed(Struct, frozen=True):
     address: str | None
 
 
-def insert_sql(first: int) -> str:
-    """A statement that writes reveals, its parameters numbered from `first` on; to be part of a larger one."""
-    at = [f"${first + place}::text" for place in range(COLUMNS)]
-    return f"""
-        INSERT INTO reveal (order_id, company_id, line_from, lines, via, actor_kind, actor_id, address)
-        SELECT * FROM unnest({at[0]}::bigint[], {at[1]}::int[], {at[2]}::int[], {at[3]}::int[], {at[4]}::smallint[],
-                             {at[5]}::smallint[], {at[6]}::bigint[], {at[7]}::inet[])
-    """  # noqa: S608 - Numbers of ours.
+REVEALS: Final = RowSet(
+    "seen",
+    order_id=BIGINT,
+    company_id=INT,
+    line_from=INT,
+    lines=INT,
+    via=ENUM,
+    actor_kind=ENUM,
+    actor_id=BIGINT_OR_NULL,
+    address=ADDRESS,
+)
+INSERT: Final = f"INSERT INTO reveal ({REVEALS.names}) SELECT seen.* FROM {REVEALS}"  # noqa: S608 - Constants only.
+"""Write reveals, as part of a larger statement."""
+_INSERT: Final = statement(INSERT, REVEALS)
 
 
-COLUMNS: Final = 8
-_INSERT: Final = insert_sql(1)
-
-
-def insert_values(reveals: Sequence[Reveal]) -> list[str]:
-    """The values of those parameters."""
-    return [
-        numbers([one.order_id for one in reveals]),
-        numbers([one.company_id for one in reveals]),
-        numbers([one.line_from for one in reveals]),
-        numbers([one.lines for one in reveals]),
-        numbers([int(one.via) for one in reveals]),
-        numbers([int(one.viewer.kind) for one in reveals]),
-        sparse_numbers([one.viewer.id for one in reveals]),
-        words([plain_address(one.viewer.address) or "NULL" for one in reveals]),
-    ]
+def values(reveals: Sequence[Reveal]) -> list[Any]:
+    """The parameters of `INSERT`."""
+    return REVEALS.values(
+        reveals,
+        actor_kind=[one.viewer.kind for one in reveals],
+        actor_id=[one.viewer.id for one in reveals],
+        address=[plain_address(one.viewer.address) or "NULL" for one in reveals],
+    )
 
 
 async def write(tx: Tx | Pool, reveals: Sequence[Reveal]) -> None:
     """Write these reveals down: in a transaction that commits before a code leaves."""
     if reveals:
-        await tx.execute(_INSERT, *insert_values(reveals))
+        await tx.execute(_INSERT, *values(reveals))
 
 
 class Recorder:

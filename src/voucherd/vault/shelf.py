@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from typing import Final
 
-from voucherd.db import Connection, Tx, numbers
+from voucherd.db import Connection, Tx
+from voucherd.statements import BIGINT, INT, RowSet
 from voucherd.vault.model import Lot, Shelf, selling_order
 
 _COLUMNS = """
@@ -43,15 +45,8 @@ async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> di
     return found
 
 
-def move_sql(first: int) -> str:
-    """Move lots' cursors forward; the caller holds their locks. Two parameters from number `first` on."""
-    return f"""
-        UPDATE lot SET cursor = sold.cursor
-        FROM unnest(${first}::text::bigint[], ${first + 1}::text::int[]) AS sold (id, cursor)
-        WHERE lot.id = sold.id
-    """  # noqa: S608 - Numbers of ours.
-
-
-def move_values(cursors: Mapping[int, int]) -> tuple[str, str]:
-    """The parameters of `move_sql`."""
-    return numbers(cursors), numbers(cursors.values())
+CURSORS: Final = RowSet("sold", id=BIGINT, cursor=INT)
+MOVE_CURSORS: Final = f"""
+    UPDATE lot SET cursor = sold.cursor FROM {CURSORS} WHERE lot.id = sold.id
+"""  # noqa: S608 - Constants only.
+"""Move lots' cursors forward, as part of a larger statement; the caller holds their locks."""

@@ -24,8 +24,8 @@ from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
 from voucherd.orders.answers import Answer
+from voucherd.orders.create import Quote
 from voucherd.orders.model import Order
-from voucherd.orders.quote import Quote
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.rules.decide import Cancel, Finalise
@@ -199,7 +199,7 @@ def _facts(order: Order, in_stock: int) -> Facts:
         windows=Windows(timedelta(hours=72), timedelta(seconds=30)),
         orders={_ORDER_ID: order},
         standing={_COMPANY_ID: CompanyStanding(active=True, verified=True)},
-        purses={_ORDER_ID: 1},
+        wallet_of_order={_ORDER_ID: 1},
         wallets={1: Wallet(1, 100_000, 0, 1)},
         shelves={_SHELF: [_lot(left=in_stock)]},
     )

@@ -7,7 +7,7 @@ from msgspec import Struct
 from voucherd.api.wire.numbers import Number, money, rate
 from voucherd.api.wire.order import priced
 from voucherd.api.wire.shapes import Product
-from voucherd.orders.quote import Quote
+from voucherd.orders.create import Quote
 
 
 class QuotedItem(Struct, kw_only=True):
