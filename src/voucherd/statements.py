@@ -95,6 +95,29 @@ def statement(sql: str, *parameters: RowSet | str) -> str:
     return _NAME.sub(lambda found: numbered[found[1]], sql)
 
 
+class Where:
+    """The conditions of a query that is put together for each call, and the values of its parameters, in order."""
+
+    def __init__(self, *conditions: str) -> None:
+        self.values: list[Any] = []
+        self._conditions = list(conditions)
+
+    def __str__(self) -> str:
+        return " AND ".join(self._conditions)
+
+    def parameter(self, value: object) -> str:
+        """The `$n` of one more value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def also(self, condition: str, **values: object) -> None:
+        """One more condition, with these values for its `:name`s; left out if one of them is not there."""
+        if any(value is None for value in values.values()):
+            return
+        numbered = {name: self.parameter(value) for name, value in values.items()}
+        self._conditions.append(_NAME.sub(lambda found: numbered[found[1]], condition))
+
+
 def picker(columns: Sequence[str], *names: str) -> Callable[[Any], tuple[Any, ...]]:
     """A function from a row of these columns to the values of some of them, in the order of `names`."""
     assert len(names) > 1, "one value would come back without its tuple"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.handmade import DAY, NOW, lot, product
 from voucherd.catalogue.products import Listing, ProductVersion
@@ -176,6 +177,19 @@ def test_a_currency_without_a_rate_is_refused_by_name() -> None:
     refusal = refused(shop(product(1)), cart(("gift-1", 1), currency="THB"))
     assert isinstance(refusal, BadInput)
     assert (refusal.field, refusal.rule) == ("paymentCurrency", "there is no exchange rate for THB")
+
+
+def test_a_country_without_a_vat_rate_is_refused_by_name_and_its_neighbours_are_priced() -> None:
+    """OP-52: a hole in the rates is no reason to sell without VAT, and no other buyer pays for it."""
+    made = shop(product(1), buyers={1: Buyer(True, "FI", None), 2: Buyer(True, "NL", None)})
+    mine = cart(("gift-1", 1))
+    other = replace(mine, company_id=2)
+
+    refusal, order = place(made, [mine, other], numbers())
+
+    assert isinstance(refusal, BadInput)
+    assert str(refusal) == "company: there is no VAT rate for its country, FI, today"
+    assert isinstance(order, Order)
 
 
 def test_a_total_beyond_all_amounts_is_refused() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.pages.people import someone
 from tests.shop import Shop
 from voucherd.ids import State
+from voucherd.orders import register
 
 
 async def test_an_order_is_found_looked_at_and_cancelled(shop: Shop) -> None:

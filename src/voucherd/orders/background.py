@@ -69,7 +69,7 @@ async def deliver_waiting(pool: Pool, caches: OrderCaches, turns: Turns) -> list
     moved: list[Order] = []
     async with pool.acquire() as conn:
         for row in await conn.fetch(_SHELVES, SHELVES_MAX):
-            shelf = (row[0], row[1], row[2])
+            shelf = (row["state"], row["product_id"], row["face_minor"])
             rows = await conn.fetch(_TURNS, *shelf, TURN_MAX, BATCH_MAX, turns.get(shelf, 0))
             waits = [wait_of(row) for row in rows]
             served = await _deliver(conn, waits, caches) if waits else []

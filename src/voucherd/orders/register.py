@@ -11,6 +11,7 @@ from msgspec import Struct
 from voucherd.db import Connection
 from voucherd.ids import ORDER_BLOCK_SIZE, State, state_of
 from voucherd.orders.rules.states import Payment, Status
+from voucherd.statements import Where
 
 PAGE_MAX: Final = 1_000
 SCAN_MAX: Final = 10_000
@@ -137,16 +138,18 @@ async def search(
 
 async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> list[Registered]:
     """A look-up for each company: the index of references begins with it."""
-    where, values = _where(filters, [filters.reference, filters.company_id, size])
+    where = _where(filters)
+    company, reference = where.parameter(filters.company_id), where.parameter(filters.reference)
     rows = await conn.fetch(
         f"""
-        SELECT {_COLUMNS} FROM (SELECT id, name FROM company WHERE $2::int IS NULL OR id = $2) c
+        SELECT {_COLUMNS} FROM (SELECT id, name FROM company WHERE {company}::int IS NULL OR id = {company}) c
         CROSS JOIN LATERAL (
             SELECT * FROM orders WHERE company_id = c.id AND reference IS NOT NULL
-               AND hashtextextended(reference, 0) = hashtextextended($1::text, 0) AND reference = $1) o
-        WHERE {where} ORDER BY o.id DESC LIMIT $3
+               AND hashtextextended(reference, 0) = hashtextextended({reference}::text, 0)
+               AND reference = {reference}) o
+        WHERE {where} ORDER BY o.id DESC LIMIT {size:d}
         """,  # noqa: S608 - Constants of ours.
-        *values,
+        *where.values,
     )
     return _registered(rows)
 
@@ -157,16 +160,15 @@ async def _of_company(
     behind = (
         None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
     )
-    where, values = _where(filters, [filters.company_id, size + 1])
-    if behind is not None:
-        values += [behind, before]
-        where += f" AND (o.created_at, o.id) < (${len(values) - 1}, ${len(values)})"
+    where = _where(filters)
+    where.also("o.company_id = :company_id", company_id=filters.company_id)
+    where.also("(o.created_at, o.id) < (:behind, :before)", behind=behind, before=before)
     rows = await conn.fetch(
         f"""
         SELECT {_COLUMNS} FROM orders o JOIN company c ON c.id = o.company_id
-        WHERE o.company_id = $1 AND {where} ORDER BY o.created_at DESC, o.id DESC LIMIT $2
+        WHERE {where} ORDER BY o.created_at DESC, o.id DESC LIMIT {size + 1:d}
         """,  # noqa: S608 - Constants of ours.
-        *values,
+        *where.values,
     )
     return _page(_registered(rows), size)
 
@@ -175,14 +177,14 @@ async def _of_all(conn: Connection, filters: OrderSearch, size: int, before: int
     if before is None and filters.date_to is not None:
         before = await _first_after(conn, filters.date_to)
     upto = ID_MAX if before is None else before
-    where, values = _where(filters, [upto, SCAN_MAX, size + 1])
+    where = _where(filters)
     rows = await conn.fetch(
         f"""
         SELECT {_COLUMNS} FROM (
-            SELECT * FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2) o
-        JOIN company c ON c.id = o.company_id WHERE {where} ORDER BY o.id DESC LIMIT $3
+            SELECT * FROM orders WHERE id < {where.parameter(upto)} ORDER BY id DESC LIMIT {SCAN_MAX:d}) o
+        JOIN company c ON c.id = o.company_id WHERE {where} ORDER BY o.id DESC LIMIT {size + 1:d}
         """,  # noqa: S608 - Constants of ours.
-        *values,
+        *where.values,
     )
     page = _page(_registered(rows), size)
     if page.before is not None:
@@ -220,18 +222,13 @@ def _page(rows: list[Registered], size: int) -> OrderSearchPage:
     return OrderSearchPage(rows[:size], rows[size - 1].id if len(rows) > size else None)
 
 
-def _where(filters: OrderSearch, values: list[Any]) -> tuple[str, list[Any]]:
-    """The conditions on an order, and their values behind those that are there."""
-    conditions = [f"(o.id & 1) = {int(filters.state)}"]
-    for condition, value in (
-        ("o.status = ?", None if filters.status is None else int(filters.status)),
-        ("o.created_at >= ?", filters.date_from),
-        ("o.created_at <= ?", filters.date_to),
-    ):
-        if value is not None:
-            values.append(value)
-            conditions.append(condition.replace("?", f"${len(values)}"))
-    return " AND ".join(conditions), values
+def _where(filters: OrderSearch) -> Where:
+    """The conditions on an order."""
+    where = Where(f"(o.id & 1) = {int(filters.state)}")
+    where.also("o.status = :status", status=None if filters.status is None else int(filters.status))
+    where.also("o.created_at >= :date_from", date_from=filters.date_from)
+    where.also("o.created_at <= :date_to", date_to=filters.date_to)
+    return where
 
 
 async def happened(conn: Connection, order_id: int, limit: int) -> list[Happened]:

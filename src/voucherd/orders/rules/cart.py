@@ -13,6 +13,7 @@ from voucherd.catalogue.pricing import (
     PLAIN,
     Exchange,
     NoRate,
+    NoVatRate,
     PriceTooLarge,
     RateTooOld,
     UnitPrice,
@@ -274,7 +275,10 @@ def _price_cart(
 ) -> list[tuple[ProductVersion, UnitPrice]]:
     """The price of one unit of each line; refused where one would be a loss."""
     shop = prices.shop
-    rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
+    try:
+        rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
+    except NoVatRate as missing:
+        raise BadInput("company", f"there is no VAT rate for its country, {missing.country}, today") from None
     units, losses = [], []
     for line, face_minor in zip(command.cart, faces, strict=True):
         product = shop.listings[line.slug].version
