@@ -67,8 +67,8 @@ class StoredUnseen(Exception):
     """What was asked for is done, but the database can't show it now; Find will."""
 
 
-Reply: TypeAlias = Answer | Refusal | CodesUnreadable | StoredUnseen
-"""What a batch says to each of its calls."""
+Reply: TypeAlias = Answer | Exception
+"""What a batch says to each of its calls: the answer, or what is raised instead, such as a refusal."""
 
 
 class OrderReader:
@@ -87,8 +87,9 @@ class OrderReader:
         except _NOT_READ as error:
             logger.warning("answer_read_again", error=repr(error))
         except Exception:
+            if len(answers) == 1:
+                raise
             # One answer that can't be made must not take the others along.
-            logger.exception("answer_not_made")
             return [await self._shown_alone(conn, answer) for answer in answers]
         try:
             return await self.shown(conn, answers)
@@ -98,9 +99,8 @@ class OrderReader:
     async def _shown_alone(self, conn: Connection, answer: Order | Refusal) -> Reply:
         try:
             (reply,) = await self.shown(conn, [answer])
-        except Exception:
-            logger.exception("answer_not_made", order_id=getattr(answer, "id", None))
-            return StoredUnseen()
+        except Exception as error:  # noqa: BLE001 - It belongs to the caller of this order alone.
+            return error
         return reply
 
     async def shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
