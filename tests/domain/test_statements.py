@@ -36,9 +36,8 @@ PARCELS = RowSet("p", id=BIGINT, town=WORD, fragile=FLAG, note=TEXT, stops=NUMBE
 def test_a_set_of_rows_is_an_array_for_each_column_and_names_each_once() -> None:
     """The alias is the name space: two sets of rows in one statement may have columns of one name."""
     letters = RowSet("l", id=ENUM)
-    assert statement(
-        f"SELECT p.id, :at FROM {PARCELS}, {letters} WHERE p.id::int = :at", "at", letters, PARCELS
-    ) == (
+    sql = f"SELECT p.id, :at FROM {PARCELS}, {letters} WHERE p.id::int = :at"  # noqa: S608 - It is never run.
+    assert statement(sql, "at", letters, PARCELS) == (
         "SELECT p.id, $1 FROM unnest($3::text::bigint[], $4::text::text[], $5::text::int[]::bool[], $6::text[], "
         "string_to_array($7::text, ',')) AS p (id, town, fragile, note, stops), "
         "unnest($2::text::smallint[]) AS l (id) WHERE p.id::int = $1"
