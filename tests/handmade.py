@@ -11,7 +11,7 @@ from voucherd.catalogue.products import ProductVersion
 from voucherd.money import RATE_ONE
 from voucherd.orders.model import Item, Order
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.vault.shelf import Lot
+from voucherd.vault.model import Lot
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -17,7 +17,7 @@ from voucherd.ids import State
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders.model import Order
 from voucherd.orders.rules.ruling import Windows
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import claims
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.offer_book import OfferBook
@@ -186,8 +186,8 @@ async def _deliver(session: Session) -> None:
     def open_instant(_spec: Spec, _pool: Pool) -> Instant:
         return Instant()
 
-    memory = Memory(Windows(timedelta(hours=72), timedelta(seconds=30)))
-    dispatcher = Dispatcher(pool, Sealer(secrets.token_bytes(32)), memory, moved.extend, open_instant)
+    caches = OrderCaches(Windows(timedelta(hours=72), timedelta(seconds=30)))
+    dispatcher = Dispatcher(pool, Sealer(secrets.token_bytes(32)), caches, moved.extend, open_instant)
     before = await pool.fetchval("SELECT coalesce(sum(codes), 0) FROM attempt")
     began = time.monotonic()
     while time.monotonic() - began < plan.load_s:

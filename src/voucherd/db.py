@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -94,14 +94,34 @@ async def transaction(pool: Pool) -> AsyncIterator[Tx]:
         yield tx
 
 
+class Undone(Exception):
+    """A batch failed before its COMMIT was sent, so nothing of it is stored; the cause tells why."""
+
+
+@contextmanager
+def nothing_stored() -> Iterator[None]:
+    """A part of a batch before it stores anything: an error in it comes out as `Undone`."""
+    try:
+        yield
+    except Exception as error:
+        raise Undone from error
+
+
 @asynccontextmanager
-async def within(connection: Connection) -> AsyncIterator[Tx]:
-    """The same on a connection that goes on to be used afterwards."""
-    async with connection.transaction():
-        yield connection
-        look = witness.get()
-        if look is not None:
-            await look(connection)
+async def within(connection: Connection, *, of_a_batch: bool = False) -> AsyncIterator[Tx]:
+    """The same on a connection that goes on to be used afterwards; a batch hears that it is `Undone`."""
+    committing = False
+    try:
+        async with connection.transaction():
+            yield connection
+            look = witness.get()
+            if look is not None:
+                await look(connection)
+            committing = True
+    except Exception as error:
+        if of_a_batch and not committing:
+            raise Undone from error
+        raise
 
 
 TENANTS_NOT_LOCKED: Final = (

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from voucherd import heartbeat, idempotency
+from voucherd import heartbeat
 from voucherd.catalogue import fx_feed
 from voucherd.db import UNAVAILABLE, Pool, open_pool
 from voucherd.events import feed
 from voucherd.heartbeat import Heartbeat
+from voucherd.idempotency import store as idempotency
 from voucherd.ids import Identifiers
 from voucherd.limits import rate_store, throttle
 from voucherd.mail import letters, outbox
@@ -23,9 +24,8 @@ from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import server_of
 from voucherd.orders import background, sweeps
 from voucherd.orders.model import Order
-from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.people import links, passkeys
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
@@ -78,12 +78,8 @@ class Worker:
         self.sender = None
         if ids is not None:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
-        self._memory = Memory(
-            Windows(
-                timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
-            )
-        )
-        self.dispatcher = Dispatcher(pool, sealer, self._memory, self._wake_calls)
+        self._caches = OrderCaches.empty(settings)
+        self.dispatcher = Dispatcher(pool, sealer, self._caches, self._wake_calls)
         self._sealing = Sealing(pool)
         self._turns: background.Turns = {}
         self._wake = wake
@@ -118,11 +114,11 @@ class Worker:
 
     async def deliver(self) -> int:
         """Serve waiting lines from the shelves; how many orders moved."""
-        return self._wake_calls(await background.deliver_waiting(self.pool, self._memory, self._turns))
+        return self._wake_calls(await background.deliver_waiting(self.pool, self._caches, self._turns))
 
     async def end_waiting(self) -> int:
         """Cancel what is out of time; how many orders ended."""
-        return self._wake_calls(await sweeps.end_waiting(self.pool, self._memory))
+        return self._wake_calls(await sweeps.end_waiting(self.pool, self._caches))
 
     async def seal_trail(self) -> int:
         """Seal new rows of the audit trail; it goes on at once only where a block was full."""

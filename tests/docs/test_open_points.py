@@ -69,11 +69,11 @@ def test_what_is_built_is_guarded_and_what_is_not_is_marked() -> None:
 def test_the_column_keeps_what_is_still_to_come() -> None:
     """The script that writes the column changes the names of tests only."""
     files = {
-        TESTS / "domain" / "test_gate.py": ["test_a", "test_b"],
+        TESTS / "domain" / "test_batcher.py": ["test_a", "test_b"],
         TESTS / "wire" / "test_x.py": ["test_c"],
     }
     assert column(files, " later: webhooks; `old.py` ") == (
-        "later: webhooks; `domain/test_gate.py`, `wire/test_x.py`"
+        "later: webhooks; `domain/test_batcher.py`, `wire/test_x.py`"
     )
     assert column({}, "") == NONE_YET
     assert ROOT in TESTS.parents

@@ -17,9 +17,9 @@ from voucherd.orders.rules import decide, waiting
 from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.ruling import CompanyStanding, Facts, Ruling, Windows, item_at
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import Offer
-from voucherd.vault.shelf import Lot, Shelf
+from voucherd.vault.model import Lot, Shelf
 from voucherd.wallet.ledger import LedgerEntry, Wallet
 
 WINDOWS = Windows(delivery=timedelta(hours=72), resolve=timedelta(seconds=30))
@@ -53,7 +53,7 @@ class World:
         for one in self.lots.values():
             if one.left:
                 shelves.setdefault((one.product_id, one.face_minor, one.state), []).append(one)
-        purses = {o.id: o.company_id for o in orders.values() if o.company_id in self.wallets}
+        wallet_of_order = {o.id: o.company_id for o in orders.values() if o.company_id in self.wallets}
         return Facts(
             self.now,
             WINDOWS,
@@ -63,8 +63,8 @@ class World:
                 for o in orders.values()
             },
             set(self.withdrawn),
-            purses,
-            {wallet_id: self.wallets[wallet_id] for wallet_id in purses.values()},
+            wallet_of_order,
+            {wallet_id: self.wallets[wallet_id] for wallet_id in wallet_of_order.values()},
             shelves,
             {
                 w.shelf

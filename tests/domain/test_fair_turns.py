@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.handmade import DAY, NOW
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.purchasing.turns import TURN_LINES_MAX, Purchase, Turn, purchases
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf
 
 SHELVES: list[Shelf] = [(1, 1_000, 0), (2, 1_000, 0), (1, 2_500, 0)]
 

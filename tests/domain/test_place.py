@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.handmade import DAY, NOW, lot, product
-from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
-from voucherd.catalogue.store import Listing
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, RATE_ONE
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Order
 from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.vault.shelf import Lot
+from voucherd.vault.model import Lot
 
 RATES = {"EUR": RATE_ONE, "USD": 92_319_055, "JPY": 611_808, "KWD": 301_204_819}
 
@@ -177,6 +177,19 @@ def test_a_currency_without_a_rate_is_refused_by_name() -> None:
     refusal = refused(shop(product(1)), cart(("gift-1", 1), currency="THB"))
     assert isinstance(refusal, BadInput)
     assert (refusal.field, refusal.rule) == ("paymentCurrency", "there is no exchange rate for THB")
+
+
+def test_a_country_without_a_vat_rate_is_refused_by_name_and_its_neighbours_are_priced() -> None:
+    """OP-52: a hole in the rates is no reason to sell without VAT, and no other buyer pays for it."""
+    made = shop(product(1), buyers={1: Buyer(True, "FI", None), 2: Buyer(True, "NL", None)})
+    mine = cart(("gift-1", 1))
+    other = replace(mine, company_id=2)
+
+    refusal, order = place(made, [mine, other], numbers())
+
+    assert isinstance(refusal, BadInput)
+    assert str(refusal) == "company: there is no VAT rate for its country, FI, today"
+    assert isinstance(order, Order)
 
 
 def test_a_total_beyond_all_amounts_is_refused() -> None:

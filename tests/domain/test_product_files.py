@@ -13,8 +13,7 @@ from tests.workbooks import workbook
 from voucherd.catalogue import files
 from voucherd.catalogue.columns import COLUMNS, text, values
 from voucherd.catalogue.files import Plan
-from voucherd.catalogue.products import Fee, Leaflet, draft_of
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Fee, Leaflet, Listing, draft_of
 from voucherd.money import RATE_ONE
 from voucherd.sheets import reading
 from voucherd.sheets.model import Cell, Row, SheetRefused

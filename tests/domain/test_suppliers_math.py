@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.handmade import DAY, NOW
-from voucherd.orders.waits import (
+from voucherd.orders.rules.waits import (
     PAUSE_S_MAX,
     PAUSE_S_MIN,
     ROUNDS_COUNTED_MAX,

@@ -14,11 +14,11 @@ from tests.handmade import lot
 from voucherd.orders.rules import waiting
 from voucherd.orders.rules.ruling import Ruling
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.waits import Wait, go_on
+from voucherd.orders.rules.waits import Wait, go_on
 from voucherd.purchasing import outcomes
 from voucherd.purchasing.attempts import LIVE, Phase
 from voucherd.purchasing.turns import cut, purchases
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf
 
 
 @dataclass

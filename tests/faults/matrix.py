@@ -12,7 +12,7 @@ from tests.shop import Shop
 from tests.suppliers.warehouse import Warehouse
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.registry import Spec, open_supplier
 from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
@@ -27,8 +27,8 @@ class Matrix:
         self.wholesaler = wholesaler
         self.cells = cells()
         self.settle_s = SETTLE_S
-        memory = Memory(shop.order_service._memory.windows)
-        self.doomed = Dispatcher(doomed_pool, shop.sealer, memory, lambda _: None, self._mortal)
+        caches = OrderCaches(shop.order_service._caches.windows)
+        self.doomed = Dispatcher(doomed_pool, shop.sealer, caches, lambda _: None, self._mortal)
         self.heir = Worker(shop.pool, shop.sealer, shop.settings)
 
     def _mortal(self, spec: Spec, pool: Pool) -> Mortal:
@@ -55,7 +55,7 @@ class Matrix:
                 await add_offer(tx, row, product.product_id, sku=cell.slug, face_minor=1_000)
         await self.doomed.refresh_quotes()
         await self.doomed.settled()
-        shop.order_service._memory.offers._checked_at = -10.0
+        shop.order_service._caches.offers._checked_at = -10.0
         for cell in self.cells:
             cell.trx = (await shop.create(cell.company, (cell.slug, AMOUNT)))["trx"]
 

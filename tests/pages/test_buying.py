@@ -21,7 +21,7 @@ from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.pages.buyer import live
 from voucherd.pages.buyer.codes import CARDS_MAX
-from voucherd.vault.reveals import Via
+from voucherd.vault.model import Via
 
 
 def trx_of(answer: httpx.Response) -> str:

@@ -9,7 +9,7 @@ import pytest
 from tests.pages.people import someone
 from tests.shop import Shop
 from voucherd.ids import State
-from voucherd.orders import search
+from voucherd.orders import register
 
 
 async def test_an_order_is_found_looked_at_and_cancelled(shop: Shop) -> None:
@@ -107,7 +107,7 @@ async def test_a_page_of_rare_orders_goes_on_where_it_stopped_looking(
     await shop.confirm(company, first)
     for _ in range(6):
         await shop.create(company, ("gift", 1))
-    monkeypatch.setattr(search, "SCAN_MAX", 4)
+    monkeypatch.setattr(register, "SCAN_MAX", 4)
     page = (await clerk.get("/console/orders?status=finished")).text
     assert "None among the newest" in page
     onward = page.rpartition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")

@@ -16,7 +16,7 @@ from argon2 import PasswordHasher
 from tests.pages.people import HTML, Someone, someone
 from tests.patience import pause_for_long
 from tests.shop import Company, Shop
-from voucherd.approvals.store import Approval
+from voucherd.approvals.model import Approval
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.limits.allowances import HERE

@@ -21,7 +21,7 @@ from voucherd.ids import State
 from voucherd.limits.unknown_links import UNKNOWN_MAX
 from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.recipients import vouchers
-from voucherd.vault.reveals import Via
+from voucherd.vault.model import Via
 
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1"

@@ -13,7 +13,7 @@ from tests.purchasing.fake import FakeSupplier
 from tests.shop import Company, Shop, open_shop
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import dispatcher as dispatching
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.registry import Spec
@@ -45,7 +45,7 @@ class Market:
         return Dispatcher(
             self.shop.pool,
             self.shop.sealer,
-            Memory(self.shop.order_service._memory.windows),
+            OrderCaches(self.shop.order_service._caches.windows),
             lambda orders: self.moved.extend(order.id for order in orders),
             self._open,
         )
@@ -109,8 +109,8 @@ class Market:
         self.dispatcher._read_at = -10.0
         await self.dispatcher.refresh_quotes()
         await self.dispatcher.settled()
-        self.shop.order_service._memory.offers._checked_at = -10.0
-        self.dispatcher._memory.offers._checked_at = -10.0
+        self.shop.order_service._caches.offers._checked_at = -10.0
+        self.dispatcher._caches.offers._checked_at = -10.0
 
     async def round(self) -> None:
         """Wake everybody from their pause, let the dispatcher go one round, and wait for the answers."""

@@ -182,13 +182,13 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
     other = await market.supplier("other", "gift", price="9.00 EUR")
     company, trx, _ = await unknown_purchase(market, 2)
     cancelling = await shop.cancel(company, trx)
-    memory = market.dispatcher._memory
+    caches = market.dispatcher._caches
     await shop.pool.execute("UPDATE attempt SET settles_at = now()")
     async with shop.pool.acquire() as conn:
         unknown = await attempts.find(conn, await conn.fetchval("SELECT id FROM attempt"))
     assert unknown is not None
 
-    moved = await fail(shop.pool, memory, unknown, Hand("Ada"))
+    moved = await fail(shop.pool, caches, unknown, Hand("Ada"))
     ended = await shop.find(company, trx)
 
     assert cancelling.json()["orderStatus"] == "pending"
@@ -199,7 +199,7 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
     # A purchase that failed and of which only known codes turn up has still failed.
     await shop.stock_codes("gift", [("K-1", "")])
     known = Bought((Code("K-1"),), None, None)
-    await outcomes.receive(shop.pool, memory, shop.sealer, unknown, known, Call())
+    await outcomes.receive(shop.pool, caches, shop.sealer, unknown, known, Call())
     assert await market.attempts() == [(4, 2, 0, 0)]
     assert await shop.pool.fetchval("SELECT quarantined FROM attempt") == 1
 
@@ -213,7 +213,7 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
         calling = await attempts.find(conn, await conn.fetchval("SELECT id FROM attempt WHERE status = 0"))
     assert calling is not None
     with pytest.raises(NotOpen):
-        await outcomes.fail(shop.pool, memory, calling, "no", Call(by="Ada"), fence=False)
+        await outcomes.fail(shop.pool, caches, calling, "no", Call(by="Ada"), fence=False)
     assert await shop.pool.fetchval("SELECT min(failures) FROM supplier_health") == 3
     other.free.set()
     await market.dispatcher.settled()

@@ -129,18 +129,18 @@ async def test_an_answer_to_a_purchase_that_is_over_changes_nothing_that_was_dec
     order = await shop.create(company, ("gift", 3))
     await shop.confirm(company, order["trx"])
     await market.dispatcher.dispatch()
-    memory, sealer = market.dispatcher._memory, shop.sealer
+    caches, sealer = market.dispatcher._caches, shop.sealer
     [attempt] = await attempts.read(shop.pool, await _attempt_ids(market))  # type: ignore[arg-type]
 
-    await outcomes.fail(shop.pool, memory, attempt, "no", Call())
-    await outcomes.fail(shop.pool, memory, attempt, "no again", Call())
+    await outcomes.fail(shop.pool, caches, attempt, "no", Call())
+    await outcomes.fail(shop.pool, caches, attempt, "no again", Call())
     for codes in ((), (Code("x\ny"),)):
-        await outcomes.receive(shop.pool, memory, sealer, attempt, Bought(codes), Call())
+        await outcomes.receive(shop.pool, caches, sealer, attempt, Bought(codes), Call())
     failed = await market.attempts()
     late = Bought((Code("LATE-1"),), "e" * 300, Money.read("9.00 EUR"))
-    await outcomes.receive(shop.pool, memory, sealer, attempt, late, Call())
-    await outcomes.receive(shop.pool, memory, sealer, attempt, late, Call())
-    await outcomes.fail(shop.pool, memory, attempt, "too late to say no", Call())
+    await outcomes.receive(shop.pool, caches, sealer, attempt, late, Call())
+    await outcomes.receive(shop.pool, caches, sealer, attempt, late, Call())
+    await outcomes.fail(shop.pool, caches, attempt, "too late to say no", Call())
     await outcomes.ask_again(shop.pool, attempt, "nor this", Call(), None)
 
     assert failed == [(4, 2, 0, 0)]
@@ -213,7 +213,7 @@ async def test_a_supplier_that_can_not_be_used_gives_its_lines_away_and_does_not
     await shop.confirm(company, order["trx"])
     row = await market.row("one")
 
-    left = await routing.leave(shop.pool, market.dispatcher._memory.offers, row.id)
+    left = await routing.leave(shop.pool, market.dispatcher._caches.offers, row.id)
 
     waiting = await shop.pool.fetch("SELECT supplier_id, ask_at > now(), rounds FROM waiting")
     assert left == 1

@@ -9,7 +9,7 @@ import pytest
 from tests.shop import Company, Shop
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Approval, NotOpen, SamePerson
+from voucherd.approvals.model import Approval, ApprovalNotFound, NotOpen, SamePerson
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
@@ -82,7 +82,7 @@ async def test_what_is_rejected_late_or_gone_stays_undone(quiet_shop: Shop) -> N
         return trx, asked
 
     trx, asked = await ask(2)
-    with pytest.raises(approvals.ApprovalNotFound):
+    with pytest.raises(ApprovalNotFound):
         await consent.agree(shop.order_service, shop.pool, foreign, asked.id)
     async with transaction(shop.pool) as tx:
         await approvals.reject(tx, asked.id, company.id, other.user_id)

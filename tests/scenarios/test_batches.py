@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.shop import Shop, open_shop
 from voucherd.db import Pool
+from voucherd.money import Money
 from voucherd.orders import answers as showing
 from voucherd.orders import model
+from voucherd.orders.rules import cart, decide
+from voucherd.orders.rules.cart import Create
+from voucherd.orders.rules.decide import Finalise
+from voucherd.orders.rules.ruling import Facts, Ruling
 from voucherd.vault import store as vault
 
 
@@ -36,6 +43,53 @@ async def test_an_order_that_the_database_refuses_fails_alone(quiet_shop: Shop) 
         assert found["orderStatus"] == ("finished" if slug == "good" else "created")
         assert answer.status_code == 500 or answer.json()["orderStatus"] == "finished"
     await shop.pool.execute("UPDATE lot SET cursor = 2 WHERE cursor = 0")
+    await shop.assert_books_balance()
+
+
+async def test_a_decision_that_raises_for_one_company_fails_its_order_alone(
+    quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-48: whatever a decision raises, the orders of the others in its batch are paid and delivered, once."""
+    shop = quiet_shop
+    companies = [await shop.company(balance="50.00 EUR") for _ in range(3)]
+    unlucky = companies[1]
+    await shop.product("gift-10", stock=30)
+    made = [(one, (await shop.create(one, ("gift-10", 1)))["trx"]) for one in companies for _ in range(4)]
+    refuse, price = decide._refuse_unpayable, cart._price_cart
+    sizes: list[int] = []
+    finalise = decide.finalise
+
+    def counted(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
+        sizes.append(len(commands))
+        return finalise(facts, commands)
+
+    def refuse_or_raise(facts: Facts, order: model.Order, command: Finalise) -> None:
+        if order.company_id == unlucky.id:
+            raise ZeroDivisionError("a bug")
+        refuse(facts, order, command)
+
+    def price_or_raise(prices: Any, command: Create, *others: Any) -> Any:
+        if command.company_id == unlucky.id:
+            raise ZeroDivisionError("a bug")
+        return price(prices, command, *others)
+
+    monkeypatch.setattr(decide, "finalise", counted)
+    monkeypatch.setattr(decide, "_refuse_unpayable", refuse_or_raise)
+    monkeypatch.setattr(cart, "_price_cart", price_or_raise)
+    answers = await asyncio.gather(*[shop.finalise("confirm", one, trx) for one, trx in made])
+    created = await asyncio.gather(
+        *[shop.try_create(one, ("gift-10", 1)) for one in companies for _ in range(2)]
+    )
+    monkeypatch.undo()
+
+    wanted = [500 if one is unlucky else 200 for one, _ in made]
+    assert [answer.status_code for answer in answers] == wanted
+    assert [answer.status_code for answer in created] == [201, 201, 500, 500, 201, 201]
+    assert max(sizes) > 1, "they were in one batch"
+    for one, trx in made:
+        assert (await shop.find(one, trx))["orderStatus"] == ("created" if one is unlucky else "finished")
+    for one in companies:
+        assert await shop.balance(one) == Money.read("50.00 EUR" if one is unlucky else "12.00 EUR")
     await shop.assert_books_balance()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.shop import Company, Shop
 from voucherd.ids import State
-from voucherd.orders import store
+from voucherd.orders import reading
 from voucherd.orders.find import page_of_orders
 
 
@@ -260,7 +260,7 @@ async def test_an_order_that_moves_while_it_is_read_is_shown_before_or_after_and
     await shop.product("later", async_delivery=True, stock=1)
     trx = (await shop.create(company, ("later", 2)))["trx"]
     assert (await shop.confirm(company, trx))["orderStatus"] == "pending"
-    real = store._with_outcomes
+    real = reading.with_outcomes
     moves = 0
 
     async def interrupted(conn: Any, orders: Any, mark: str = "") -> Any:
@@ -271,7 +271,7 @@ async def test_an_order_that_moves_while_it_is_read_is_shown_before_or_after_and
             await shop.worker.run_once("deliver")
         return await real(conn, orders, mark)
 
-    monkeypatch.setattr(store, "_with_outcomes", interrupted)
+    monkeypatch.setattr(reading, "with_outcomes", interrupted)
     found = await shop.find(company, trx)
     monkeypatch.undo()
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.patience import HANG_S
 from tests.shop import Company, Shop, open_shop
-from voucherd import idempotency
 from voucherd.api.idempotent import IdempotentCalls
 from voucherd.db import Pool
+from voucherd.idempotency import store as idempotency
 from voucherd.ids import State
 from voucherd.money import Money
 

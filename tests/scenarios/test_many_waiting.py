@@ -1,4 +1,4 @@
-"""Thousands of calls that wait for slow orders: no connection is held, and little memory."""
+"""Thousands of calls that wait for slow orders: no connection is held, and little caches."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ async def test_a_resolve_whose_call_died_is_ended_by_the_sweeper(quiet_shop: Sho
     order = await shop.create(company, ("later", 1))
     # The command alone, without anyone who waits for its end: what a crash leaves behind.
     order_id = shop.ids.order_id(order["trx"])
-    await shop.order_service._finalise([Finalise(order_id, company.id, State.LIVE, resolve=True)])
+    await shop.order_service._confirm([Finalise(order_id, company.id, State.LIVE, resolve=True)])
     assert await shop.held(company) == 950
 
     assert await shop.worker.run_once("end_waiting") == 0

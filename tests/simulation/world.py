@@ -55,11 +55,11 @@ class World:
         return self._loop.run_until_complete(asyncio.wait_for(work, STEP_S_MAX))
 
     def order_service(self) -> OrderService:
-        """A desk with nothing in its memory, as after a start."""
+        """An order service with nothing in its caches, as after a start."""
         return OrderService(self.fragile, self.sealer, self.settings)
 
     def worker(self) -> Worker:
-        """A worker with nothing in its memory."""
+        """A worker with nothing in its caches."""
         return Worker(self.fragile, self.sealer, self.settings)
 
     # ── what the operator does ────────────────────────────────────────────────────────────────────────

@@ -131,10 +131,10 @@ async def buy(pool: Pool, sealer: Sealer, order_service: OrderService, company_i
     lines that wait to be bought."""
     fake = FakeSupplier(price="8.00 EUR")
     row = await _supplier(pool, sealer)
-    dispatcher = Dispatcher(pool, sealer, order_service._memory, lambda _: None, lambda _spec, _pool: fake)
+    dispatcher = Dispatcher(pool, sealer, order_service._caches, lambda _: None, lambda _spec, _pool: fake)
     await dispatcher.refresh_quotes()
     await dispatcher.settled()
-    order_service._memory.offers._checked_at = -10.0
+    order_service._caches.offers._checked_at = -10.0
 
     async def confirmed(amount: int) -> int:
         answer = await order_service.create(
@@ -145,7 +145,7 @@ async def buy(pool: Pool, sealer: Sealer, order_service: OrderService, company_i
 
     async def claimed() -> list[Attempt]:
         return await claims.claim(
-            pool, order_service._memory.offers, row, bulk_max=100, worker="w", turns=claims.Turns()
+            pool, order_service._caches.offers, row, bulk_max=100, worker="w", turns=claims.Turns()
         )
 
     for deed in (too_many, _sold_again, sold_out):

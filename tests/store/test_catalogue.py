@@ -15,7 +15,7 @@ import pytest
 from voucherd.catalogue import store
 from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.pricing import price_unit
-from voucherd.catalogue.products import FaceRange, Fee, ProductChanges, ProductDraft
+from voucherd.catalogue.products import FaceRange, Fee, Listing, ProductChanges, ProductDraft
 from voucherd.catalogue.rules import BadProduct
 from voucherd.db import Connection, Pool, transaction
 from voucherd.money import RATE_ONE, Money
@@ -71,7 +71,7 @@ async def test_a_product_that_was_added_is_for_sale_as_it_was_described(pool: Po
     async with pool.acquire() as conn:
         listing = (await store.current(conn, ["open-usd"]))["open-usd"]
 
-    assert listing == store.Listing(added, active=True)
+    assert listing == Listing(added, active=True)
     assert (added.slug, added.name, added.brand_slug, added.brand_name) == (
         *("open-usd", "Open"),
         *("cafe-acme", "Café Acme"),
@@ -147,7 +147,7 @@ async def test_taking_a_product_off_sale_makes_no_version(pool: Pool) -> None:
         assert await store.set_product(tx, "gift-50", ProductChanges(active=False)) == added
 
     async with pool.acquire() as conn:
-        assert await store.current(conn, ["gift-50"]) == {"gift-50": store.Listing(added, active=False)}
+        assert await store.current(conn, ["gift-50"]) == {"gift-50": Listing(added, active=False)}
         assert await store.list_products(conn, active=True) == []
         assert len(await store.list_products(conn, active=False)) == 1
         assert await conn.fetchval("SELECT count(*) FROM product_version") == 1
@@ -159,11 +159,11 @@ async def test_a_change_does_not_put_a_product_back_on_sale(pool: Pool) -> None:
         await store.add_product(tx, GIFT, active=False)
         renamed = await store.set_product(tx, "gift-50", ProductChanges(name="Renamed"))
         assert await store.current(tx, ["gift-50"], VersionCache()) == {
-            "gift-50": store.Listing(renamed, active=False)
+            "gift-50": Listing(renamed, active=False)
         }
         await store.set_product(tx, "gift-50", ProductChanges(active=True))
         assert await store.current(tx, ["gift-50"], VersionCache()) == {
-            "gift-50": store.Listing(renamed, active=True)
+            "gift-50": Listing(renamed, active=True)
         }
 
 
@@ -179,7 +179,7 @@ async def test_a_change_that_breaks_a_rule_changes_nothing(pool: Pool) -> None:
             await store.set_product(tx, "nothing", ProductChanges(active=False))
 
     async with pool.acquire() as conn:
-        assert await store.current(conn, ["gift-50"]) == {"gift-50": store.Listing(added, active=True)}
+        assert await store.current(conn, ["gift-50"]) == {"gift-50": Listing(added, active=True)}
 
 
 async def test_changes_at_the_same_moment_are_all_kept(pool: Pool) -> None:

@@ -13,7 +13,7 @@ from tests.store.stalls import COMPANIES, ground, queue_up, stall
 from voucherd.db import Pool, transaction
 from voucherd.orders import wait_store
 from voucherd.orders.rules.ruling import Windows
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, claims, outcomes, routing
 from voucherd.purchasing.attempts import Attempt, Change, Phase
 from voucherd.purchasing.claims import Turns, claim
@@ -148,7 +148,7 @@ async def test_a_dead_workers_purchase_is_taken_over_and_its_no_counts_no_more(p
     await ground(pool)
     row = await stall(pool)
     await queue_up(pool, 2, (0, 1))
-    memory = Memory(Windows(timedelta(hours=72), timedelta(seconds=30)))
+    caches = OrderCaches(Windows(timedelta(hours=72), timedelta(seconds=30)))
     [mine] = await claimed(pool, row)
     assert await attempts.take_over(pool, "b", 5) == [], "its lease has not ended"
     await pool.execute("UPDATE attempt SET lease_until = now() - interval '1 second'")
@@ -157,17 +157,17 @@ async def test_a_dead_workers_purchase_is_taken_over_and_its_no_counts_no_more(p
     [theirs] = [attempt for taken in two for attempt in taken]
     assert (theirs.id, theirs.fence, theirs.look_ups) == (mine.id, mine.fence + 1, 1)
     assert await attempts.take_asking(pool, "d", 5) == [], "it is leased while it is looked up"
-    await outcomes.fail(pool, memory, mine, "no", Call())
+    await outcomes.fail(pool, caches, mine, "no", Call())
     await outcomes.ask_again(pool, mine, "who knows", Call(), None)
-    await outcomes.give_up(pool, memory, mine, "who knows", Call(), rebuy=True)
+    await outcomes.give_up(pool, caches, mine, "who knows", Call(), rebuy=True)
     assert await pool.fetchval("SELECT status FROM attempt") == Phase.ASKING
     assert await places(pool) == [(2, 0, 1, True)]
 
     await pool.execute("UPDATE attempt SET ask_at = now()")
     [last] = await attempts.take_asking(pool, "d", 5)
-    await outcomes.fail(pool, memory, theirs, "no", Call())
+    await outcomes.fail(pool, caches, theirs, "no", Call())
     assert await pool.fetchval("SELECT status FROM attempt") == Phase.ASKING
-    await outcomes.fail(pool, memory, last, "no", Call())
+    await outcomes.fail(pool, caches, last, "no", Call())
     assert await pool.fetchval("SELECT status FROM attempt") == Phase.FAILED
     assert await places(pool) == [(2, 0, 1, False)]
 

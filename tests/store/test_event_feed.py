@@ -12,7 +12,7 @@ import pytest
 from tests.patience import HANG_S
 from voucherd import clock
 from voucherd.db import Pool, Tx, transaction
-from voucherd.events import feed, log
+from voucherd.events import feed, kinds
 from voucherd.events.feed import Cursor, Event, EventFilters
 from voucherd.ids import State
 
@@ -30,7 +30,7 @@ _INSERT = (
 
 async def put(
     tx: Tx | Pool,
-    type_: str = log.ORDER_CREATED,
+    type_: str = kinds.ORDER_CREATED,
     *,
     company_id: int | None = 1,
     state: int | None = 0,
@@ -90,7 +90,7 @@ class Ledger:
             change = conn.transaction()
             await change.start()
             for seq in range(before + 1, before + count + 1):
-                await put(conn, log.ORDER_PENDING, order_id=order_id, seq=seq)
+                await put(conn, kinds.ORDER_PENDING, order_id=order_id, seq=seq)
             await asyncio.sleep(pause_s)
             if kept:
                 await change.commit()
@@ -190,9 +190,9 @@ async def test_a_company_reads_what_concerns_it(pool: Pool) -> None:
     own = await put(pool)
     play = await put(pool, state=1)
     other = await put(pool, company_id=2)
-    product = await put(pool, log.PRODUCT_UPDATED, company_id=None, state=None)
-    stock = await put(pool, log.PRODUCT_UPDATED, company_id=None, state=0)
-    bought = await put(pool, log.ATTEMPT_SETTLED, company_id=None, state=0)
+    product = await put(pool, kinds.PRODUCT_UPDATED, company_id=None, state=None)
+    stock = await put(pool, kinds.PRODUCT_UPDATED, company_id=None, state=0)
+    bought = await put(pool, kinds.ATTEMPT_SETTLED, company_id=None, state=0)
     own_order = await put(pool, order_id=8, seq=1)
     other_order = await put(pool, company_id=2, order_id=10, seq=1)
 
@@ -218,10 +218,12 @@ async def test_filters_pass_over_most_events_in_bounded_steps(
     monkeypatch.setattr(feed, "SCAN_MAX", 10)
     hour = timedelta(hours=1)
     made = [
-        await put(pool, log.KEY_ROTATED if number % 25 == 7 else log.ORDER_CREATED, ago=(60 - number) * hour)
+        await put(
+            pool, kinds.KEY_ROTATED if number % 25 == 7 else kinds.ORDER_CREATED, ago=(60 - number) * hour
+        )
         for number in range(60)
     ]
-    rare = EventFilters(types=[log.KEY_ROTATED])
+    rare = EventFilters(types=[kinds.KEY_ROTATED])
     assert await read(pool, None, rare) == [made[7], made[32], made[57]]
     assert await read(pool, Cursor(made[7]), rare, company_id=1, state=State.LIVE) == [made[32], made[57]]
 

@@ -12,7 +12,7 @@ import pytest
 from tests.patience import pause_for_long, until_true
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Kind, Status
+from voucherd.approvals.model import AlreadyProposed, ApprovalNotFound, Kind, NotOpen, SamePerson, Status
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, transaction
@@ -222,11 +222,11 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
             await top_ups.carry_out(tx, number, who.id)
 
     number = await propose(Kind.TOP_UP, "100.00 EUR", "bank 1")
-    assert await refused(propose(Kind.TOP_UP, "100.00 EUR", "bank 1")) is approvals.AlreadyProposed
-    assert await refused(agree(number, proposer)) is approvals.SamePerson
+    assert await refused(propose(Kind.TOP_UP, "100.00 EUR", "bank 1")) is AlreadyProposed
+    assert await refused(agree(number, proposer)) is SamePerson
     ends = await asyncio.gather(*(refused(agree(number, who)) for who in deciders))
     assert ends.count(None) == 1
-    assert ends.count(approvals.NotOpen) == 3
+    assert ends.count(NotOpen) == 3
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 10_000
     assert await refused(agree(await propose(Kind.TOP_UP, "100.00 EUR", "bank 1"), deciders[0])) is (
@@ -240,14 +240,14 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
     assert found.open
     async with transaction(pool) as tx:
         await approvals.reject(tx, overdrawn, None, deciders[1].id)
-    assert await refused(agree(overdrawn, deciders[0])) is approvals.NotOpen
+    assert await refused(agree(overdrawn, deciders[0])) is NotOpen
     late = await propose(Kind.TOP_UP, "1.00 EUR", "late")
     await pool.execute("UPDATE approval SET ends_at = now() WHERE id = $1", late)
-    assert await refused(agree(late, deciders[0])) is approvals.NotOpen
+    assert await refused(agree(late, deciders[0])) is NotOpen
     assert await lists.waiting(pool, None, State.LIVE, deciders[0].id) == 1
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 6_000
     listed = await lists.of_operator(pool)
     assert {one.status for one in listed} == {Status.OPEN, Status.APPROVED, Status.REJECTED}
-    assert await refused(approvals.find(pool, number, company_id)) is approvals.ApprovalNotFound
+    assert await refused(approvals.find(pool, number, company_id)) is ApprovalNotFound
     assert began <= listed[0].requested_at <= datetime.now(UTC)

@@ -68,7 +68,7 @@ class Chain:
         await pool.execute("UPDATE offer SET quoted_at = NULL, quote_id = NULL")
         await until(lambda: pool.fetchval("SELECT NOT EXISTS (SELECT FROM offer WHERE quote_id IS NULL)"))
         # Every process sees a product's first offer after a second.
-        self.second.order_service._memory.offers._checked_at = -10.0
+        self.second.order_service._caches.offers._checked_at = -10.0
 
     async def purchases(self, name: str) -> list[tuple[int, int, int, str | None]]:
         """What was bought there: status, codes asked for, codes that came, and why it failed."""

@@ -18,20 +18,19 @@ from voucherd.api.wire.quote import quoted as wire_quote
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
-from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.ids import Identifiers, State
 from voucherd.money import RATE_ONE
 from voucherd.orders.answers import Answer
+from voucherd.orders.create import Quote
 from voucherd.orders.model import Order
-from voucherd.orders.quote import Quote
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
 from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.ruling import CompanyStanding, Facts, Windows
-from voucherd.orders.waits import Wait
-from voucherd.vault.shelf import Lot
+from voucherd.orders.rules.waits import Wait
+from voucherd.vault.model import Lot
 from voucherd.vault.store import LotInfo
 from voucherd.wallet.ledger import Wallet
 
@@ -186,7 +185,7 @@ def _facts(order: Order, in_stock: int) -> Facts:
         windows=Windows(timedelta(hours=72), timedelta(seconds=30)),
         orders={ORDER_ID: order},
         standing={_COMPANY_ID: CompanyStanding(active=True, verified=True)},
-        purses={ORDER_ID: 1},
+        wallet_of_order={ORDER_ID: 1},
         wallets={1: Wallet(1, 100_000, 0, 1)},
         shelves={_SHELF: [_lot(left=in_stock)]},
     )

@@ -24,7 +24,7 @@ from voucherd.api.wire.view import pieces
 from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.products import Leaflet
 from voucherd.catalogue.store import Rate
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.events.feed import Event
 from voucherd.events.streams import RETRY_MS
 from voucherd.events.wire import written
@@ -122,7 +122,7 @@ _HAPPENED: Final = [
         None,
     )
     for seq, (type_, at) in enumerate(
-        ((log.ORDER_CREATED, CREATED_AT), (log.ORDER_FINISHED, CONFIRMED_AT)), 1
+        ((kinds.ORDER_CREATED, CREATED_AT), (kinds.ORDER_FINISHED, CONFIRMED_AT)), 1
     )
 ]
 _CREATED, _FINISHED = (written(event, IDS) for event in _HAPPENED)
@@ -148,7 +148,7 @@ _ENDPOINT: Final = Endpoint(
     company_id=_ORDER.company_id,
     state=State.LIVE,
     url=_URL,
-    types=(log.ORDER_CANCELLED, log.ORDER_FINISHED),
+    types=(kinds.ORDER_CANCELLED, kinds.ORDER_FINISHED),
     description="the webshop",
     enabled=True,
     disabled_reason=None,

@@ -14,7 +14,7 @@ from tests.patience import HANG_S, until_true
 from tests.shop import Company, Shop
 from tests.wire.test_sockets import Line, Street, head, street
 from voucherd.db import transaction
-from voucherd.events import listeners, log, streams
+from voucherd.events import kinds, listeners, streams
 from voucherd.events.feed import Cursor
 from voucherd.events.listeners import BUFFER_BYTES_MAX, Listener
 from voucherd.ids import State
@@ -110,7 +110,7 @@ async def test_a_listener_hears_of_its_own_events_and_goes_on_where_it_was_cut_o
         played = (await shop.create(company, ("gift", 1), state=State.SANDBOX))["trx"]
         await shop.confirm(company, trx)
         created, finished = await ear.event(), await ear.event()
-        assert [created["type"], finished["type"]] == [log.ORDER_CREATED, log.ORDER_FINISHED]
+        assert [created["type"], finished["type"]] == [kinds.ORDER_CREATED, kinds.ORDER_FINISHED]
         assert created["data"]["trx"] == finished["data"]["trx"] == trx
         assert await picky.event() == finished
         assert (await player.event())["data"]["trx"] == played
@@ -217,7 +217,7 @@ async def test_a_client_that_does_not_read_is_cut_off(
         await until_true(lambda: open_streams(shop) == 1)
         deaf.line.writer.close()
         await shop.create(company, ("gift", 1))
-        assert (await ear.event())["type"] == log.ORDER_CREATED
+        assert (await ear.event())["type"] == kinds.ORDER_CREATED
 
 
 @WAYS

@@ -12,11 +12,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from voucherd import idempotency, trail
+from voucherd import trail
 from voucherd.api import idempotent
 from voucherd.api.handlers import Call
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
+from voucherd.idempotency import store as idempotency
 from voucherd.services import Services
 from voucherd.trail import TrailEntry
 

@@ -12,18 +12,18 @@ from voucherd.api.errors import EventNotFound
 from voucherd.api.handlers import Call
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.templates import encode
-from voucherd.events import feed, log
+from voucherd.batcher import BatcherFull
+from voucherd.events import feed, kinds
 from voucherd.events.feed import Cursor, EventFilters
 from voucherd.events.listeners import Pass
 from voucherd.events.streams import StreamsFull, TooManyStreams
 from voucherd.events.wire import written
 from voucherd.http import EVENT_STREAM, JSON, HttpError, Request, Response
 from voucherd.ids import Identifiers
-from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.services import Services
 
-TYPES: Final = tuple(sorted(log.FOR_COMPANIES))
+TYPES: Final = tuple(sorted(kinds.FOR_COMPANIES))
 LAST_EVENT_ID: Final = b"last-event-id"
 _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
 """Tells a proxy to pass each event on at once."""
@@ -154,7 +154,7 @@ def _types(given: Mapping[str, list[str]]) -> frozenset[str] | None:
     if words is None:
         return None
     for word in words:
-        if word not in log.FOR_COMPANIES:
+        if word not in kinds.FOR_COMPANIES:
             raise BadInput(_TYPE.name, f"must be one of {', '.join(TYPES)}")
     return frozenset(words)
 

@@ -7,13 +7,13 @@ from typing import Final
 import structlog
 
 from voucherd.api import errors
+from voucherd.batcher import BatcherFull
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
-from voucherd.idempotency import TicketTaken
+from voucherd.idempotency.model import TicketTaken
 from voucherd.keys.callers import Forbidden, Unauthorized
 from voucherd.limits.strangers import TooManyStrangers
 from voucherd.orders.answers import StoredUnseen
-from voucherd.orders.batcher import BatcherFull
 
 IN_USE: Final = (
     "idempotency_key_in_use",

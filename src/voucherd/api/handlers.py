@@ -19,7 +19,7 @@ from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.view import View
 from voucherd.http import JSON, Request, Response
-from voucherd.idempotency import Ticket
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.keys.callers import Caller
 from voucherd.orders.answers import Answer
@@ -29,7 +29,7 @@ from voucherd.orders.rules.refusals import BadInput
 from voucherd.orders.rules.states import Status
 from voucherd.services import Services
 from voucherd.trail import Actor, ActorKind
-from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.model import Reveal, Via, Viewer
 from voucherd.webhooks.service import Owner
 
 SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}

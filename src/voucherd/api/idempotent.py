@@ -15,15 +15,15 @@ import msgspec
 import structlog
 from msgspec import Struct, field
 
-from voucherd import idempotency
 from voucherd.api import handlers
 from voucherd.api.errors import Op
 from voucherd.api.failures import IN_USE
 from voucherd.api.handlers import Call, Shown
+from voucherd.batcher import Batcher
 from voucherd.db import Pool
 from voucherd.http import HttpError, Response
-from voucherd.idempotency import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
-from voucherd.orders.batcher import Batcher
+from voucherd.idempotency import store as idempotency
+from voucherd.idempotency.model import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
 from voucherd.orders.model import Order
 from voucherd.services import Services
 from voucherd.vault.seal import KeyNotKnown, Sealer

@@ -15,7 +15,7 @@ from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.db import tenant
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.http import JSON, Response
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
@@ -73,7 +73,7 @@ async def rotate(services: Services, call: Call) -> Response:
         key, text = await key_deeds.rotate(work.tx, call.caller, number, overlap)
         await log.append(
             work.tx,
-            log.KEY_ROTATED,
+            kinds.KEY_ROTATED,
             company_id=key.company_id,
             state=key.state,
             data={"id": number, "replacedBy": key.id},

@@ -12,7 +12,7 @@ from voucherd.http import JSON, Request, Response
 from voucherd.orders.model import Order
 from voucherd.services import Services
 from voucherd.sheets import csv_text as csv
-from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.model import Reveal, Via, Viewer
 
 LINES_PAGE: Final = 100
 LINES_PAGE_MAX: Final = 1_000

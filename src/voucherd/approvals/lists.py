@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.approvals.store import ROWS, Approval, approval_of
+from voucherd.approvals.model import Approval
+from voucherd.approvals.store import ROWS, approval_of
 from voucherd.db import Connection, Pool
 from voucherd.ids import State
 

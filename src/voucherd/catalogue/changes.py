@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 from voucherd.catalogue import store
 from voucherd.catalogue.files import Plan
-from voucherd.catalogue.products import ProductChanges, ProductDraft
-from voucherd.catalogue.store import Listing, UnknownProduct
+from voucherd.catalogue.products import Listing, ProductChanges, ProductDraft
+from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, Tx
-from voucherd.events import log
+from voucherd.events import kinds, log
 
 
 async def tell_updated(tx: Tx, listing: Listing) -> None:
     """Append the event that a product is new or has changed."""
     data = {"slug": listing.version.slug, "active": listing.active}
-    await log.append(tx, log.PRODUCT_UPDATED, data=data)
+    await log.append(tx, kinds.PRODUCT_UPDATED, data=data)
 
 
 async def every_product(

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 
 from voucherd.catalogue.cells import FLAGS, BadCell, RowCells
 from voucherd.catalogue.columns import COLUMNS, FIELDS, TEXTS, several_lines, text, values
-from voucherd.catalogue.products import Fee, Leaflet, ProductChanges, ProductDraft, draft_of, slugify
+from voucherd.catalogue.products import Fee, Leaflet, Listing, ProductChanges, ProductDraft, draft_of, slugify
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.store import Listing
 from voucherd.money import RATE_ONE, Money
 from voucherd.sheets.model import Row, SheetRefused
 

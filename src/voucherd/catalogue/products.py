@@ -70,6 +70,16 @@ class ProductVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """A product as it stands now: its newest version, and whether it is for sale."""
+
+    version: ProductVersion
+    active: bool
+    allow_loss: bool = False
+    """Whether it may be sold for less than it costs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaflet:
     """What a version says to people; empty where it says nothing. No price needs it, so it is read apart."""
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.store import versions as read_versions
 from voucherd.db import Connection
 

@@ -11,6 +11,7 @@ from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.fx import BASE, EUR_E8_MAX, BadRates, DayRates
 from voucherd.catalogue.products import (
     Leaflet,
+    Listing,
     ProductChanges,
     ProductDraft,
     ProductVersion,
@@ -61,16 +62,6 @@ class UnknownProduct(LookupError):
     def __init__(self, slug: str) -> None:
         self.slug = slug
         super().__init__(f"there is no product {slug[:SLUG_LENGTH_MAX]!a}")
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A product as it stands now: its newest version, and whether it is for sale."""
-
-    version: ProductVersion
-    active: bool
-    allow_loss: bool = False
-    """Whether it may be sold for less than it costs."""
 
 
 @dataclass(frozen=True, slots=True)

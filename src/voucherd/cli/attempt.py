@@ -15,7 +15,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.words import read_money
 from voucherd.db import Connection, Pool
-from voucherd.orders import cancel_by_operator
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, Phase
 from voucherd.purchasing.by_hand import Hand, TooEarly
@@ -139,13 +139,13 @@ async def settle(
     cost = None if price is None else read_money("price", price)
     async with context.pool() as pool:
         record, attempt = await _both(pool, attempt_id)
-        memory = cancel_by_operator.memory(context.settings)
+        caches = OrderCaches.empty(context.settings)
         try:
             if codes is None:
-                await by_hand.fail(pool, memory, attempt, hand)
+                await by_hand.fail(pool, caches, attempt, hand)
             else:
                 bought = Bought(await read_codes(context, codes), external_id, cost)
-                await take_in(context, pool, memory, attempt, bought, hand)
+                await take_in(context, pool, caches, attempt, bought, hand)
         except NotOpen as refused:
             raise CommandRefused(_standing(record, refused.phase)) from None
         except TooEarly:

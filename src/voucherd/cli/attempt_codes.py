@@ -11,7 +11,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.signals import InterruptibleStream
 from voucherd.db import Pool
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import by_hand
 from voucherd.purchasing.attempts import Attempt
 from voucherd.purchasing.by_hand import BadCodes, Hand, TooMany
@@ -38,7 +38,7 @@ def _bad(bad: list[BadLine]) -> Output:
 
 
 async def take_in(
-    context: CommandContext, pool: Pool, memory: Memory, attempt: Attempt, bought: Bought, hand: Hand
+    context: CommandContext, pool: Pool, caches: OrderCaches, attempt: Attempt, bought: Bought, hand: Hand
 ) -> None:
     """Store the codes and deliver them; refused if they can't be those of this purchase."""
     async with pool.acquire() as connection:
@@ -48,7 +48,7 @@ async def take_in(
     if set(wanted) - set(rates):
         raise CommandRefused(f"no exchange rate for {wanted[0]}: set one with `voucherd fx set`")
     try:
-        await by_hand.receive(pool, memory, sealer, attempt, bought, hand)
+        await by_hand.receive(pool, caches, sealer, attempt, bought, hand)
     except NothingNew:
         raise CommandRefused(
             "none of these codes can be taken: they are known, malformed or expired"

@@ -24,7 +24,7 @@ from voucherd.cli.words import (
 )
 from voucherd.companies import store as company_store
 from voucherd.db import Tx
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, read_networks, read_scopes
@@ -173,7 +173,7 @@ async def _tell_rotated(tx: Tx, old_id: int, new_id: int) -> None:
     assert row is not None, "it has just been made"
     await log.append(
         tx,
-        log.KEY_ROTATED,
+        kinds.KEY_ROTATED,
         company_id=row["company_id"],
         state=State(row["state"]),
         data={"id": old_id, "replacedBy": new_id},

@@ -19,7 +19,7 @@ from voucherd.companies import store as company_store
 from voucherd.db import Connection, within
 from voucherd.ids import LINES_MAX, Identifiers, state_of
 from voucherd.money import Money
-from voucherd.orders import cancel_by_operator, register, store
+from voucherd.orders import cancel_by_operator, reading, register
 from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.model import Order
 from voucherd.orders.register import Registered
@@ -30,7 +30,7 @@ from voucherd.recipients.vouchers import NoCode, take_back
 from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
-from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.model import Reveal, Via, Viewer
 
 app = noun()
 
@@ -172,7 +172,9 @@ async def _note_reveal(context: CommandContext, connection: Connection, order: O
 async def _read(connection: Connection, names: Identifiers, trx: str) -> Order:
     order_id = names.order_id(trx)
     order = (
-        None if order_id is None else (await store.read(connection, [order_id], VersionCache())).get(order_id)
+        None
+        if order_id is None
+        else (await reading.read(connection, [order_id], VersionCache())).get(order_id)
     )
     if order is None:
         raise CommandRefused(f"there is no order {trx[:40]}")

@@ -12,8 +12,7 @@ import typer
 from voucherd.catalogue import changes as goods
 from voucherd.catalogue import store
 from voucherd.catalogue.changes import every_product
-from voucherd.catalogue.products import Leaflet, ProductChanges, ProductDraft, ProductVersion
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Leaflet, Listing, ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.cli import product_files
 from voucherd.cli.command import command, noun, usage

@@ -16,7 +16,7 @@ from voucherd.cli import master_files
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, record, screen, stacked, table
-from voucherd.idempotency import Ticket
+from voucherd.idempotency.model import Ticket
 from voucherd.people.second_factors import totp_place
 from voucherd.suppliers.store import secret_place as supplier_place
 from voucherd.vault import rotation

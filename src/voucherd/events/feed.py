@@ -14,7 +14,7 @@ import asyncpg
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool, as_tenant
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.ids import State
 
 SCAN_MAX: Final = 2_000
@@ -58,8 +58,8 @@ class Event(Struct, frozen=True):
     def concerns(self, company_id: int, state: State) -> bool:
         """Whether this company, with a key of this state, is told."""
         if self.company_id is None:
-            return self.type in log.FOR_ALL and self.state in (None, state)
-        return self.company_id == company_id and self.state == state and self.type in log.FOR_COMPANIES
+            return self.type in kinds.FOR_ALL and self.state in (None, state)
+        return self.company_id == company_id and self.state == state and self.type in kinds.FOR_COMPANIES
 
 
 class FeedPage(Struct, frozen=True):
@@ -162,7 +162,7 @@ async def _page(
     scan = max(limit, SCAN_MAX) if filters.sparse else limit + 1
     types = filters.types
     if types is None and company_id is not None:
-        types = log.FOR_COMPANIES
+        types = kinds.FOR_COMPANIES
     given = [start, stop, scan, types and list(types), filters.date_from, filters.date_to]
     if filters.order_id is not None:
         rows = await conn.fetch(_READ_ORDER, *given, filters.order_id)
@@ -228,7 +228,7 @@ async def remove_old(pool: Pool, kept: timedelta = KEPT) -> int:
             """,
             kept,
             REMOVE_MAX,
-            list(log.FOR_COMPANIES),
+            list(kinds.FOR_COMPANIES),
         )
         assert gone is not None, "a count is always there"
         if gone["count"]:

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from voucherd.db import Pool, tenant
-from voucherd.events import feed, log, wire
+from voucherd.events import feed, kinds, wire
 from voucherd.events.feed import Cursor, Event, EventFilters, FeedPage
 from voucherd.events.listeners import Listener, Pass
 from voucherd.ids import Identifiers, State
@@ -200,7 +200,7 @@ class Streams:
         if event.company_id is not None and event.state is not None:
             audience: Collection[Listener] = self._listeners.get((event.company_id, event.state), ())
         else:
-            audience = self._everybody() if event.type in log.FOR_ALL else ()
+            audience = self._everybody() if event.type in kinds.FOR_ALL else ()
         message = b""
         for listener in audience:
             if listener.wants(event):

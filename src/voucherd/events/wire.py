@@ -10,19 +10,19 @@ from typing import Any, Final
 import msgspec
 
 from voucherd import clock
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.events.feed import Event
 from voucherd.ids import Identifiers
 
 # The status of the order right after the event. It needs no look at the order: each type leaves only one.
 _STATUS_AFTER: Final = {
-    log.ORDER_CREATED: "created",
-    log.ORDER_PENDING: "pending",
-    log.ORDER_LINE_FINISHED: "pending",
-    log.ORDER_FINISHED: "finished",
-    log.ORDER_CANCELLED: "cancelled",
-    log.ORDER_DELETED: "deleted",
-    log.ORDER_EXPIRED: "created",
+    kinds.ORDER_CREATED: "created",
+    kinds.ORDER_PENDING: "pending",
+    kinds.ORDER_LINE_FINISHED: "pending",
+    kinds.ORDER_FINISHED: "finished",
+    kinds.ORDER_CANCELLED: "cancelled",
+    kinds.ORDER_DELETED: "deleted",
+    kinds.ORDER_EXPIRED: "created",
 }
 
 _stored = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -50,7 +50,7 @@ def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
     number = told.pop("webhook", None)
     if number is not None:
         told["webhookId"] = ids.webhook(int(bytes(number)))
-    if event.type == log.KEY_ROTATED:
+    if event.type == kinds.KEY_ROTATED:
         numbers = {name: bytes(told[name]) for name in ("id", "replacedBy") if name in told}
         told |= {name: ids.key(int(raw)) for name, raw in numbers.items() if raw.isdigit()}
     if event.order_id is not None:

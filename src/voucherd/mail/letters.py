@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from voucherd.approvals.store import Approval
+from voucherd.approvals.model import Approval
 from voucherd.db import Pool, Tx, transaction
 from voucherd.mail import outbox
 from voucherd.people import links

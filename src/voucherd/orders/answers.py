@@ -10,10 +10,10 @@ import structlog
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool
-from voucherd.orders import store
+from voucherd.orders import reading
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import Refusal
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.suppliers.offer_book import QuoteInfo
 from voucherd.vault import store as vault
 from voucherd.vault.seal import SealBroken, Sealer
@@ -67,36 +67,48 @@ class StoredUnseen(Exception):
     """What was asked for is done, but the database can't show it now; Find will."""
 
 
-Reply: TypeAlias = Answer | Refusal | CodesUnreadable
-"""What a batch says to each of its calls."""
+Reply: TypeAlias = Answer | Exception
+"""What a batch says to each of its calls: the answer, or what is raised instead, such as a refusal."""
 
 
 class OrderReader:
     """Makes answers out of orders."""
 
-    def __init__(self, pool: Pool, sealer: Sealer, memory: Memory) -> None:
+    def __init__(self, pool: Pool, sealer: Sealer, caches: OrderCaches) -> None:
         self._pool = pool
         self._sealer = sealer
-        self._memory = memory
+        self._caches = caches
         self._lots = vault.LotBook()
 
     async def stored(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
-        """The answers to what is stored by now: whatever the database says, the gate must not run it again."""
+        """The answers to what is stored by now: whatever goes wrong here, no call is run again for it."""
         try:
             return await self.shown(conn, answers)
         except _NOT_READ as error:
             logger.warning("answer_read_again", error=repr(error))
+        except Exception:
+            if len(answers) == 1:
+                raise
+            # One answer that can't be made must not take the others along.
+            return [await self._shown_alone(conn, answer) for answer in answers]
         try:
             return await self.shown(conn, answers)
         except _NOT_READ as error:
             raise StoredUnseen from error
+
+    async def _shown_alone(self, conn: Connection, answer: Order | Refusal) -> Reply:
+        try:
+            (reply,) = await self.shown(conn, [answer])
+        except Exception as error:  # noqa: BLE001 - It belongs to the caller of this order alone.
+            return error
+        return reply
 
     async def shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
         """The orders with their codes and the facts of their offers: a few reads for all of them."""
         orders = [answer for answer in answers if isinstance(answer, Order)]
         named = {number for order in orders for number in lots_of(order)}
         lots = await self._lots.lots(conn, {number for number in named if number > 0})
-        quotes = await self._memory.offers.quotes(conn, {-number for number in named if number < 0})
+        quotes = await self._caches.offers.quotes(conn, {-number for number in named if number < 0})
         small = [order for order in orders if order.lines <= INLINE_LINES_MAX]
         try:
             opened = await self._read_codes(conn, small)
@@ -138,7 +150,7 @@ class OrderReader:
     async def views_of(self, order_id: int, line_from: int, line_to: int) -> tuple[Viewed, ...]:
         """What recipients saw of these lines, for an answer that is streamed."""
         async with self._pool.acquire() as conn:
-            return await store.views(conn, order_id, line_from, line_to)
+            return await reading.views(conn, order_id, line_from, line_to)
 
     async def codes_of(self, ranges: Sequence[tuple[int, int, int]]) -> Codes:
         """The codes of these (lot, from, to) ranges, for an answer that is streamed."""

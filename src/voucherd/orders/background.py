@@ -13,9 +13,9 @@ from voucherd.db import Connection, Pool
 from voucherd.orders import store
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
-from voucherd.orders.store import Memory
+from voucherd.orders.rules.waits import Wait
+from voucherd.orders.store import OrderCaches
 from voucherd.orders.wait_store import COLUMNS, wait_of
-from voucherd.orders.waits import Wait
 
 TURN_MAX: Final = 64
 """Waits that one round takes from one company: its share of a batch, not its whole backlog."""
@@ -64,15 +64,15 @@ _TURNS = f"""
 """  # noqa: S608 - Constants only.
 
 
-async def deliver_waiting(pool: Pool, memory: Memory, turns: Turns) -> list[Order]:
+async def deliver_waiting(pool: Pool, caches: OrderCaches, turns: Turns) -> list[Order]:
     """Serve one batch from every shelf that has codes and people who wait; the orders that moved."""
     moved: list[Order] = []
     async with pool.acquire() as conn:
         for row in await conn.fetch(_SHELVES, SHELVES_MAX):
-            shelf = (row[0], row[1], row[2])
+            shelf = (row["state"], row["product_id"], row["face_minor"])
             rows = await conn.fetch(_TURNS, *shelf, TURN_MAX, BATCH_MAX, turns.get(shelf, 0))
             waits = [wait_of(row) for row in rows]
-            served = await _deliver(conn, waits, memory) if waits else []
+            served = await _deliver(conn, waits, caches) if waits else []
             if served:
                 if len(turns) >= TURNS_MAX:
                     turns.clear()
@@ -81,9 +81,9 @@ async def deliver_waiting(pool: Pool, memory: Memory, turns: Turns) -> list[Orde
     return moved
 
 
-async def _deliver(conn: Connection, waits: Sequence[Wait], memory: Memory) -> list[Order]:
+async def _deliver(conn: Connection, waits: Sequence[Wait], caches: OrderCaches) -> list[Order]:
     async with conn.transaction():
-        facts = await store.load(conn, {wait.order_id for wait in waits}, memory, with_lines=True)
+        facts = await store.load(conn, {wait.order_id for wait in waits}, caches, with_lines=True)
         ruling = waiting.deliver_waiting(facts, waits)
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]

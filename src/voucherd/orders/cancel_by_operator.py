@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from msgspec import Struct
 
-from voucherd.db import Pool
+from voucherd.db import Pool, transaction
 from voucherd.money import Money
-from voucherd.orders import store
-from voucherd.orders.carry import carry_out
+from voucherd.orders import confirm, store
 from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import Refusal
-from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.settings import Settings
 
 
@@ -49,13 +45,6 @@ class CancelPreview(Struct, frozen=True):
         return self.after.lines - self.after.lines_finished - self.after.lines_cancelled
 
 
-def memory(settings: Settings) -> Memory:
-    """What rulings need to know of time, for one deed."""
-    return Memory(
-        Windows(timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s))
-    )
-
-
 async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPreview | Refusal:
     """What would come of cancelling the order now. Everything is undone: nothing is stored."""
     assert command.order_id is not None, "the caller has found the order"
@@ -64,7 +53,7 @@ async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPrev
         await held.start()
         try:
             facts = await store.load(
-                conn, [command.order_id], memory(settings), with_lines=True, with_shelves=False
+                conn, [command.order_id], OrderCaches.empty(settings), with_lines=True, with_shelves=False
             )
             before = facts.orders.get(command.order_id)
             answer = decide.cancel(facts, [command]).answers[0]
@@ -78,11 +67,8 @@ async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPrev
 
 async def cancel(pool: Pool, settings: Settings, command: Cancel) -> Order:
     """Cancel an order for somebody who is written down: in no batch with others, so that both commit together."""
-    async with pool.acquire() as conn:
-        ruling = await carry_out(
-            conn, memory(settings), [command], lambda facts: decide.cancel(facts, [command]), with_lines=True
-        )
-    (answer,) = ruling.answers
+    async with transaction(pool) as tx:
+        (answer,) = await confirm.cancel(tx, OrderCaches.empty(settings), [command])
     if isinstance(answer, Refusal):
         raise answer
     return answer

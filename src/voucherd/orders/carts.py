@@ -81,7 +81,8 @@ async def read(conn: Connection | Pool, user_id: int, state: State) -> Cart:
     )
     if not rows:
         return Cart(None)
-    return Cart(rows[0][0], tuple(CartItem(*tuple(row)[1:]) for row in rows if row[1] is not None))
+    items = [CartItem(*item) for _, *item in rows if item[0] is not None]
+    return Cart(rows[0]["payment_currency"], tuple(items))
 
 
 async def choose_currency(tx: Tx | Pool, user_id: int, state: State, currency: str) -> None:

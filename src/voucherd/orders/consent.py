@@ -7,7 +7,7 @@ import math
 from msgspec import Struct
 
 from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Approval, Consent, NotOpen
+from voucherd.approvals.model import Approval, ApprovalNotFound, Consent, NotOpen, refuse
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit
@@ -102,8 +102,8 @@ async def agree(
     """
     approval = await approvals.find(pool, number, buyer.company_id)
     if approval.state is not buyer.state:
-        raise approvals.ApprovalNotFound
-    approvals.refuse(approval, buyer.user_id)
+        raise ApprovalNotFound
+    refuse(approval, buyer.user_id)
     command = Finalise(
         approval.order_id,
         buyer.company_id,

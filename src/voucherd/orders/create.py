@@ -1,30 +1,35 @@
-"""Create: a price and availability check. Nothing is charged, nothing delivered."""
+"""Create and Quote: a price and availability check. Nothing is charged, nothing delivered."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from voucherd import idempotency
+import structlog
+from msgspec import Struct
+
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
 from voucherd.companies import store as company_store
-from voucherd.db import Connection
-from voucherd.idempotency import Ticket
+from voucherd.db import Connection, nothing_stored, within
+from voucherd.idempotency import store as idempotency
 from voucherd.ids import ORDER_BLOCK_SIZE, State
-from voucherd.money import RATE_ONE, Money
+from voucherd.money import RATE_ONE, Money, in_eur
 from voucherd.orders import store
+from voucherd.orders.confirm import effects_of
 from voucherd.orders.model import Order
 from voucherd.orders.rules import cart
 from voucherd.orders.rules.cart import Buyer, Create, SalesPolicy, Shop
-from voucherd.orders.rules.decide import Cancel, Finalise
-from voucherd.orders.rules.refusals import BadInput, Refusal
-from voucherd.orders.store import Memory
+from voucherd.orders.rules.refusals import BadInput, OffersNotAvailable, Refusal
+from voucherd.orders.store import OrderCaches
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import shelf
 from voucherd.vault import store as vault
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf, unmade_lot
 from voucherd.webhooks import per_order
+
+logger = structlog.get_logger(__name__)
 
 
 class OrderNumbers:
@@ -50,28 +55,66 @@ class OrderNumbers:
         return number * 2 + state
 
 
+class Quote(Struct, frozen=True):
+    """The order that Create would make, without a number of its own, and what of it could be delivered at once."""
+
+    order: Order
+    at_hand: tuple[bool, ...]
+    """For each item, whether all of its codes can be had now."""
+
+
+class LossLog:
+    """Counts sales that were refused for their price; the client hears "not available", the operator the reason."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+
+    def note(self, commands: Sequence[Create], answers: Sequence[object]) -> None:
+        """Log those among these answers."""
+        for command, answer in zip(commands, answers, strict=True):
+            if isinstance(answer, OffersNotAvailable) and answer.losses:
+                self.refused += 1
+                products = [
+                    f"{one.slug}: {in_eur(one.price)} for {in_eur(one.cost)}" for one in answer.losses
+                ]
+                logger.warning("sale_at_a_loss_refused", company_id=command.company_id, products=products)
+
+
 async def create(
     conn: Connection,
     commands: Sequence[Create],
     numbers: OrderNumbers,
-    memory: Memory,
-    house: SalesPolicy,
+    caches: OrderCaches,
+    policy: SalesPolicy,
 ) -> list[Order | Refusal]:
     """Price every cart and keep the orders that can be sold."""
-    shop = await load(conn, commands, memory, house)
-    await numbers.reserve(conn, len(commands))
-    answers = cart.place(shop, commands, numbers.take)
+    with nothing_stored():
+        shop = await load(conn, commands, caches, policy)
+        await numbers.reserve(conn, len(commands))
+        answers = cart.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
     effects = effects_of(commands, answers)
     urls = _urls_of(commands, answers)
     if effects or urls:
-        async with conn.transaction():
+        async with within(conn, of_a_batch=True):
             await store.insert(conn, orders)
             await idempotency.name_effects(conn, effects)
             await per_order.note(conn, urls)
     elif orders:
         await store.insert(conn, orders)
     return answers
+
+
+async def quote(
+    conn: Connection, commands: Sequence[Create], caches: OrderCaches, policy: SalesPolicy
+) -> list[Quote | Refusal]:
+    """The price of every cart that can be sold; the same refusals as Create's for the rest."""
+    shop = await load(conn, commands, caches, policy, stocking=False)
+    # No number is taken for what is not kept: the state alone stands in its place.
+    answers = cart.place(shop, commands, int)
+    return [
+        Quote(answer, _at_hand(shop, answer)) if isinstance(answer, Order) else answer for answer in answers
+    ]
 
 
 def _urls_of(commands: Sequence[Create], answers: Sequence[Order | Refusal]) -> list[tuple[int, str]]:
@@ -82,26 +125,20 @@ def _urls_of(commands: Sequence[Create], answers: Sequence[Order | Refusal]) -> 
     ]
 
 
-def effects_of(
-    commands: Sequence[Create | Finalise | Cancel], answers: Sequence[Order | Refusal]
-) -> list[tuple[Ticket, int]]:
-    """The orders that were changed for those who may ask again, each with its ticket."""
-    return [
-        (command.ticket, answer.id)
-        for command, answer in zip(commands, answers, strict=True)
-        if command.ticket is not None and isinstance(answer, Order)
-    ]
-
-
 async def load(
-    conn: Connection, commands: Sequence[Create], memory: Memory, house: SalesPolicy, *, stocking: bool = True
+    conn: Connection,
+    commands: Sequence[Create],
+    caches: OrderCaches,
+    policy: SalesPolicy,
+    *,
+    stocking: bool = True,
 ) -> Shop:
     """What these carts' prices depend on; without `stocking` nothing is written."""
     companies = await company_store.companies(conn, {command.company_id for command in commands})
     listings = await catalogue.current(
-        conn, list({line.slug for command in commands for line in command.cart}), memory.versions
+        conn, list({line.slug for command in commands for line in command.cart}), caches.versions
     )
-    terms = await memory.prices.terms(
+    terms = await caches.prices.terms(
         conn,
         (
             (command.company_id, listings[line.slug].version)
@@ -119,21 +156,21 @@ async def load(
     rates, days = await catalogue.dated_rates(conn, currencies)
     exchange = PLAIN
     if len(currencies) > 1:
-        margins = await memory.prices.margins(conn)
-        exchange = Exchange(days, oldest_day(now, house.fx_age_max), margins)
+        margins = await caches.prices.margins(conn)
+        exchange = Exchange(days, oldest_day(now, policy.fx_age_max), margins)
     shop = Shop(
         now=now,
-        window=house.window,
-        operator_country=house.country,
+        window=policy.window,
+        operator_country=policy.country,
         buyers={c.id: Buyer(c.active, c.country, c.vat_number) for c in companies.values()},
         listings=listings,
         rates=rates,
         vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
         exchange=exchange,
         terms=terms,
-        margin_min_bp=house.margin_min_bp,
+        margin_min_bp=policy.margin_min_bp,
     )
-    await _load_shelves(conn, shop, commands, memory.offers, stocking=stocking)
+    await _load_shelves(conn, shop, commands, caches.offers, stocking=stocking)
     return shop
 
 
@@ -150,7 +187,7 @@ async def _load_shelves(
     bare = wanted.difference(elsewhere)
     bare = {key for key in bare if key[2] == State.SANDBOX and not shop.shelves[key]}
     if bare and not stocking:
-        shop.shelves |= {key: [shelf.unmade_lot(*key[:2])] for key in bare}
+        shop.shelves |= {key: [unmade_lot(*key[:2])] for key in bare}
     elif bare:
         async with conn.transaction():
             for product_id, face_minor, _ in sorted(bare):
@@ -175,3 +212,20 @@ def _wanted(shop: Shop, commands: Sequence[Create]) -> set[Shelf]:
                     continue  # The decision will say so.
                 wanted.add((listing.version.product_id, face_minor, int(command.state)))
     return wanted
+
+
+def _at_hand(shop: Shop, order: Order) -> tuple[bool, ...]:
+    """Items of one shelf share what is on it, the first in the cart first."""
+    wanted: Counter[Shelf] = Counter()
+    found = []
+    for item in order.items:
+        shelf = (*item.shelf, int(order.state))
+        wanted[shelf] += item.amount
+        found.append(wanted[shelf] <= _left_on(shop, shelf))
+    return tuple(found)
+
+
+def _left_on(shop: Shop, shelf: Shelf) -> int:
+    """How many codes can be had of a shelf: our own, and what suppliers say they have."""
+    lots, offers = shop.shelves[shelf], shop.offers.get(shelf, ())
+    return sum(lot.left for lot in lots) + sum(offer.stock for offer in offers)

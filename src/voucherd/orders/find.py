@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.orders.rules.states import Status
+from voucherd.statements import Where
 
 
 class OrderFilters(Struct, frozen=True):
@@ -45,53 +45,50 @@ async def page_of_orders(
     after: tuple[datetime, int] | None = None,
 ) -> list[Found]:
     """One page. From a cursor its cost is the same at any depth: the index is entered where the last page ended."""
-    where, values = _where(company_id, state, filters)
+    where = _where(company_id, state, filters)
     direction, beyond = ("ASC", ">") if filters.oldest_first else ("DESC", "<")
     if after is not None:
-        values += after
-        where += f" AND (o.created_at, o.id) {beyond} (${len(values) - 1}, ${len(values)})"
+        created_at, order_id = after
+        where.also(f"(o.created_at, o.id) {beyond} (:created_at, :id)", created_at=created_at, id=order_id)
     rows = await conn.fetch(
         f"SELECT o.id, o.created_at FROM orders o WHERE {where} "  # noqa: S608 - Every part is a constant of ours.
         f"ORDER BY o.created_at {direction}, o.id {direction} LIMIT {size:d} OFFSET {skip:d}",
-        *values,
+        *where.values,
     )
     return [Found(*row) for row in rows]
 
 
 async def count_orders(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> int:
     """How many orders the filters let through."""
-    where, values = _where(company_id, state, filters)
+    where = _where(company_id, state, filters)
     return int(
-        await conn.fetchval(f"SELECT count(*) FROM orders o WHERE {where}", *values)  # noqa: S608 - As above.
+        await conn.fetchval(f"SELECT count(*) FROM orders o WHERE {where}", *where.values)  # noqa: S608 - As above.
     )
 
 
-def _where(company_id: int, state: State, filters: OrderFilters) -> tuple[str, list[Any]]:
-    """The conditions and their values. Deleted orders never appear."""
-    conditions = ["o.company_id = $1", "(o.id & 1) = $2", f"o.status <> {Status.DELETED:d}"]
-    values: list[Any] = [company_id, int(state)]
-
-    def also(condition: str, value: Any) -> None:
-        if value is not None and value != []:
-            values.append(value)
-            conditions.append(condition.replace("?", f"${len(values)}"))
-
-    also("o.id = ?", filters.order_id)
-    also("o.status = ANY(?::smallint[])", [int(status) for status in filters.statuses])
-    also("o.type = ?", filters.type)
-    also(
-        "hashtextextended(o.reference, 0) = hashtextextended(?::text, 0) AND o.reference = ?",
-        filters.reference,
+def _where(company_id: int, state: State, filters: OrderFilters) -> Where:
+    """The conditions. Deleted orders never appear."""
+    where = Where()
+    where.also("o.company_id = :company_id", company_id=company_id)
+    where.also("(o.id & 1) = :state", state=int(state))
+    where.also(f"o.status <> {Status.DELETED:d}")
+    where.also("o.id = :id", id=filters.order_id)
+    statuses = [int(status) for status in filters.statuses]
+    where.also("o.status = ANY(:statuses::smallint[])", statuses=statuses or None)
+    where.also("o.type = :type", type=filters.type)
+    where.also(
+        "hashtextextended(o.reference, 0) = hashtextextended(:reference::text, 0) AND o.reference = :reference",
+        reference=filters.reference,
     )
-    also(
+    where.also(
         "EXISTS (SELECT FROM order_item i JOIN product_version v ON v.id = i.version_id JOIN product p "
-        "ON p.id = v.product_id WHERE i.order_id = o.id AND p.slug = ?)",
-        filters.product_slug,
+        "ON p.id = v.product_id WHERE i.order_id = o.id AND p.slug = :slug)",
+        slug=filters.product_slug,
     )
-    also("o.payment_currency = ?", filters.payment_currency)
-    also("o.created_at >= ?", filters.date_from)
-    also("o.created_at <= ?", filters.date_to)
-    return " AND ".join(conditions), values
+    where.also("o.payment_currency = :currency", currency=filters.payment_currency)
+    where.also("o.created_at >= :date_from", date_from=filters.date_from)
+    where.also("o.created_at <= :date_to", date_to=filters.date_to)
+    return where
 
 
 async def count_waiting(conn: Connection, company_id: int, state: State) -> int:

@@ -1,17 +1,26 @@
-"""The register: every company's orders, for the operator. Reads only."""
+"""The register: every company's orders, and what happened to one of them, for the operator. Reads only."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from msgspec import Struct
 
 from voucherd.db import Connection
-from voucherd.ids import State, state_of
+from voucherd.ids import ORDER_BLOCK_SIZE, State, state_of
 from voucherd.orders.rules.states import Payment, Status
+from voucherd.statements import Where
 
 PAGE_MAX: Final = 1_000
+SCAN_MAX: Final = 10_000
+"""Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
+SLACK: Final = 4 * ORDER_BLOCK_SIZE
+"""Ids are handed out in blocks, so their order is that of creation to within a few of these."""
+HALVINGS_MAX: Final = 64
+ID_MAX: Final = 2**63 - 1
+DELIVERY_STATUSES: Final = ("waiting", "delivered", "failed")
 
 
 class Registered(Struct, frozen=True):
@@ -35,6 +44,59 @@ class Registered(Struct, frozen=True):
         return state_of(self.id)
 
 
+class OrderSearch(Struct, frozen=True):
+    """Which orders are asked for."""
+
+    state: State
+    company_id: int | None = None
+    status: Status | None = None
+    reference: str | None = None
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+
+
+class OrderSearchPage(Struct, frozen=True):
+    """Orders, and the id behind which more may be found."""
+
+    rows: list[Registered]
+    before: int | None
+
+
+class Happened(Struct, frozen=True):
+    """One event of an order."""
+
+    id: int
+    at: datetime
+    type: str
+    seq: int
+
+
+class Notification(Struct, frozen=True):
+    """One delivery of an event to an endpoint, and how it went the last time that it was tried."""
+
+    url: str
+    type: str
+    status: str
+    tries: int
+    http: int | None
+    error: str | None
+    next_at: datetime | None
+
+
+# By the field that it fills, in the order of the fields.
+_COLUMNS: Final = ", ".join(
+    {"company": "c.name", "total_minor": "o.price_minor + o.vat_minor"}.get(name, f"o.{name}")
+    for name in Registered.__struct_fields__
+)
+
+
+def _registered(rows: Sequence[Any]) -> list[Registered]:
+    return [
+        Registered(order_id, company, Status(status), Payment(payment_status), *others)
+        for order_id, company, status, payment_status, *others in rows
+    ]
+
+
 async def newest(
     conn: Connection,
     *,
@@ -46,22 +108,158 @@ async def newest(
     """The newest orders that fit, deleted ones included (OP-53)."""
     # Ids are handed out in blocks, so their order is that of creation to within a block; it needs no sort.
     rows = await conn.fetch(
-        """
-        SELECT o.id, c.name, o.status, o.payment_status, o.payment_currency, o.price_minor + o.vat_minor,
-               o.lines, o.lines_finished, o.lines_cancelled, o.created_at, o.reference
+        f"""
+        SELECT {_COLUMNS}
         FROM orders o JOIN company c ON c.id = o.company_id
         WHERE ($1::int IS NULL OR o.company_id = $1) AND ($2::smallint IS NULL OR (o.id & 1) = $2)
           AND ($3::smallint IS NULL OR o.status = $3)
         ORDER BY o.id DESC LIMIT $4
-        """,
+        """,  # noqa: S608 - Constants of ours.
         company_id,
         state,
         status,
         min(limit, PAGE_MAX),
     )
-    return [registered(row) for row in rows]
+    return _registered(rows)
 
 
-def registered(row: Any) -> Registered:
-    """An order of the register, from a row that has these columns in this order."""
-    return Registered(row[0], row[1], Status(row[2]), Payment(row[3]), *row[4:])
+async def search(
+    conn: Connection, filters: OrderSearch, *, size: int, before: int | None = None
+) -> OrderSearchPage:
+    """One page, deleted orders included (OP-53)."""
+    if filters.reference is not None:
+        return OrderSearchPage(await _by_reference(conn, filters, size), None)
+    if filters.company_id is not None:
+        return await _of_company(conn, filters, size, before)
+    return await _of_all(conn, filters, size, before)
+
+
+async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> list[Registered]:
+    """A look-up for each company: the index of references begins with it."""
+    where = _where(filters)
+    company, reference = where.parameter(filters.company_id), where.parameter(filters.reference)
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (SELECT id, name FROM company WHERE {company}::int IS NULL OR id = {company}) c
+        CROSS JOIN LATERAL (
+            SELECT * FROM orders WHERE company_id = c.id AND reference IS NOT NULL
+               AND hashtextextended(reference, 0) = hashtextextended({reference}::text, 0)
+               AND reference = {reference}) o
+        WHERE {where} ORDER BY o.id DESC LIMIT {size:d}
+        """,  # noqa: S608 - Constants of ours.
+        *where.values,
+    )
+    return _registered(rows)
+
+
+async def _of_company(
+    conn: Connection, filters: OrderSearch, size: int, before: int | None
+) -> OrderSearchPage:
+    behind = (
+        None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
+    )
+    where = _where(filters)
+    where.also("o.company_id = :company_id", company_id=filters.company_id)
+    where.also("(o.created_at, o.id) < (:behind, :before)", behind=behind, before=before)
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM orders o JOIN company c ON c.id = o.company_id
+        WHERE {where} ORDER BY o.created_at DESC, o.id DESC LIMIT {size + 1:d}
+        """,  # noqa: S608 - Constants of ours.
+        *where.values,
+    )
+    return _page(_registered(rows), size)
+
+
+async def _of_all(conn: Connection, filters: OrderSearch, size: int, before: int | None) -> OrderSearchPage:
+    if before is None and filters.date_to is not None:
+        before = await _first_after(conn, filters.date_to)
+    upto = ID_MAX if before is None else before
+    where = _where(filters)
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (
+            SELECT * FROM orders WHERE id < {where.parameter(upto)} ORDER BY id DESC LIMIT {SCAN_MAX:d}) o
+        JOIN company c ON c.id = o.company_id WHERE {where} ORDER BY o.id DESC LIMIT {size + 1:d}
+        """,  # noqa: S608 - Constants of ours.
+        *where.values,
+    )
+    page = _page(_registered(rows), size)
+    if page.before is not None:
+        return page
+    last = await conn.fetchrow(
+        "SELECT id, created_at FROM orders WHERE id < $1 ORDER BY id DESC OFFSET $2 LIMIT 1",
+        upto,
+        SCAN_MAX - 1,
+    )
+    over = last is None or (filters.date_from is not None and last[1] < filters.date_from)
+    return OrderSearchPage(page.rows, None if over or last is None else last[0])
+
+
+async def _first_after(conn: Connection, moment: datetime) -> int | None:
+    """An id behind which no order is older than this; found by halving, with the key alone."""
+    found = await conn.fetchval(
+        """
+        WITH RECURSIVE half AS (
+            SELECT min(id) AS low, max(id) AS high, 0 AS step FROM orders
+            UNION ALL
+            SELECT CASE WHEN o.created_at > $1 THEN h.low ELSE h.middle END,
+                   CASE WHEN o.created_at > $1 THEN h.middle ELSE h.high END, h.step + 1
+            FROM (SELECT low, high, step, (low + high) / 2 AS middle FROM half) h
+            CROSS JOIN LATERAL (SELECT created_at FROM orders WHERE id >= h.middle ORDER BY id LIMIT 1) o
+            WHERE h.high - h.low > 1 AND h.step < $2)
+        SELECT high FROM half ORDER BY step DESC LIMIT 1
+        """,
+        moment,
+        HALVINGS_MAX,
+    )
+    return None if found is None else int(found) + SLACK
+
+
+def _page(rows: list[Registered], size: int) -> OrderSearchPage:
+    return OrderSearchPage(rows[:size], rows[size - 1].id if len(rows) > size else None)
+
+
+def _where(filters: OrderSearch) -> Where:
+    """The conditions on an order."""
+    where = Where(f"(o.id & 1) = {int(filters.state)}")
+    where.also("o.status = :status", status=None if filters.status is None else int(filters.status))
+    where.also("o.created_at >= :date_from", date_from=filters.date_from)
+    where.also("o.created_at <= :date_to", date_to=filters.date_to)
+    return where
+
+
+async def happened(conn: Connection, order_id: int, limit: int) -> list[Happened]:
+    """The events of an order, newest first."""
+    rows = await conn.fetch(
+        "SELECT id, at, type, seq FROM event WHERE order_id = $1 ORDER BY seq DESC LIMIT $2", order_id, limit
+    )
+    return [Happened(*row) for row in rows]
+
+
+async def notifications(conn: Connection, event_ids: Sequence[int], limit: int) -> list[Notification]:
+    """The deliveries of these events, newest first."""
+    rows = await conn.fetch(
+        """
+        SELECT coalesce(d.url, w.url, '') AS url, d.type, d.status, d.tries, a.http, a.error, d.next_at
+        FROM webhook_delivery d JOIN webhook w ON w.id = d.webhook_id
+        LEFT JOIN LATERAL (
+            SELECT http, error FROM webhook_attempt WHERE webhook_id = d.webhook_id AND event_id = d.event_id
+            ORDER BY number DESC LIMIT 1) a ON true
+        WHERE d.event_id = ANY($1::bigint[]) ORDER BY d.event_id DESC, d.webhook_id LIMIT $2
+        """,
+        list(event_ids),
+        limit,
+    )
+    return [
+        Notification(
+            row["url"],
+            row["type"],
+            DELIVERY_STATUSES[row["status"]],
+            row["tries"],
+            row["http"],
+            row["error"],
+            row["next_at"],
+        )
+        for row in rows
+    ]

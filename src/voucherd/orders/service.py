@@ -1,41 +1,34 @@
-"""The desk: where a call becomes a batch, a batch a transaction, and a transaction an answer.
+"""The order service: a call joins a batch, a batch is one transaction, and each call gets its answer.
 
-Every call goes through a gate; a Resolve is a batch of one that waits behind nobody while a place is free. No network
-call and no wait happens inside a transaction, and no connection is held while a call waits for a slow order.
+A Resolve is a batch of one that waits behind nobody while a place is free. No network call and no wait happens inside a
+transaction, and no connection is held while a call waits for a slow order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from voucherd.db import Connection, Pool, as_tenant, become_tenant
+from voucherd.batcher import Batcher
+from voucherd.db import Connection, Pool, as_tenant, become_tenant, within
 from voucherd.ids import State
-from voucherd.limits.spending import SpendKey, spend_key
-from voucherd.orders import store
+from voucherd.orders import reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
-from voucherd.orders.batcher import Batcher
-from voucherd.orders.carry import carry_out
-from voucherd.orders.create import OrderNumbers, create
-from voucherd.orders.export import mark_downloaded
+from voucherd.orders.confirm import cancel, confirm
+from voucherd.orders.create import LossLog, OrderNumbers, Quote, create, quote
 from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page_of_orders
-from voucherd.orders.losses import LossLog
 from voucherd.orders.model import Order
-from voucherd.orders.owned import NOWHERE, owned
-from voucherd.orders.quote import Quote, quote
-from voucherd.orders.rules import decide
 from voucherd.orders.rules.cart import Create, SalesPolicy
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal, WrongStatus
-from voucherd.orders.rules.ruling import Facts, Ruling, Windows
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
@@ -63,33 +56,29 @@ class OrderService:
         self._settings = settings
         self._numbers = OrderNumbers()
         self.losses = LossLog()
-        self._house = SalesPolicy(
+        self._policy = SalesPolicy(
             timedelta(seconds=settings.confirmation_window_s),
             settings.operator_country,
             timedelta(seconds=settings.fx_age_s_max),
             settings.margin_min_bp,
         )
-        self._memory = Memory(
-            Windows(
-                timedelta(seconds=settings.delivery_window_s), timedelta(seconds=settings.resolve_limit_s)
-            )
-        )
-        self.reader = OrderReader(pool, sealer, self._memory)
+        self._caches = OrderCaches.empty(settings)
+        self.reader = OrderReader(pool, sealer, self._caches)
         self.watch = Watch(pool)
-        self.reveals = Recorder(pool)
         limit = settings.waiting_calls_max
+        self.reveals = Recorder(pool, waiting_max=limit)
         self.creates: Batcher[Create, Reply] = Batcher(self._create, waiting_max=limit)
-        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, waiting_max=limit)
-        self.confirms: Batcher[Finalise, Reply] = Batcher(self._finalise, waiting_max=limit)
+        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, waiting_max=limit, stores=False)
+        self.confirms: Batcher[Finalise, Reply] = Batcher(self._confirm, waiting_max=limit)
         self.resolves: Batcher[Finalise, Reply] = Batcher(
-            self._finalise, waiting_max=limit, in_flight_max=RESOLVES_IN_FLIGHT_MAX, next_batch_from=1
+            self._confirm, waiting_max=limit, in_flight_max=RESOLVES_IN_FLIGHT_MAX, next_batch_from=1
         )
         self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, waiting_max=limit)
-        self.finds: Batcher[_Find, Reply] = Batcher(self._find, waiting_max=limit)
+        self.finds: Batcher[_Find, Reply] = Batcher(self._find, waiting_max=limit, stores=False)
 
     @property
     def batchers(self) -> dict[str, Batcher[Any, Any]]:
-        """The gates by name, for metrics and for a clean stop."""
+        """The batchers by name, for metrics and for a clean stop."""
         return {
             "create": self.creates,
             "quote": self.quotes,
@@ -123,10 +112,10 @@ class OrderService:
 
     async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The same, read by itself under the company's own policies: for files and long lists."""
-        order_id = NOWHERE if order_id is None else order_id
+        order_id = store.NOWHERE if order_id is None else order_id
         async with self._pool.acquire() as conn:
             async with as_tenant(conn, company_id, state, snapshot=True):
-                found = await store.read(conn, [order_id], self._memory.versions, as_tenant=True)
+                found = await reading.read(conn, [order_id], self._caches.versions, as_tenant=True)
             (reply,) = await self.reader.shown(conn, [_of_caller(found.get(order_id), company_id, state)])
         return granted(reply)
 
@@ -192,7 +181,7 @@ class OrderService:
             total = None if page is None else await count_orders(conn, company_id, state, filters)
             ids = [one.id for one in found]
             await become_tenant(conn, company_id, state)
-            orders = await store.read(conn, ids, self._memory.versions, as_tenant=True)
+            orders = await reading.read(conn, ids, self._caches.versions, as_tenant=True)
         return OrderListing([orders[number] for number in ids if number in orders], more, total)
 
     async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
@@ -219,7 +208,7 @@ class OrderService:
             patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
             await self.watch.until_done(answer.order.id, patience_s)
             # Done or not: whatever is still open now will not be delivered any more.
-            # Through the gate: a thousand that end in the same moment must not queue one by one for a wallet.
+            # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
             cancel = Cancel(
                 command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
             )
@@ -243,7 +232,7 @@ class OrderService:
         """An order that was changed before, deleted ones included; one that is pending is waited for."""
         wait_s = self._settings.resolve_limit_s if resolve else self._settings.confirm_wait_s
         async with self._pool.acquire() as conn:
-            order = (await store.read(conn, [order_id], self._memory.versions)).get(order_id)
+            order = (await reading.read(conn, [order_id], self._caches.versions)).get(order_id)
         if order is None or order.company_id != company_id or order.state != state:
             raise OrderNotFound
         if order.status is Status.PENDING:
@@ -259,65 +248,35 @@ class OrderService:
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            answers = await create(conn, commands, self._numbers, self._memory, self._house)
+            answers = await create(conn, commands, self._numbers, self._caches, self._policy)
             self.losses.note(commands, answers)
             return await self.reader.stored(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
         async with self._pool.acquire() as conn:
-            answers = await quote(conn, commands, self._memory, self._house)
+            answers = await quote(conn, commands, self._caches, self._policy)
             self.losses.note(commands, answers)
             return answers
 
-    async def _finalise(self, commands: Sequence[Finalise]) -> list[Reply]:
-        return await self._rule(
-            commands,
-            lambda facts: decide.finalise(facts, commands),
-            with_lines=False,
-            purses={
-                spend_key(command.company_id, limit, command.state)
-                for command in commands
-                for limit in command.limits
-                if limit.day_max is not None
-            },
-        )
+    async def _confirm(self, commands: Sequence[Finalise]) -> list[Reply]:
+        async with self._pool.acquire() as conn:
+            async with within(conn, of_a_batch=True) as tx:
+                answers = await confirm(tx, self._caches, commands)
+            return _noted(commands, await self.reader.stored(conn, answers))
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
-        answers = await self._rule(
-            commands,
-            lambda facts: decide.cancel(facts, commands),
-            with_lines=True,
-        )
-        for answer in answers:
-            if isinstance(answer, Answer) and answer.order.status is not Status.PENDING:
-                self.watch.wake(answer.order.id)
-        return answers
-
-    async def _rule(
-        self,
-        commands: Sequence[Finalise | Cancel],
-        decision: Callable[[Facts], Ruling],
-        *,
-        with_lines: bool,
-        purses: Collection[SpendKey] = (),
-    ) -> list[Reply]:
-        """One transaction; the codes are read after it, for the orders that got any."""
         async with self._pool.acquire() as conn:
-            ruling = await carry_out(
-                conn, self._memory, commands, decision, with_lines=with_lines, purses=purses
-            )
-            shown = await self.reader.stored(conn, ruling.answers)
-        return [
-            replace(answer, noted=True)
-            if isinstance(answer, Answer) and command.viewer is not None
-            else answer
-            for command, answer in zip(commands, shown, strict=True)
-        ]
+            async with within(conn, of_a_batch=True) as tx:
+                answers = await cancel(tx, self._caches, commands)
+            for answer in answers:
+                if isinstance(answer, Order) and answer.status is not Status.PENDING:
+                    self.watch.wake(answer.id)
+            return _noted(commands, await self.reader.stored(conn, answers))
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
-        order_ids, owners = owned(wanted)
+        order_ids, owners = store.owned(wanted)
         async with self._pool.acquire() as conn:
-            orders = await store.read(conn, order_ids, self._memory.versions, owners=owners)
+            orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
             found = [
                 _of_caller(
                     None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state
@@ -329,7 +288,15 @@ class OrderService:
     async def note_download(self, order: Order) -> None:
         """Remember that codes of the order left as a file."""
         async with self._pool.acquire() as conn:
-            await mark_downloaded(conn, order.id, order.company_id, order.state)
+            await store.mark_downloaded(conn, order.id, order.company_id, order.state)
+
+
+def _noted(commands: Sequence[Finalise | Cancel], replies: Sequence[Reply]) -> list[Reply]:
+    """The replies; those to a viewer say that it is written down already that the codes are shown."""
+    return [
+        replace(reply, noted=True) if isinstance(reply, Answer) and command.viewer is not None else reply
+        for command, reply in zip(commands, replies, strict=True)
+    ]
 
 
 def _of_caller(order: Order | None, company_id: int, state: State) -> Order | Refusal:

@@ -9,7 +9,7 @@ from voucherd.db import Pool, Tx
 from voucherd.orders import store
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 
 SWEEP_MAX: Final = 500
 EXPIRED_KEPT: Final = timedelta(days=30)
@@ -18,7 +18,7 @@ LATE_COMMIT_MAX: Final = timedelta(minutes=10)
 """The mark stays this far behind, for orders whose creation committed late."""
 
 
-async def end_waiting(pool: Pool, memory: Memory) -> list[Order]:
+async def end_waiting(pool: Pool, caches: OrderCaches) -> list[Order]:
     """Cancel and refund what is still undelivered at its deadline (OP-44), a crashed Resolve included (OP-46)."""
     async with pool.acquire() as conn, conn.transaction():
         rows = await conn.fetch(
@@ -29,7 +29,7 @@ async def end_waiting(pool: Pool, memory: Memory) -> list[Order]:
         order_ids = [row["order_id"] for row in rows]
         if not order_ids:
             return []
-        facts = await store.load(conn, order_ids, memory, with_lines=True, with_shelves=False)
+        facts = await store.load(conn, order_ids, caches, with_lines=True, with_shelves=False)
         ruling = waiting.end_waiting(facts, sorted(order_ids))
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]

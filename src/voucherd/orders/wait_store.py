@@ -6,22 +6,51 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from voucherd.db import Tx, numbers, sparse_numbers
-from voucherd.orders.waits import Wait
-from voucherd.vault.shelf import Shelf
-
-_NAMES: Final = (
-    *("state", "product_id", "face_minor", "company_id", "order_id", "line_from", "line_to", "not_before"),
-    *("deadline_at", "urgent", "supplier_id", "attempt_id", "ask_at", "tried", "rounds"),
+from voucherd.db import Tx, numbers
+from voucherd.orders.rules.waits import Wait
+from voucherd.statements import (
+    BIGINT,
+    FLAG,
+    INT,
+    INT_OR_NULL,
+    MOMENT,
+    NUMBER_LIST,
+    SMALLINT,
+    RowSet,
+    statement,
 )
+from voucherd.statements import UUID as UUIDS
+from voucherd.vault.model import Shelf
+
+_WAITS: Final = RowSet(
+    "w",
+    state=SMALLINT,
+    product_id=INT,
+    face_minor=BIGINT,
+    company_id=INT,
+    order_id=BIGINT,
+    line_from=INT,
+    line_to=INT,
+    not_before=MOMENT,
+    deadline_at=MOMENT,
+    urgent=FLAG,
+    supplier_id=INT_OR_NULL,
+    attempt_id=UUIDS,
+    ask_at=MOMENT,
+    tried=NUMBER_LIST,
+    rounds=INT,
+)
+_NAMES: Final = Wait.__struct_fields__
 COLUMNS: Final = ", ".join(f"w.{name}" for name in _NAMES)
 """What `wait_of` reads, from the table by the name of w."""
+_TRIED: Final = _NAMES.index("tried")
 
 
 def wait_of(row: Any) -> Wait:
-    """A row of `COLUMNS` as a wait."""
-    values = dict(zip(_NAMES, row, strict=False))
-    return Wait(**values | {"tried": tuple(values["tried"])})
+    """A row of `COLUMNS`, and maybe others behind them, as a wait."""
+    values = list(row)[: len(_NAMES)]
+    values[_TRIED] = tuple(values[_TRIED])
+    return Wait(*values)
 
 
 async def lock(tx: Tx, order_ids: Sequence[int]) -> dict[int, list[Wait]]:
@@ -66,7 +95,7 @@ async def queued(tx: Tx, shelves: Iterable[Shelf]) -> set[Shelf]:
         numbers([face_minor for _, face_minor, _ in wanted]),
         numbers([state for _, _, state in wanted]),
     )
-    return {(row[0], row[1], row[2]) for row in rows}
+    return {(row["product_id"], row["face_minor"], row["state"]) for row in rows}
 
 
 async def save(tx: Tx, fresh: Sequence[Wait], over: Sequence[tuple[int, int]], moved: Sequence[Wait]) -> None:
@@ -86,59 +115,42 @@ async def save(tx: Tx, fresh: Sequence[Wait], over: Sequence[tuple[int, int]], m
         await move(tx, moved)
 
 
+_INSERT: Final = statement(
+    f"""
+    INSERT INTO waiting ({_WAITS.names})
+    SELECT w.state, w.product_id, w.face_minor, w.company_id, w.order_id, w.line_from, w.line_to, w.not_before,
+           w.deadline_at, w.urgent, w.supplier_id, w.attempt_id, w.ask_at,
+           coalesce(string_to_array(w.tried, ' '), '{{}}')::int[], w.rounds
+    FROM {_WAITS}
+    """,  # noqa: S608 - Constants only.
+    _WAITS,
+)
+
+
 async def insert(tx: Tx, waits: Sequence[Wait]) -> None:
     """Begin waits."""
-    await tx.execute(
-        f"""
-        INSERT INTO waiting ({", ".join(_NAMES)})
-        SELECT w.state, w.product_id, w.face_minor, w.company_id, w.order_id, w.line_from, w.line_to, w.not_before,
-               w.deadline_at, w.urgent::bool, w.supplier_id, w.attempt_id, w.ask_at,
-               coalesce(string_to_array(w.tried, ' '), '{{}}')::int[], w.rounds
-        FROM unnest($1::text::smallint[], $2::text::int[], $3::text::bigint[], $4::text::int[], $5::text::bigint[],
-                    $6::text::int[], $7::text::int[], $8::timestamptz[], $9::timestamptz[], $10::text::int[],
-                    $11::text::int[], $12::uuid[], $13::timestamptz[], string_to_array($14::text, ','),
-                    $15::text::int[])
-             AS w (state, product_id, face_minor, company_id, order_id, line_from, line_to, not_before, deadline_at,
-                   urgent, supplier_id, attempt_id, ask_at, tried, rounds)
-        """,  # noqa: S608 - A constant of ours.
-        numbers([w.state for w in waits]),
-        numbers([w.product_id for w in waits]),
-        numbers([w.face_minor for w in waits]),
-        numbers([w.company_id for w in waits]),
-        numbers([w.order_id for w in waits]),
-        numbers([w.line_from for w in waits]),
-        numbers([w.line_to for w in waits]),
-        [w.not_before for w in waits],
-        [w.deadline_at for w in waits],
-        numbers([int(w.urgent) for w in waits]),
-        sparse_numbers([w.supplier_id for w in waits]),
-        [w.attempt_id for w in waits],
-        [w.ask_at for w in waits],
-        _tried(waits),
-        numbers([w.rounds for w in waits]),
-    )
+    await tx.execute(_INSERT, *_WAITS.values(waits))
+
+
+_MOVED: Final = RowSet(
+    "w",
+    order_id=BIGINT,
+    line_from=INT,
+    supplier_id=INT_OR_NULL,
+    ask_at=MOMENT,
+    tried=NUMBER_LIST,
+    rounds=INT,
+)
+_MOVE: Final = statement(
+    f"""
+    UPDATE waiting SET supplier_id = w.supplier_id, attempt_id = NULL, ask_at = w.ask_at, rounds = w.rounds,
+           tried = coalesce(string_to_array(w.tried, ' '), '{{}}')::int[]
+    FROM {_MOVED} WHERE waiting.order_id = w.order_id AND waiting.line_from = w.line_from
+    """,  # noqa: S608 - Constants only.
+    _MOVED,
+)
 
 
 async def move(tx: Tx, waits: Sequence[Wait]) -> None:
     """Put waits in another place; the caller holds their locks."""
-    await tx.execute(
-        """
-        UPDATE waiting SET supplier_id = w.supplier_id, attempt_id = NULL, ask_at = w.ask_at, rounds = w.rounds,
-               tried = coalesce(string_to_array(w.tried, ' '), '{}')::int[]
-        FROM unnest($1::text::bigint[], $2::text::int[], $3::text::int[], $4::timestamptz[],
-                    string_to_array($5::text, ','), $6::text::int[])
-             AS w (order_id, line_from, supplier_id, ask_at, tried, rounds)
-        WHERE waiting.order_id = w.order_id AND waiting.line_from = w.line_from
-        """,
-        numbers([w.order_id for w in waits]),
-        numbers([w.line_from for w in waits]),
-        sparse_numbers([w.supplier_id for w in waits]),
-        [w.ask_at for w in waits],
-        _tried(waits),
-        numbers([w.rounds for w in waits]),
-    )
-
-
-def _tried(waits: Sequence[Wait]) -> str:
-    """One list of numbers each, in a text that is split again: an array of arrays would have to be even."""
-    return ",".join([" ".join(map(str, w.tried)) for w in waits])
+    await tx.execute(_MOVE, *_MOVED.values(waits))

@@ -10,11 +10,11 @@ from urllib.parse import quote, urlsplit
 
 import structlog
 
+from voucherd.batcher import BatcherFull
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
 from voucherd.limits.throttle import TooMany
 from voucherd.orders.answers import StoredUnseen
-from voucherd.orders.batcher import BatcherFull
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.pages import routes
 from voucherd.pages.forms import read_form, read_query

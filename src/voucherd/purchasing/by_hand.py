@@ -11,9 +11,9 @@ from typing import BinaryIO, Final
 from msgspec import Struct
 
 from voucherd.db import Pool, transaction
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.orders.model import Order
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, outcomes
 from voucherd.purchasing.attempts import Attempt, Phase
 from voucherd.purchasing.outcomes import Call, NotOpen
@@ -67,22 +67,22 @@ def read_codes(stream: BinaryIO) -> tuple[Code, ...]:
     return tuple(Code(*entry) for entry in entries.values())
 
 
-async def fail(pool: Pool, memory: Memory, attempt: Attempt, hand: Hand) -> list[Order]:
+async def fail(pool: Pool, caches: OrderCaches, attempt: Attempt, hand: Hand) -> list[Order]:
     """The supplier says that nothing was bought (more): the lines go on to the next one; the orders that moved."""
     if not attempt.settled:
         raise TooEarly
     reason = f"settled by hand: {hand.note}" if hand.note else "settled by hand"
     call = Call(by=hand.by, note=hand.note)
-    return await outcomes.fail(pool, memory, attempt, reason, call, fence=False)
+    return await outcomes.fail(pool, caches, attempt, reason, call, fence=False)
 
 
 async def receive(
-    pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, hand: Hand
+    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, hand: Hand
 ) -> list[Order]:
     """The supplier says that these are the codes: they are stored and delivered like any others."""
     if len(bought.codes) > attempt.count + SURPLUS_MAX:
         raise TooMany
-    return await outcomes.receive(pool, memory, sealer, attempt, bought, Call(by=hand.by, note=hand.note))
+    return await outcomes.receive(pool, caches, sealer, attempt, bought, Call(by=hand.by, note=hand.note))
 
 
 async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
@@ -94,7 +94,7 @@ async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
         await attempts.ask_anew(tx, attempt.id)
         await log.append(
             tx,
-            log.ATTEMPT_RETRIED,
+            kinds.ATTEMPT_RETRIED,
             state=attempt.state,
             data={"attempt": attempt.reference, "by": hand.by, "note": hand.note},
         )
@@ -109,7 +109,7 @@ async def quarantined(
         if reveal and found:
             await log.append(
                 tx,
-                log.ATTEMPT_REVEALED,
+                kinds.ATTEMPT_REVEALED,
                 state=attempt.state,
                 data={"attempt": attempt.reference, "by": hand.by, "note": hand.note, "codes": len(found)},
             )

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from voucherd.db import Connection, Pool, Tx
 from voucherd.orders import wait_store
+from voucherd.orders.rules.waits import Wait
 from voucherd.orders.wait_store import COLUMNS, wait_of
-from voucherd.orders.waits import Wait
 from voucherd.purchasing import attempts
 from voucherd.purchasing.attempts import Attempt, NewAttempt
 from voucherd.purchasing.turns import FIRST, Purchase, Round, Turn, cut, purchases
@@ -24,7 +24,7 @@ from voucherd.suppliers.breaker import Health, room
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.suppliers.offers import Offer, price_ceiling
 from voucherd.suppliers.store import SupplierRow
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf
 
 COMPANIES_MAX: Final = 64
 """Companies that one claim looks at; the next one goes on behind them."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from voucherd.db import Pool
 from voucherd.orders.model import Order
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, claims, outcomes, quoting, routing
 from voucherd.purchasing.adapters import Adapters
 from voucherd.purchasing.attempts import Attempt
@@ -61,13 +61,13 @@ class Dispatcher:
         self,
         pool: Pool,
         sealer: Sealer,
-        memory: Memory,
+        caches: OrderCaches,
         moved: Callable[[list[Order]], object],
         open_with: Callable[[Spec, Pool], Supplier] = open_supplier,
     ) -> None:
         self._pool = pool
         self._sealer = sealer
-        self._memory = memory
+        self._caches = caches
         self._moved = moved
         self._worker = f"{socket.gethostname()[:60]}/{os.getpid()}/{secrets.token_hex(3)}"
         self._turns = claims.Turns()
@@ -101,7 +101,7 @@ class Dispatcher:
         await self._read_suppliers()
         if not self._rows or self._stopping:
             return 0
-        routed = await routing.route(self._pool, self._memory.offers)
+        routed = await routing.route(self._pool, self._caches.offers)
         begun = 0
         async with self._pool.acquire() as conn:
             wanted = await claims.wanted_suppliers(conn)
@@ -111,12 +111,12 @@ class Dispatcher:
                 continue
             adapter = self._adapter(row)
             if adapter is None or not row.active or row.fails:
-                routed += await routing.leave(self._pool, self._memory.offers, supplier_id)
+                routed += await routing.leave(self._pool, self._caches.offers, supplier_id)
                 continue
             claiming_at = time.monotonic()
             made = await claims.claim(
                 self._pool,
-                self._memory.offers,
+                self._caches.offers,
                 row,
                 bulk_max=adapter.bulk_max,
                 worker=self._worker,
@@ -246,28 +246,28 @@ class Dispatcher:
     async def _recorded(
         self, row: SupplierRow, adapter: Supplier, attempt: Attempt, found: Finding, ms: int | None
     ) -> list[Order]:
-        pool, memory = self._pool, self._memory
+        pool, caches = self._pool, self._caches
         match found:
             case Bought():
-                return await outcomes.receive(pool, memory, self._sealer, attempt, found, Call(ms=ms))
+                return await outcomes.receive(pool, caches, self._sealer, attempt, found, Call(ms=ms))
             case SupplierRefused(why, text):
                 reason = f"{why}: {text}" if text else str(why)
                 return await outcomes.fail(
-                    pool, memory, attempt, reason, Call(failed=why is Why.UNREACHABLE, ms=ms)
+                    pool, caches, attempt, reason, Call(failed=why is Why.UNREACHABLE, ms=ms)
                 )
             case NotFound() if attempt.settled:
-                return await outcomes.fail(pool, memory, attempt, "never bought", Call())
+                return await outcomes.fail(pool, caches, attempt, "never bought", Call())
             case NotFound() | UnderWay() if attempt.look_ups < attempts.LOOK_UPS_MAX:
                 external_id = found.external_id if isinstance(found, UnderWay) else None
                 await outcomes.ask_again(pool, attempt, None, Call(ms=ms), external_id)
             case NotFound() | UnderWay():
                 text = f"still not known after {attempt.look_ups} look-ups"
-                return await outcomes.give_up(pool, memory, attempt, text, Call(ms=ms), rebuy=False)
+                return await outcomes.give_up(pool, caches, attempt, text, Call(ms=ms), rebuy=False)
             case Unclear(text):
                 call = Call(failed=True, ms=ms)
                 if not adapter.looks_up or attempt.look_ups >= attempts.LOOK_UPS_MAX:
                     rebuy = row.on_unknown == "rebuy"
-                    return await outcomes.give_up(pool, memory, attempt, text, call, rebuy=rebuy)
+                    return await outcomes.give_up(pool, caches, attempt, text, call, rebuy=rebuy)
                 await outcomes.ask_again(pool, attempt, text, call, None)
         return []
 

@@ -14,8 +14,8 @@ from voucherd.money import Money
 from voucherd.purchasing.attempts import Attempt
 from voucherd.suppliers.protocol import CODE_CHARS_MAX, EXTERNAL_ID_CHARS_MAX, SERIAL_CHARS_MAX, Bought, Code
 from voucherd.vault import purchased as purchases
+from voucherd.vault.model import Lot, selling_order
 from voucherd.vault.seal import Sealer
-from voucherd.vault.shelf import Lot, selling_order
 from voucherd.vault.store import CodeRow, add_codes
 
 

@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, Tx, transaction
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.money import Money
 from voucherd.orders import store
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
 from voucherd.orders.rules.ruling import Facts, Ruling
-from voucherd.orders.store import Memory
+from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, intake
 from voucherd.purchasing.attempts import LIVE, Attempt, AttemptStanding, Change, Phase
 from voucherd.suppliers.protocol import Bought
@@ -57,7 +57,7 @@ class NotOpen(Exception):
 
 
 async def receive(
-    pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
+    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
 ) -> list[Order]:
     """Store what was bought and deliver it; the orders that moved.
 
@@ -66,20 +66,20 @@ async def receive(
     """
     for _ in range(RECEIVE_TRIES_MAX - 1):
         try:
-            return await _receive(pool, memory, sealer, attempt, bought, call)
+            return await _receive(pool, caches, sealer, attempt, bought, call)
         except asyncpg.UniqueViolationError:
             continue  # One of the codes came in from elsewhere in the same moment: now it can be seen.
-    return await _receive(pool, memory, sealer, attempt, bought, call)
+    return await _receive(pool, caches, sealer, attempt, bought, call)
 
 
 async def _receive(
-    pool: Pool, memory: Memory, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
+    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
 ) -> list[Order]:
     async with transaction(pool) as conn:
         facts = await store.load(
             conn,
             await attempts.orders_of(conn, attempt.id),
-            memory,
+            caches,
             with_lines=True,
             with_shelves=attempt.urgent,
             bought_by=attempt.id,
@@ -109,7 +109,7 @@ async def _receive(
             settled_by=call.by,
         )
         await attempts.note(conn, attempt.id, change)
-        released = await _release(conn, memory, attempt, facts, parked=codes >= attempt.count, phase=phase)
+        released = await _release(conn, caches, attempt, facts, parked=codes >= attempt.count, phase=phase)
         await _note_call(conn, attempt, call, standing.phase, change)
     return _moved(ruling, released)
 
@@ -145,7 +145,7 @@ async def _cost(tx: Tx, attempt: Attempt, bought: Bought) -> tuple[Money, int]:
 
 
 async def fail(
-    pool: Pool, memory: Memory, attempt: Attempt, reason: str, call: Call, *, fence: bool = True
+    pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: Call, *, fence: bool = True
 ) -> list[Order]:
     """The purchase surely brought nothing (more): its lines go on to the next supplier, or are refunded (OP-45).
 
@@ -155,7 +155,7 @@ async def fail(
         facts = await store.load(
             conn,
             await attempts.orders_of(conn, attempt.id),
-            memory,
+            caches,
             with_lines=True,
             with_shelves=False,
             bought_by=attempt.id,
@@ -169,7 +169,7 @@ async def fail(
         if over or (fence and (standing.fence != attempt.fence or standing.phase not in LIVE)):
             return []
         await attempts.note(conn, attempt.id, change)
-        released = await _release(conn, memory, attempt, facts, parked=False, phase=phase)
+        released = await _release(conn, caches, attempt, facts, parked=False, phase=phase)
     return _moved(released)
 
 
@@ -194,7 +194,7 @@ async def _note_call(tx: Tx, attempt: Attempt, call: Call, before: Phase, change
         "spare": change.spare,
         "quarantined": change.quarantined,
     }
-    await log.append(tx, log.ATTEMPT_SETTLED, state=attempt.state, data=data)
+    await log.append(tx, kinds.ATTEMPT_SETTLED, state=attempt.state, data=data)
 
 
 async def ask_again(
@@ -217,7 +217,7 @@ async def ask_again(
 
 
 async def give_up(
-    pool: Pool, memory: Memory, attempt: Attempt, reason: str, call: Call, *, rebuy: bool
+    pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: Call, *, rebuy: bool
 ) -> list[Order]:
     """Nobody will find out by itself what became of the purchase: it goes to the operator's list.
 
@@ -227,7 +227,7 @@ async def give_up(
         facts = await store.load(
             conn,
             await attempts.orders_of(conn, attempt.id),
-            memory,
+            caches,
             with_lines=True,
             with_shelves=False,
             bought_by=attempt.id,
@@ -239,18 +239,18 @@ async def give_up(
         await attempts.note(conn, attempt.id, Change(Phase.UNKNOWN, reason=reason, call_ms=call.ms))
         if not rebuy:
             return []
-        released = await _release(conn, memory, attempt, facts, parked=False, phase=Phase.UNKNOWN)
+        released = await _release(conn, caches, attempt, facts, parked=False, phase=Phase.UNKNOWN)
     return _moved(released)
 
 
 async def _release(
-    tx: Tx, memory: Memory, attempt: Attempt, facts: Facts, *, parked: bool, phase: Phase
+    tx: Tx, caches: OrderCaches, attempt: Attempt, facts: Facts, *, parked: bool, phase: Phase
 ) -> Ruling:
     """Let go of the lines that still wait for a purchase that is over."""
     if phase in LIVE:
         return Ruling()
     shelf = (attempt.product_id, attempt.face_minor, attempt.state)
-    facts.offers = await memory.offers.look(tx, [shelf])
+    facts.offers = await caches.offers.look(tx, [shelf])
     ruling = (
         # All codes came, and lie on the shelf until the order's other purchases are there too.
         waiting.park(facts, attempt.id)

@@ -8,10 +8,10 @@ from typing import Final
 
 from voucherd.db import Connection, Pool, Tx
 from voucherd.orders import wait_store
+from voucherd.orders.rules.waits import Wait, failed_at, go_on
 from voucherd.orders.wait_store import COLUMNS, wait_of
-from voucherd.orders.waits import Wait, failed_at, go_on
 from voucherd.suppliers.offer_book import OfferBook
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf
 
 ROUTE_MAX: Final = 500
 """Waits that are routed in one round."""

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.orders.waits import Wait
-from voucherd.vault.shelf import Shelf
+from voucherd.orders.rules.waits import Wait
+from voucherd.vault.model import Shelf
 
 TURN_LINES_MAX: Final = 100
 """Lines that a company gets in one turn: its share of a purchase, not its whole backlog."""

@@ -17,7 +17,7 @@ from voucherd.recipients.vouchers import Voucher, VoucherStatus
 from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
-from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.model import Reveal, Via, Viewer
 from voucherd.vault.seal import Sealer
 
 FORM_S_MAX: Final = 3_600

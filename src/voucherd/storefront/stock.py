@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx, transaction
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.ids import State
 
 SLICE: Final = 2_000
@@ -123,5 +123,5 @@ async def _announce(tx: Tx, changes: list[Change]) -> int:
         [change.stocked for change in changes],
     )
     data = [{"slug": row["slug"], "active": True, "stocked": row["stocked"]} for row in rows]
-    await log.append_all(tx, log.PRODUCT_UPDATED, data, state=State.LIVE)
+    await log.append_all(tx, kinds.PRODUCT_UPDATED, data, state=State.LIVE)
     return len(rows)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, numbers
 from voucherd.suppliers.offers import Offer, QuoteTerms, cheapest_first
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf
 
 EPOCH_AGE_S_MAX: Final = 1.0
 """A supplier's first offer for a product is seen by every process after this long."""

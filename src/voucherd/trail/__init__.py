@@ -8,69 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import IntEnum
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, Final, TypeAlias
+from ipaddress import ip_address
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from voucherd.actors import SYSTEM as SYSTEM
+from voucherd.actors import Actor as Actor
+from voucherd.actors import ActorKind as ActorKind
+from voucherd.actors import Address
+from voucherd.actors import TrailEntry as TrailEntry
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
 
 PAGE_MAX: Final = 1_000
 ACTOR_CHARS_MAX: Final = 300
 SUBJECT_CHARS_MAX: Final = 300
-
-Address: TypeAlias = IPv4Address | IPv6Address | str
-
-
-class ActorKind(IntEnum):
-    """What sort of somebody did it."""
-
-    OPERATOR = 0  # A person of the operator's own.
-    PERSON = 1  # A person of a company.
-    KEY = 2  # An API key.
-    COMMAND = 3  # Somebody at the command line.
-    SYSTEM = 4  # The service itself.
-    RECIPIENT = 5  # Whoever holds a redemption link.
-
-    @property
-    def word(self) -> str:
-        """The kind in lower case."""
-        return self.name.lower()
-
-
-class Actor(Struct, frozen=True):
-    """Who does something, and from where; the name says it for people, even when the row of the id is gone."""
-
-    kind: ActorKind
-    name: str
-    id: int | None = None
-    company_id: int | None = None
-    """The company of this person or key; None for the operator, the system and the command line."""
-    state: State | None = None
-    """Live or sandbox, where the actor is at work in one of them."""
-    address: Address | None = None
-    request_id: str | None = None
-
-
-SYSTEM: Final = Actor(ActorKind.SYSTEM, "voucherd")
-
-
-class TrailEntry(Struct, frozen=True):
-    """One deed. The action is a word such as `key.revoke`, the subject what it was done to, such as `key 17`."""
-
-    actor: Actor
-    action: str
-    subject: str
-    company_id: int | None = None
-    state: State | None = None
-    address: Address | None = None
-    request_id: str | None = None
-    detail: Mapping[str, Any] | None = None
-    """What else there is to know, as JSON. Never a secret."""
 
 
 class Row(Struct, frozen=True):

@@ -9,8 +9,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from voucherd.db import Connection, Tx
+from voucherd.vault.model import Lot
 from voucherd.vault.seal import Sealer
-from voucherd.vault.shelf import Lot
 
 
 async def holders(tx: Tx, blinds: Sequence[bytes]) -> dict[bytes, UUID | None]:

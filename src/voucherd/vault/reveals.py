@@ -7,59 +7,18 @@ saw, never the other way round.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool, Tx, numbers, sparse_numbers, words
-from voucherd.trail import ActorKind, plain_address
-
-BATCH_MAX: Final = 1_000
-
-
-class Via(IntEnum):
-    """How codes were shown."""
-
-    CONFIRM = 0
-    RESOLVE = 1
-    FIND = 2
-    FIND_ALL = 3
-    LINES = 4
-    FILE = 5
-    PORTAL = 6
-    REDEMPTION = 7
-    CANCEL = 8
-
-    @property
-    def word(self) -> str:
-        """The way in lower case."""
-        return self.name.lower()
-
-
-class Viewer(Struct, frozen=True):
-    """Who sees codes, and from where: a key, a person, or whoever holds a link."""
-
-    kind: ActorKind
-    id: int | None
-    address: str | None
-    """As the request told it; what is no address is left out."""
-
-
-class Reveal(Struct, frozen=True):
-    """Codes of one order that are about to be shown."""
-
-    order_id: int
-    company_id: int
-    lines: int
-    """How many codes."""
-    via: Via
-    viewer: Viewer
-    line_from: int = 0
-    """The first line of those that are shown."""
+from voucherd.actors import ActorKind
+from voucherd.batcher import Batcher
+from voucherd.db import Connection, Pool, Tx
+from voucherd.statements import ADDRESS, BIGINT, BIGINT_OR_NULL, ENUM, INT, RowSet, statement
+from voucherd.trail import plain_address
+from voucherd.vault.model import Reveal, Via
 
 
 class Revealed(Struct, frozen=True):
@@ -76,85 +35,59 @@ class Revealed(Struct, frozen=True):
     address: str | None
 
 
-def insert_sql(first: int) -> str:
-    """A statement that writes reveals, its parameters numbered from `first` on; to be part of a larger one."""
-    at = [f"${first + place}::text" for place in range(COLUMNS)]
-    return f"""
-        INSERT INTO reveal (order_id, company_id, line_from, lines, via, actor_kind, actor_id, address)
-        SELECT * FROM unnest({at[0]}::bigint[], {at[1]}::int[], {at[2]}::int[], {at[3]}::int[], {at[4]}::smallint[],
-                             {at[5]}::smallint[], {at[6]}::bigint[], {at[7]}::inet[])
-    """  # noqa: S608 - Numbers of ours.
+REVEALS: Final = RowSet(
+    "seen",
+    order_id=BIGINT,
+    company_id=INT,
+    line_from=INT,
+    lines=INT,
+    via=ENUM,
+    actor_kind=ENUM,
+    actor_id=BIGINT_OR_NULL,
+    address=ADDRESS,
+)
+INSERT: Final = f"INSERT INTO reveal ({REVEALS.names}) SELECT seen.* FROM {REVEALS}"  # noqa: S608 - Constants only.
+"""Write reveals, as part of a larger statement."""
+_INSERT: Final = statement(INSERT, REVEALS)
 
 
-COLUMNS: Final = 8
-_INSERT: Final = insert_sql(1)
-
-
-def insert_values(reveals: Sequence[Reveal]) -> list[str]:
-    """The values of those parameters."""
-    return [
-        numbers([one.order_id for one in reveals]),
-        numbers([one.company_id for one in reveals]),
-        numbers([one.line_from for one in reveals]),
-        numbers([one.lines for one in reveals]),
-        numbers([int(one.via) for one in reveals]),
-        numbers([int(one.viewer.kind) for one in reveals]),
-        sparse_numbers([one.viewer.id for one in reveals]),
-        words([plain_address(one.viewer.address) or "NULL" for one in reveals]),
-    ]
+def values(reveals: Sequence[Reveal]) -> list[Any]:
+    """The parameters of `INSERT`."""
+    return REVEALS.values(
+        reveals,
+        actor_kind=[one.viewer.kind for one in reveals],
+        actor_id=[one.viewer.id for one in reveals],
+        address=[plain_address(one.viewer.address) or "NULL" for one in reveals],
+    )
 
 
 async def write(tx: Tx | Pool, reveals: Sequence[Reveal]) -> None:
     """Write these reveals down: in a transaction that commits before a code leaves."""
     if reveals:
-        await tx.execute(_INSERT, *insert_values(reveals))
+        await tx.execute(_INSERT, *values(reveals))
 
 
 class Recorder:
     """Writes reveals of answers that only read: those that come while a write is under way share the next one."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, waiting_max: int) -> None:
         self._pool = pool
-        self._waiting: list[tuple[Sequence[Reveal], asyncio.Future[None]]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._writes: Batcher[Sequence[Reveal], None] = Batcher(
+            self._write, waiting_max=waiting_max, in_flight_max=1
+        )
 
     async def record(self, reveals: Sequence[Reveal]) -> None:
         """Come back when these reveals are on disk; raises if they can't be written, and then nothing may be shown."""
-        if not reveals:
-            return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((reveals, done))
-        if self._task is None:
-            self._task = asyncio.create_task(self._write_all())
-        await done
+        if reveals:
+            await self._writes.submit(reveals[0].company_id, reveals)
 
     async def drain(self) -> None:
-        """Finish what is under way."""
-        while self._task is not None:
-            await asyncio.wait([self._task])
+        """Finish the writes that are under way."""
+        await self._writes.drain()
 
-    async def _write_all(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
-                try:
-                    await write(self._pool, [one for reveals, _ in batch for one in reveals])
-                except Exception as error:  # noqa: BLE001 - Each of them is told, and answers for itself.
-                    _tell(batch, error)
-                else:
-                    _tell(batch, None)
-        finally:
-            self._task = None
-
-
-def _tell(batch: Sequence[tuple[Sequence[Reveal], asyncio.Future[None]]], error: Exception | None) -> None:
-    for _, done in batch:
-        if done.done():
-            continue  # Whoever asked has left.
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+    async def _write(self, calls: Sequence[Sequence[Reveal]]) -> list[None]:
+        await write(self._pool, [one for reveals in calls for one in reveals])
+        return [None] * len(calls)
 
 
 async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed]:

@@ -2,53 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from collections.abc import Collection
+from typing import Final
 
-from msgspec import Struct
-
-from voucherd.db import Connection, Tx, numbers
-from voucherd.money import RATE_ONE, worth
-from voucherd.vault.store import GENERATED_SIZE
-
-Shelf: TypeAlias = tuple[int, int, int]
-"""Product, face value in minor units, state."""
-
-
-class Lot(Struct, frozen=True):
-    """A run of codes that can be sold from `cursor` on."""
-
-    id: int
-    product_id: int
-    face_minor: int
-    state: int
-    cursor: int
-    size: int
-    expires_at: datetime | None
-    purchase_minor: int
-    purchase_currency: str
-    purchase_fx_e8: int
-    generated: bool = False
-
-    @property
-    def left(self) -> int:
-        """How many codes are still for sale."""
-        return self.size - self.cursor
-
-    @property
-    def cost(self) -> int:
-        """What one code cost us, in EUR, to compare."""
-        return worth(self.purchase_minor, self.purchase_currency, self.purchase_fx_e8)
-
-
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
-
-
-def selling_order(lot: Lot) -> tuple[datetime, int, int]:
-    """First expiring first, then cheapest in EUR, then oldest."""
-    return lot.expires_at or _NEVER, lot.cost, lot.id
-
+from voucherd.db import Connection, Tx
+from voucherd.statements import BIGINT, INT, RowSet
+from voucherd.vault.model import Lot, Shelf, selling_order
 
 _COLUMNS = """
     l.id, l.product_id, l.face_minor, l.state, l.cursor, l.size, l.expires_at,
@@ -86,20 +45,8 @@ async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> di
     return found
 
 
-def unmade_lot(product_id: int, face_minor: int) -> Lot:
-    """A sandbox shelf's lot as the first call would make it (OP-49), for one who only looks."""
-    return Lot(0, product_id, face_minor, 1, 0, GENERATED_SIZE, None, 0, "EUR", RATE_ONE, generated=True)
-
-
-def move_sql(first: int) -> str:
-    """Move lots' cursors forward; the caller holds their locks. Two parameters from number `first` on."""
-    return f"""
-        UPDATE lot SET cursor = sold.cursor
-        FROM unnest(${first}::text::bigint[], ${first + 1}::text::int[]) AS sold (id, cursor)
-        WHERE lot.id = sold.id
-    """  # noqa: S608 - Numbers of ours.
-
-
-def move_values(cursors: Mapping[int, int]) -> tuple[str, str]:
-    """The parameters of `move_sql`."""
-    return numbers(cursors), numbers(cursors.values())
+CURSORS: Final = RowSet("sold", id=BIGINT, cursor=INT)
+MOVE_CURSORS: Final = f"""
+    UPDATE lot SET cursor = sold.cursor FROM {CURSORS} WHERE lot.id = sold.id
+"""  # noqa: S608 - Constants only.
+"""Move lots' cursors forward, as part of a larger statement; the caller holds their locks."""

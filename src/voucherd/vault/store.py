@@ -12,13 +12,13 @@ from msgspec import Struct
 from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.vault.model import GENERATED_SIZE
 from voucherd.vault.seal import KeyNotKnown, Sealer
 
 READ_CODES_MAX: Final = 100_000
 """Codes of one read; whoever needs more reads in pieces, or holds gigabytes of secrets."""
 LOTS_PAGE_MAX: Final = 1000
 LOTS_KEPT_MAX: Final = 50_000
-GENERATED_SIZE: Final = 2_000_000_000
 GENERATED_SUPPLIER: Final = "sandbox"
 
 # Advisory locks live in one room for the whole database: the first number is ours, the second what it guards.

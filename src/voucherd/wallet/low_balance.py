@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Raw, Struct
 
 from voucherd.db import Connection, Pool, Tx
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.money import Money, plain
 from voucherd.money import digits as digits_of
@@ -79,7 +79,7 @@ async def announce(pool: Pool) -> int:
             places = digits_of(row["currency"])
             await log.append(
                 conn,
-                log.WALLET_LOW_BALANCE,
+                kinds.WALLET_LOW_BALANCE,
                 company_id=row["company_id"],
                 state=row["state"],
                 data={

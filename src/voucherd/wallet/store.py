@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Tx, numbers, sparse_numbers
+from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.statements import BIGINT, BIGINT_OR_NULL, ENUM, TEXT, RowSet, statement
 from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet, post
 
 
@@ -39,39 +41,31 @@ async def lock(tx: Tx, wallet_ids: Sequence[int]) -> dict[int, Wallet]:
     return {row[0]: Wallet(*row) for row in rows}
 
 
-def entries_sql(first: int) -> str:
-    """Write entries: the database carries the balances and refuses a break in the chain. Ten parameters."""
-    # Their wallet is locked by now, so a later number has a later time; a transaction's own time may be older than
-    # that of one it waited for, and statements of a period need the two to agree.
-    types = ("bigint", "bigint", "smallint", "bigint", "bigint", "bigint", "bigint", "bigint", "bigint")
-    columns = ", ".join(f"${first + at}::text::{name}[]" for at, name in enumerate(types))
-    return f"""
-        INSERT INTO entry (wallet_id, seq, kind, amount_minor, vat_minor, hold_minor,
-                           balance_after_minor, held_after_minor, order_id, reference, at)
-        SELECT *, clock_timestamp() FROM unnest({columns}, ${first + len(types)}::text[])
-    """  # noqa: S608 - Numbers of ours.
-
-
-def entries_values(entries: Sequence[LedgerEntry]) -> tuple[object, ...]:
-    """The parameters of `entries_sql`."""
-    return (
-        numbers([e.wallet_id for e in entries]),
-        numbers([e.seq for e in entries]),
-        numbers([int(e.kind) for e in entries]),
-        numbers([e.amount_minor for e in entries]),
-        numbers([e.vat_minor for e in entries]),
-        numbers([e.hold_minor for e in entries]),
-        numbers([e.balance_after_minor for e in entries]),
-        numbers([e.held_after_minor for e in entries]),
-        sparse_numbers([e.order_id for e in entries]),
-        # A shorter list is filled up with NULL, and orders' entries have no reference.
-        [e.reference for e in entries] if any(e.reference for e in entries) else [],
-    )
+ENTRIES: Final = RowSet(
+    "entered",
+    wallet_id=BIGINT,
+    seq=BIGINT,
+    kind=ENUM,
+    amount_minor=BIGINT,
+    vat_minor=BIGINT,
+    hold_minor=BIGINT,
+    balance_after_minor=BIGINT,
+    held_after_minor=BIGINT,
+    order_id=BIGINT_OR_NULL,
+    reference=TEXT,
+)
+# Their wallet is locked by now, so a later number has a later time; a transaction's own time may be older than that of
+# one it waited for, and statements of a period need the two to agree.
+INSERT_ENTRIES: Final = f"""
+    INSERT INTO entry ({ENTRIES.names}, at) SELECT entered.*, clock_timestamp() FROM {ENTRIES}
+"""  # noqa: S608 - Constants only.
+"""Write entries, as part of a larger statement: the database carries the balances and refuses a break in the chain."""
+_APPEND: Final = statement(INSERT_ENTRIES, ENTRIES)
 
 
 async def append(tx: Tx, entries: Sequence[LedgerEntry]) -> None:
     """Write entries by themselves."""
-    await tx.execute(entries_sql(1), *entries_values(entries))
+    await tx.execute(_APPEND, *ENTRIES.values(entries))
 
 
 async def ensure(tx: Tx, company_id: int, currency: str, state: State) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Raw
 
 from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Approval, Kind, Status
+from voucherd.approvals.model import Approval, Kind, Status, refuse
 from voucherd.db import Tx
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.wallet import store
@@ -30,7 +30,7 @@ async def book(tx: Tx, company_id: int, state: State, money: Money, reference: s
             "balance": Raw(str(Money(balance.balance_minor, money.currency).decimal()).encode()),
             "reference": reference,
         }
-        await log.append(tx, log.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)
+        await log.append(tx, kinds.WALLET_TOPPED_UP, company_id=company_id, state=state, data=data)
     return booked, balance
 
 
@@ -39,7 +39,7 @@ async def carry_out(tx: Tx, number: int, decided_by: int) -> Approval:
     found = (await approvals.lock(tx, [number])).get(number)
     if found is not None and found.kind is Kind.ORDER:
         found = None
-    approval = approvals.refuse(found, decided_by)
+    approval = refuse(found, decided_by)
     assert approval.reference is not None, "a request about money names a payment"
     if approval.kind is Kind.TOP_UP:
         booked, _ = await book(tx, approval.company_id, approval.state, approval.money, approval.reference)

@@ -15,7 +15,7 @@ import asyncpg
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.webhooks import letters as webhook_letters
@@ -294,6 +294,6 @@ async def _disable(tx: Tx, claimed: Claim, reason: str) -> None:
     await tx.execute("UPDATE webhook_queue SET next_at = NULL WHERE webhook_id = $1", claimed.webhook_id)
     data = {"webhook": claimed.webhook_id, "url": url, "reason": reason}
     await log.append(
-        tx, log.WEBHOOK_DISABLED, company_id=claimed.company_id, state=int(claimed.state), data=data
+        tx, kinds.WEBHOOK_DISABLED, company_id=claimed.company_id, state=int(claimed.state), data=data
     )
     await webhook_letters.tell_disabled(tx, claimed.company_id, claimed.state, url, reason)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from voucherd.db import Connection, Pool, Tx
-from voucherd.events import feed, log
+from voucherd.events import feed, kinds
 from voucherd.events.feed import Cursor, Event
 from voucherd.webhooks.retries import BROKEN_FAILURES
 
@@ -15,7 +15,7 @@ EVENTS_MAX: Final = 1_000
 ROWS_MAX: Final = 20_000
 """Deliveries of one step, about: an event that every company is told of makes many."""
 
-TYPES: Final = log.FOR_COMPANIES - {log.PING}
+TYPES: Final = kinds.FOR_COMPANIES - {kinds.PING}
 """What is sent to whoever asked for it. A ping goes to the one endpoint that it is for."""
 
 MATCHES: Final = """
@@ -61,7 +61,7 @@ async def fan_out(pool: Pool) -> int:
 
 async def _stop(conn: Connection, events: Sequence[Event]) -> int | None:
     """Where to stop short of the page's end, because events for everybody would make too many rows; None: nowhere."""
-    told_all = [event for event in events if event.type in log.FOR_ALL]
+    told_all = [event for event in events if event.type in kinds.FOR_ALL]
     if not told_all:
         return None
     endpoints = await conn.fetchval("SELECT count(*) FROM webhook WHERE enabled")

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx, within
-from voucherd.events import feed, log
+from voucherd.events import feed, kinds
 from voucherd.events.feed import Event
 from voucherd.webhooks import endpoints, fanout
 from voucherd.webhooks.endpoints import Endpoint
@@ -120,13 +120,13 @@ async def ping(tx: Tx, endpoint: Endpoint) -> int:
         """,
         endpoint.company_id,
         int(endpoint.state),
-        log.PING,
+        kinds.PING,
     )
     await tx.execute(
         "INSERT INTO webhook_delivery (webhook_id, event_id, type, next_at) VALUES ($1, $2, $3, now())",
         endpoint.id,
         event_id,
-        log.PING,
+        kinds.PING,
     )
     await _make_due(tx, [endpoint.id])
     return int(event_id)

@@ -17,7 +17,7 @@ from voucherd.api.operations import OPERATIONS, SECTION_OF
 from voucherd.api.operations.model import Answer, Operation
 from voucherd.api.operations.orders import TRX
 from voucherd.api.routes import Route
-from voucherd.idempotency import KEPT_DAYS, KEY_CHARS_MAX
+from voucherd.idempotency.model import KEPT_DAYS, KEY_CHARS_MAX
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, Scope
 from voucherd.limits.rate_limits import Taken, policy, standing
 

@@ -15,7 +15,7 @@ from voucherd.api import errors, events
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.api.openapi.examples import examples
 from voucherd.api.operations import OPERATIONS
-from voucherd.idempotency import KEY_CHARS_MAX
+from voucherd.idempotency.model import KEY_CHARS_MAX
 from voucherd.orders.rules.refusals import BadInput
 
 REQUEST_ID: Final = "req_5f2b8c0e9a7100000001"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Struct
 
 from voucherd.api.wire.fields import Moment, doc
-from voucherd.events.log import FOR_COMPANIES
+from voucherd.events.kinds import FOR_COMPANIES
 
 
 class EventMetadata(Struct):

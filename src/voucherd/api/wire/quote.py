@@ -11,7 +11,7 @@ from voucherd.api.wire.fields import doc
 from voucherd.api.wire.numbers import Number, money, rate
 from voucherd.api.wire.order import priced
 from voucherd.api.wire.shapes import Product
-from voucherd.orders.quote import Quote
+from voucherd.orders.create import Quote
 
 _AT_ONCE: Final = "Whether all of them could be delivered at once; if not, some would come later."
 

@@ -8,7 +8,7 @@ from typing import Final
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.changes import tell_updated
 from voucherd.catalogue.fx import parse_rate
-from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.demo_shop.handout import Handout, Person
 from voucherd.cli.output import CommandRefused
@@ -69,7 +69,7 @@ async def open_shop(tx: Tx, sealer: Sealer) -> Company:
     now: datetime = await tx.fetchval("SELECT now()")
     for good in goods():
         version = await catalogue.add_product(tx, good.draft, active=good.active)
-        await tell_updated(tx, catalogue.Listing(version, good.active))
+        await tell_updated(tx, Listing(version, good.active))
         await _stock(tx, sealer, good, version, now)
     return company
 

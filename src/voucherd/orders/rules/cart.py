@@ -13,23 +13,23 @@ from voucherd.catalogue.pricing import (
     PLAIN,
     Exchange,
     NoRate,
+    NoVatRate,
     PriceTooLarge,
     RateTooOld,
     UnitPrice,
     price_unit,
     vat_bp,
 )
-from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.terms import Terms
-from voucherd.idempotency import Ticket
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor, worth
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Item, Order
 from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, Loss, OffersNotAvailable, Refusal
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.suppliers.offers import Offer
-from voucherd.vault.shelf import Lot, Shelf
+from voucherd.vault.model import Lot, Shelf
 
 
 class CartLine(Struct, frozen=True):
@@ -118,16 +118,16 @@ def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
 def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int]) -> list[Order | Refusal]:
     """An order for every cart that can be sold, a refusal for the rest."""
     answers: list[Order | Refusal] = []
-    memo = _Memo(shop)
+    prices = _BatchPrices(shop)
     for command in commands:
         try:
-            answers.append(_place(memo, command, next_id))
+            answers.append(_place(prices, command, next_id))
         except Refusal as refusal:
             answers.append(refusal)
     return answers
 
 
-class _Stall(Struct, frozen=True):
+class _Availability(Struct, frozen=True):
     """What can be had of a shelf: how much, and the best offers as an order keeps them."""
 
     left: int
@@ -136,23 +136,23 @@ class _Stall(Struct, frozen=True):
     """What one code of the best offer costs us, in EUR, to compare; None where there is no offer."""
 
 
-class _Memo:
+class _BatchPrices:
     """What the carts of one batch share: most of them ask for the same few things."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
-        self._stalls: dict[Shelf, _Stall] = {}
+        self._availabilities: dict[Shelf, _Availability] = {}
         self._units: dict[tuple[int, int, str, int, State, Terms | None], tuple[UnitPrice, Loss | None]] = {}
 
-    def stall(self, shelf: Shelf) -> _Stall:
+    def availability(self, shelf: Shelf) -> _Availability:
         """What this shelf offers."""
-        found = self._stalls.get(shelf)
+        found = self._availabilities.get(shelf)
         if found is None:
             lots, offers = self.shop.shelves[shelf], self.shop.offers.get(shelf, ())
             ranked = _ranked(lots, offers)
             best = tuple(number for _, _, *pair in ranked[:OFFERS_SHOWN_MAX] for number in pair)
             left, cost = sum(offer[-1] for offer in ranked), ranked[0][0] if ranked else None
-            found = self._stalls[shelf] = _Stall(left, best, cost)
+            found = self._availabilities[shelf] = _Availability(left, best, cost)
         return found
 
     def unit(
@@ -177,7 +177,7 @@ class _Memo:
 
     def _loss(self, product: ProductVersion, unit: UnitPrice, state: State) -> Loss | None:
         """Whether it would sell for less than its best offer costs, before VAT and in EUR (OP-73)."""
-        cost = self.stall((product.product_id, unit.face_minor, state)).cost
+        cost = self.availability((product.product_id, unit.face_minor, state)).cost
         if state is not State.LIVE or cost is None or self.shop.listings[product.slug].allow_loss:
             return None  # Sandbox costs are play.
         price = worth(unit.price_minor, unit.price_currency, unit.price_fx_e8)
@@ -193,19 +193,19 @@ def _ranked(lots: Sequence[Lot], offers: Sequence[Offer]) -> list[tuple[int, int
     )
 
 
-def _place(memo: _Memo, command: Create, next_id: Callable[[State], int]) -> Order:
-    shop = memo.shop
+def _place(prices: _BatchPrices, command: Create, next_id: Callable[[State], int]) -> Order:
+    shop = prices.shop
     buyer = shop.buyers[command.company_id]
     if not buyer.active:
         raise CompanyNotActive
     faces = _faces(shop, command)
-    _refuse_unavailable(memo, command, faces)
-    units = _price_cart(memo, command, faces, buyer)
+    _refuse_unavailable(prices, command, faces)
+    units = _price_cart(prices, command, faces, buyer)
     items: list[Item] = []
     first_line = price_minor = vat_minor = 0
     for (product, unit), line in zip(units, command.cart, strict=True):
-        stall = memo.stall((product.product_id, unit.face_minor, command.state))
-        items.append(Item(len(items), product, line.amount, first_line, unit, stall.offers))
+        available = prices.availability((product.product_id, unit.face_minor, command.state))
+        items.append(Item(len(items), product, line.amount, first_line, unit, available.offers))
         first_line += line.amount
         price_minor += unit.pay_price_minor * line.amount
         vat_minor += unit.pay_vat_minor * line.amount
@@ -248,9 +248,9 @@ def _faces(shop: Shop, command: Create) -> list[int]:
     ]
 
 
-def _refuse_unavailable(memo: _Memo, command: Create, faces: Sequence[int]) -> None:
+def _refuse_unavailable(prices: _BatchPrices, command: Create, faces: Sequence[int]) -> None:
     """Refuse what is unknown, withdrawn, or has less stock than asked and can't be delivered later (OP-21)."""
-    shop = memo.shop
+    shop = prices.shop
     wanted: dict[Shelf, int] = {}
     missing: set[str] = set()
     for line, face_minor in zip(command.cart, faces, strict=True):
@@ -260,7 +260,7 @@ def _refuse_unavailable(memo: _Memo, command: Create, faces: Sequence[int]) -> N
             continue
         shelf = (listing.version.product_id, face_minor, command.state)
         wanted[shelf] = wanted.get(shelf, 0) + line.amount
-        if not listing.version.async_delivery and wanted[shelf] > memo.stall(shelf).left:
+        if not listing.version.async_delivery and wanted[shelf] > prices.availability(shelf).left:
             missing.add(line.slug)
     if missing:
         # Names, or slugs where there is none, in the order of the request.
@@ -271,17 +271,20 @@ def _refuse_unavailable(memo: _Memo, command: Create, faces: Sequence[int]) -> N
 
 
 def _price_cart(
-    memo: _Memo, command: Create, faces: Sequence[int], buyer: Buyer
+    prices: _BatchPrices, command: Create, faces: Sequence[int], buyer: Buyer
 ) -> list[tuple[ProductVersion, UnitPrice]]:
     """The price of one unit of each line; refused where one would be a loss."""
-    shop = memo.shop
-    rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
+    shop = prices.shop
+    try:
+        rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
+    except NoVatRate as missing:
+        raise BadInput("company", f"there is no VAT rate for its country, {missing.country}, today") from None
     units, losses = [], []
     for line, face_minor in zip(command.cart, faces, strict=True):
         product = shop.listings[line.slug].version
         try:
             terms = shop.terms.get((command.company_id, product.product_id)) if shop.terms else None
-            unit, loss = memo.unit(product, face_minor, command, rate_bp, terms)
+            unit, loss = prices.unit(product, face_minor, command, rate_bp, terms)
             units.append((product, unit))
             if loss is not None:
                 losses.append(loss)

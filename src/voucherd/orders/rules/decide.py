@@ -16,10 +16,9 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Consent
-from voucherd.events import log
-from voucherd.idempotency import Ticket
+from voucherd.approvals.model import Consent, needed
+from voucherd.events import kinds
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit, spend_key
 from voucherd.money import RATE_ONE, worth
@@ -39,12 +38,20 @@ from voucherd.orders.rules.refusals import (
     SpendLimitExceeded,
     WrongStatus,
 )
-from voucherd.orders.rules.ruling import Facts, Plan, Ruling, book, deliver, drop, record, take
+from voucherd.orders.rules.ruling import (
+    Facts,
+    PlannedCodes,
+    Ruling,
+    cancel_lines,
+    deliver,
+    next_version,
+    plan_codes,
+    post_entry,
+)
 from voucherd.orders.rules.states import Move, Payment, Status, move
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import one_for_all, share_out
-from voucherd.vault.reveals import Viewer
-from voucherd.vault.shelf import Shelf
+from voucherd.vault.model import Shelf, Viewer
 from voucherd.wallet.ledger import Kind
 
 SANDBOX_PENDING_S: Final = 10
@@ -96,7 +103,7 @@ class Cancel(Struct, frozen=True):
     viewer: Viewer | None = None
 
 
-class _Open(Struct, frozen=True):
+class _OpenLines(Struct, frozen=True):
     """Lines that can't be delivered at once, and where they are to wait."""
 
     item: Item
@@ -106,11 +113,11 @@ class _Open(Struct, frozen=True):
     ask_at: datetime | None = None
 
 
-class _Order(Struct):
+class _Allocation(Struct):
     """What a finalised order would get now, and what would have to wait."""
 
-    plan: Plan = field(default_factory=Plan)
-    open: list[_Open] = field(default_factory=list)
+    plan: PlannedCodes = field(default_factory=PlannedCodes)
+    open: list[_OpenLines] = field(default_factory=list)
 
 
 def finalise(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
@@ -125,16 +132,16 @@ def finalise(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
 
 
 def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
-    order = _own(facts, command.order_id, command.company_id, command.state)
+    order = _order_of_caller(facts, command.order_id, command.company_id, command.state)
     _refuse_finalising(facts, order, resolve=command.resolve)
-    would = _would_get(facts, ruling, order, command)
+    allocation = _allocate(facts, ruling, order, command)
     _refuse_unpayable(facts, order, command)
     _refuse_overspending(facts, order, command)
     _refuse_unapproved(facts, order, command)
     # From here on nothing refuses.
     if command.sandbox_outcome is SandboxOutcome.CANCELLED:
         return _decline(facts, ruling, order)
-    held = command.resolve and bool(would.open)
+    held = command.resolve and bool(allocation.open)
     paid = replace(
         order,
         status=move(order.status, Move.HELD if held else Move.PAID),
@@ -142,19 +149,21 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
         charged_minor=0 if held else order.total_minor,
         held_minor=order.total_minor if held else 0,
         resolving=command.resolve,
-        deadline_at=_deadline(facts, command) if would.open else None,
+        deadline_at=_deadline(facts, command) if allocation.open else None,
     )
     if held:
-        book(facts, ruling, paid, Kind.HOLD, hold_minor=order.total_minor)
+        post_entry(facts, ruling, paid, Kind.HOLD, hold_minor=order.total_minor)
     else:
-        book(facts, ruling, paid, Kind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor)
+        post_entry(
+            facts, ruling, paid, Kind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor
+        )
     _count_spending(facts, ruling, order, command)
     not_before = _not_before(facts.now, command)
-    ruling.waits.extend([_wait(paid, one, not_before) for one in would.open])
-    return deliver(facts, ruling, paid, would.plan, log.ORDER_PENDING)
+    ruling.waits.extend([_wait(paid, one, not_before) for one in allocation.open])
+    return deliver(facts, ruling, paid, allocation.plan, kinds.ORDER_PENDING)
 
 
-def _own(facts: Facts, order_id: int | None, company_id: int, state: State) -> Order:
+def _order_of_caller(facts: Facts, order_id: int | None, company_id: int, state: State) -> Order:
     """The order, if it is the caller's own and exists for the outside."""
     order = None if order_id is None else facts.orders.get(order_id)
     if (
@@ -186,62 +195,64 @@ def _refuse_finalising(facts: Facts, order: Order, *, resolve: bool) -> None:
             raise OffersNotAvailable(tuple(dict.fromkeys(gone)))
 
 
-def _would_get(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Order:
+def _allocate(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Allocation:
     """Which codes the order would get; refused if a line that can't wait would get none."""
     if command.sandbox_outcome is SandboxOutcome.OUT_OF_STOCK:
         raise OutOfStock(order.items[0].version.name)
-    would = _Order()
+    allocation = _Allocation()
     if command.sandbox_outcome is SandboxOutcome.SLOW or command.sandbox_outcome is SandboxOutcome.PENDING:
         asks = _not_before(facts.now, command)
         for item in order.items:
             sold_elsewhere = (*item.shelf, order.state) in facts.offers
-            would.open.append(
-                _Open(item, item.first_line, item.end_line, ask_at=asks if sold_elsewhere else None)
+            allocation.open.append(
+                _OpenLines(item, item.first_line, item.end_line, ask_at=asks if sold_elsewhere else None)
             )
-        return would
+        return allocation
     for item in order.items:
         shelf = (*item.shelf, order.state)
         at = item.first_line
         # Whoever waits already comes first (OP-48): a new order joins the queue, and the worker serves it in turn.
         if not item.version.async_delivery or shelf not in facts.queued:
-            at = take(ruling, would.plan, facts.shelves.get(shelf, ()), at, item.end_line)
+            at = plan_codes(ruling, allocation.plan, facts.shelves.get(shelf, ()), at, item.end_line)
         if at < item.end_line:
-            would.open += _places(facts, item, shelf, item.first_line if command.resolve else at, command)
-    if would.open and command.resolve:
+            allocation.open += _places_to_wait(
+                facts, item, shelf, item.first_line if command.resolve else at, command
+            )
+    if allocation.open and command.resolve:
         # Resolve is all or nothing: a code handed over before the limit could not be taken back after it.
-        would.plan = Plan()
-    return would
+        allocation.plan = PlannedCodes()
+    return allocation
 
 
-def _places(facts: Facts, item: Item, shelf: Shelf, at: int, command: Finalise) -> list[_Open]:
+def _places_to_wait(facts: Facts, item: Item, shelf: Shelf, at: int, command: Finalise) -> list[_OpenLines]:
     """Where the item's lines from `at` on are to wait; refused if they can't wait and nobody has them (OP-43)."""
     end, can_wait = item.end_line, item.version.async_delivery
     offers = facts.offers.get(shelf, [])
     pausing = facts.now if shelf in facts.offers else None
     if shelf in facts.queued and can_wait and sum(lot.left for lot in facts.shelves[shelf]) >= end - at:
         # It only waits for its turn at the shelf.
-        return [_Open(item, at, end, ask_at=None if pausing is None else pausing + SHELF_FIRST)]
+        return [_OpenLines(item, at, end, ask_at=None if pausing is None else pausing + SHELF_FIRST)]
     if command.resolve:
         offer = one_for_all(offers, end - at)
         if offer is None and not can_wait:
             raise OutOfStock(item.version.name)
         if offer is None:
-            return [_Open(item, at, end, ask_at=pausing)]
-        return [_Open(item, at, end, supplier_id=offer.supplier_id)]
-    places: list[_Open] = []
+            return [_OpenLines(item, at, end, ask_at=pausing)]
+        return [_OpenLines(item, at, end, supplier_id=offer.supplier_id)]
+    places: list[_OpenLines] = []
     for offer, count in share_out(offers, end - at):
-        places.append(_Open(item, at, at + count, supplier_id=offer.supplier_id))
+        places.append(_OpenLines(item, at, at + count, supplier_id=offer.supplier_id))
         at += count
     if at < end:
         if not can_wait:
             raise OutOfStock(item.version.name)
-        places.append(_Open(item, at, end, ask_at=pausing))
+        places.append(_OpenLines(item, at, end, ask_at=pausing))
     return places
 
 
 def _refuse_unpayable(facts: Facts, order: Order, command: Finalise) -> None:
     """Refuse what the wallet can't pay; a free order needs no wallet."""
-    wallet_id = facts.purses.get(order.id)
+    wallet_id = facts.wallet_of_order.get(order.id)
     available = 0 if wallet_id is None else facts.wallets[wallet_id].available_minor
     if command.sandbox_outcome is SandboxOutcome.INSUFFICIENT_BALANCE or available < order.total_minor:
         raise InsufficientBalance
@@ -262,7 +273,7 @@ def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
     """Refuse what a second person has to allow, and what nobody else allows (OP-93)."""
     consent = command.consent
     if consent is None:
-        if approvals.needed(command.approve_from_eur_minor, _eur_minor(order)):
+        if needed(command.approve_from_eur_minor, _eur_minor(order)):
             raise ApprovalNeeded
         return
     approval = facts.approvals.get(consent.number)
@@ -296,10 +307,10 @@ def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:
         outcomes=(Outcome(0, order.lines, None, None),),
     )
     ruling.outcomes.append((order.id, cancelled.outcomes[0]))
-    return record(facts, ruling, cancelled, log.ORDER_CANCELLED)
+    return next_version(facts, ruling, cancelled, kinds.ORDER_CANCELLED)
 
 
-def _wait(order: Order, open_: _Open, not_before: datetime) -> Wait:
+def _wait(order: Order, open_: _OpenLines, not_before: datetime) -> Wait:
     product_id, face_minor = open_.item.shelf
     assert order.deadline_at is not None
     return Wait(
@@ -337,10 +348,10 @@ def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
     ruling = Ruling()
     for command in commands:
         try:
-            order = _own(facts, command.order_id, command.company_id, command.state)
+            order = _order_of_caller(facts, command.order_id, command.company_id, command.state)
             if order.status is Status.CREATED:
                 gone = replace(order, status=move(order.status, Move.WITHDRAWN))
-                ruling.answers.append(record(facts, ruling, gone, log.ORDER_DELETED))
+                ruling.answers.append(next_version(facts, ruling, gone, kinds.ORDER_DELETED))
             elif order.status is Status.PENDING:
                 ruling.answers.append(_cancel_pending(facts, ruling, order, at_limit=command.at_limit))
             else:
@@ -358,9 +369,9 @@ def _cancel_pending(facts: Facts, ruling: Ruling, order: Order, *, at_limit: boo
     # What was only held is paid for as a whole or not at all: with a line that nobody will buy for, all of it ends.
     hopeless = held and any(wait.supplier_id is not None or wait.ask_at is not None for wait in waits)
     if at_limit or not buying or hopeless:
-        return drop(facts, ruling, order, waits)
+        return cancel_lines(facts, ruling, order, waits)
     idle = [wait for wait in waits if wait.attempt_id is None]
     marked = replace(order, cancelling=True)
     if idle and not held:
-        return drop(facts, ruling, marked, idle)
-    return order if order.cancelling else record(facts, ruling, marked, log.ORDER_PENDING)
+        return cancel_lines(facts, ruling, marked, idle)
+    return order if order.cancelling else next_version(facts, ruling, marked, kinds.ORDER_PENDING)

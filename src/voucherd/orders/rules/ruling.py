@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from voucherd.approvals.store import Approval
-from voucherd.events import log
-from voucherd.events.log import OrderEvent
+from voucherd.approvals.model import Approval
+from voucherd.events import kinds
+from voucherd.events.kinds import OrderEvent
 from voucherd.limits.spending import SpendKey
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Move, Payment, move
-from voucherd.orders.waits import Wait
+from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import Offer
-from voucherd.vault.shelf import Lot, Shelf
+from voucherd.vault.model import Lot, Shelf
 from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet, post
 
 
@@ -47,7 +47,7 @@ class Facts(Struct):
     standing: dict[int, CompanyStanding] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
     """Products that are no longer for sale."""
-    purses: dict[int, int] = field(default_factory=dict)
+    wallet_of_order: dict[int, int] = field(default_factory=dict)
     """Order id to wallet id; an order without one belongs to a company that never had money in its currency."""
     wallets: dict[int, Wallet] = field(default_factory=dict)
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
@@ -80,14 +80,14 @@ class Ruling(Struct):
     spent: dict[SpendKey, int] = field(default_factory=dict)
 
 
-class Plan(Struct):
+class PlannedCodes(Struct):
     """Which codes some lines would get."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     cursors: dict[int, int] = field(default_factory=dict)
 
 
-def take(ruling: Ruling, plan: Plan, lots: Sequence[Lot], line_from: int, line_to: int) -> int:
+def plan_codes(ruling: Ruling, plan: PlannedCodes, lots: Sequence[Lot], line_from: int, line_to: int) -> int:
     """Plan codes of these lots for a range of lines; the first line that got none."""
     at = line_from
     for lot in lots:
@@ -104,7 +104,7 @@ def take(ruling: Ruling, plan: Plan, lots: Sequence[Lot], line_from: int, line_t
     return at
 
 
-def deliver(facts: Facts, ruling: Ruling, order: Order, plan: Plan, unfinished_event: str) -> Order:
+def deliver(facts: Facts, ruling: Ruling, order: Order, plan: PlannedCodes, unfinished_event: str) -> Order:
     """The order after the planned codes are handed over."""
     count = sum(outcome.line_to - outcome.line_from for outcome in plan.outcomes)
     ruling.cursors.update(plan.cursors)
@@ -120,22 +120,22 @@ def deliver(facts: Facts, ruling: Ruling, order: Order, plan: Plan, unfinished_e
 def close(facts: Facts, ruling: Ruling, order: Order, unfinished_event: str) -> Order:
     """The order, ended if none of its lines is open any more."""
     if order.lines_finished + order.lines_cancelled < order.lines:
-        return record(facts, ruling, order, unfinished_event)
+        return next_version(facts, ruling, order, unfinished_event)
     if order.lines_cancelled == 0:
-        return record(
+        return next_version(
             facts,
             ruling,
             replace(order, status=move(order.status, Move.DELIVERED)),
-            log.ORDER_FINISHED,
+            kinds.ORDER_FINISHED,
         )
-    return record(
-        facts, ruling, replace(order, status=move(order.status, Move.CANCELLED)), log.ORDER_CANCELLED
+    return next_version(
+        facts, ruling, replace(order, status=move(order.status, Move.CANCELLED)), kinds.ORDER_CANCELLED
     )
 
 
-def settle(facts: Facts, ruling: Ruling, order: Order) -> Order:
+def take_held_money(facts: Facts, ruling: Ruling, order: Order) -> Order:
     """Take the money that Resolve held."""
-    book(
+    post_entry(
         facts,
         ruling,
         order,
@@ -147,7 +147,7 @@ def settle(facts: Facts, ruling: Ruling, order: Order) -> Order:
     return replace(order, payment_status=Payment.PAID, charged_minor=order.total_minor, held_minor=0)
 
 
-def drop(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> Order:
+def cancel_lines(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> Order:
     """The order after these waits are cancelled and their money is given back, as it was fixed at Create (OP-45)."""
     dropped = [Outcome(wait.line_from, wait.line_to, None, None) for wait in waits]
     ruling.waits_over.extend([(order.id, wait.line_from) for wait in waits])
@@ -161,11 +161,11 @@ def drop(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> O
     )
     # The payment decides and not an amount: a free order is paid for, or waits to be, like any other.
     if order.payment_status is Payment.UNPAID:
-        book(facts, ruling, order, Kind.RELEASE, hold_minor=-order.held_minor)
-        return close(facts, ruling, replace(after, held_minor=0), log.ORDER_PENDING)
+        post_entry(facts, ruling, order, Kind.RELEASE, hold_minor=-order.held_minor)
+        return close(facts, ruling, replace(after, held_minor=0), kinds.ORDER_PENDING)
     refund_minor = sum(item_at(order, one.line_from).unit_charge_minor * one.count for one in dropped)
     vat_minor = sum(item_at(order, one.line_from).unit.pay_vat_minor * one.count for one in dropped)
-    book(facts, ruling, order, Kind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
+    post_entry(facts, ruling, order, Kind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
     refunded = replace(
         after,
         payment_status=Payment.REFUNDED
@@ -173,7 +173,7 @@ def drop(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> O
         else Payment.PARTIALLY_REFUNDED,
         refunded_minor=order.refunded_minor + refund_minor,
     )
-    return close(facts, ruling, refunded, log.ORDER_PENDING)
+    return close(facts, ruling, refunded, kinds.ORDER_PENDING)
 
 
 def item_at(order: Order, line: int) -> Item:
@@ -181,7 +181,7 @@ def item_at(order: Order, line: int) -> Item:
     return next(item for item in order.items if line < item.end_line)
 
 
-def book(
+def post_entry(
     facts: Facts,
     ruling: Ruling,
     order: Order,
@@ -192,7 +192,7 @@ def book(
     hold_minor: int = 0,
 ) -> None:
     """Book a movement of the order's wallet."""
-    wallet_id = facts.purses.get(order.id)
+    wallet_id = facts.wallet_of_order.get(order.id)
     if wallet_id is None:
         return  # A free order of a company without a wallet moves nothing.
     facts.wallets[wallet_id], entry = post(
@@ -206,7 +206,7 @@ def book(
     ruling.entries.append(entry)
 
 
-def record(facts: Facts, ruling: Ruling, order: Order, event: str) -> Order:
+def next_version(facts: Facts, ruling: Ruling, order: Order, event: str) -> Order:
     """The next version of the order, remembered for the store and for the commands that follow."""
     after = replace(order, version=order.version + 1, updated_at=facts.now)
     facts.orders[order.id] = ruling.orders[order.id] = after

@@ -8,12 +8,21 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from voucherd.events import log
+from voucherd.events import kinds
 from voucherd.orders.model import Order
-from voucherd.orders.rules.ruling import Facts, Plan, Ruling, deliver, drop, is_late, settle, take
+from voucherd.orders.rules.ruling import (
+    Facts,
+    PlannedCodes,
+    Ruling,
+    cancel_lines,
+    deliver,
+    is_late,
+    plan_codes,
+    take_held_money,
+)
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.waits import Wait, failed_at, go_on
-from voucherd.vault.shelf import Lot
+from voucherd.orders.rules.waits import Wait, failed_at, go_on
+from voucherd.vault.model import Lot
 
 Jitter: TypeAlias = Callable[[], float]
 """A number from 0 to 1 for each pause, handed in so that this file stays pure."""
@@ -63,10 +72,10 @@ def _serve(
             return (
                 None  # Another purchase for the same order is under way: with it, all of them are delivered.
             )
-    plan = Plan()
+    plan = PlannedCodes()
     served: list[tuple[Wait, int]] = []
     for wait in waits:
-        at = take(ruling, plan, lots, wait.line_from, wait.line_to)
+        at = plan_codes(ruling, plan, lots, wait.line_from, wait.line_to)
         if order.resolving and at < wait.line_to:
             return None
         if at > wait.line_from:
@@ -76,8 +85,8 @@ def _serve(
     for wait, at in served:
         _shorten(facts, ruling, wait, at)
     if order.payment_status is Payment.UNPAID:
-        order = settle(facts, ruling, order)
-    return deliver(facts, ruling, order, plan, log.ORDER_LINE_FINISHED)
+        order = take_held_money(facts, ruling, order)
+    return deliver(facts, ruling, order, plan, kinds.ORDER_LINE_FINISHED)
 
 
 def _shorten(facts: Facts, ruling: Ruling, wait: Wait, at: int) -> None:
@@ -127,13 +136,13 @@ def release(facts: Facts, attempt_id: UUID, supplier_id: int, jitter: Jitter) ->
 def _give_up(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> list[Order]:
     """Cancel lines of an order that was cancelled while they were being bought."""
     if order.payment_status is not Payment.UNPAID:
-        return [drop(facts, ruling, order, waits)]
+        return [cancel_lines(facts, ruling, order, waits)]
     # What was only held ends as a whole, with the last of its purchases.
     mine = waits[0].attempt_id
     if any(wait.attempt_id not in {None, mine} for wait in facts.waits[order.id]):
         ruling.waits_moved += [replace(wait, attempt_id=None) for wait in waits]
         return []
-    return [drop(facts, ruling, order, facts.waits[order.id])]
+    return [cancel_lines(facts, ruling, order, facts.waits[order.id])]
 
 
 def end_waiting(facts: Facts, order_ids: Sequence[int]) -> Ruling:
@@ -142,7 +151,7 @@ def end_waiting(facts: Facts, order_ids: Sequence[int]) -> Ruling:
     for order_id in order_ids:
         order = facts.orders.get(order_id)
         if order and order.status is Status.PENDING and is_late(facts, order):
-            ruling.answers.append(drop(facts, ruling, order, facts.waits[order_id]))
+            ruling.answers.append(cancel_lines(facts, ruling, order, facts.waits[order_id]))
     return ruling
 
 

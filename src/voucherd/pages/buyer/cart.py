@@ -11,8 +11,8 @@ from voucherd.http import Response
 from voucherd.ids import LINES_MAX
 from voucherd.money import DIGITS, BadAmount, Money, digits, divide_half_up, plain, to_minor
 from voucherd.orders import carts
+from voucherd.orders.create import Quote
 from voucherd.orders.model import AMOUNT_MAX, REFERENCE_CHARS_MAX
-from voucherd.orders.quote import Quote
 from voucherd.orders.rules.cart import Create
 from voucherd.orders.rules.refusals import BadInput, Refusal
 from voucherd.pages.buyer import words

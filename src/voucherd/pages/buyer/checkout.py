@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.approvals.store import Approval
+from voucherd.approvals.model import Approval
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.ids import State

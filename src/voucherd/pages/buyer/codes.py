@@ -16,7 +16,7 @@ from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
 from voucherd.sheets import csv_text
-from voucherd.vault.reveals import Via
+from voucherd.vault.model import Via
 
 SCREEN_MAX: Final = 100
 """Codes on one screen."""

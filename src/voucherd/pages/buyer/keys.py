@@ -7,7 +7,7 @@ from typing import Final
 
 from voucherd import clock
 from voucherd.db import tenant, transaction
-from voucherd.events import log
+from voucherd.events import kinds, log
 from voucherd.http import HttpError, Response
 from voucherd.keys import company_keys
 from voucherd.keys import store as key_store
@@ -109,7 +109,7 @@ async def rotate(services: Services, visit: Visit) -> Response:
                 raise HttpError(400, "bad_overlap", "Choose how long the old key goes on.")
             issued = await company_keys.rotate(tx, visit.company_id, visit.state, number, chosen[1])
             data = {"id": number, "replacedBy": issued.id}
-            await log.append(tx, log.KEY_ROTATED, company_id=visit.company_id, state=visit.state, data=data)
+            await log.append(tx, kinds.KEY_ROTATED, company_id=visit.company_id, state=visit.state, data=data)
             await deeds.record(tx, visit, "key.rotate", f"key {number}", {"replaced_by": issued.id})
     except KeyNotFound:
         raise HttpError(404, "key_not_found", "not found") from None

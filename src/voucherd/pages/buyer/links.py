@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from voucherd.db import transaction
 from voucherd.http import Response
-from voucherd.orders import store
+from voucherd.orders import reading
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.pages import deeds
@@ -58,7 +58,7 @@ async def _page(services: Services, visit: Visit, problem: str = "") -> Response
     wanted = visit.query.get("from")
     start = min(int(wanted), found.lines) if wanted.isdecimal() and len(wanted) < 6 else 0
     async with services.pool.acquire() as conn:
-        seen = await store.views(conn, found.id, start, start + PAGE)
+        seen = await reading.views(conn, found.id, start, start + PAGE)
         has_pin = await pins.has_pin(conn, found.id)
     path = f"/portal/orders/{trx}/links?from="
     return render(

@@ -16,7 +16,7 @@ from voucherd.people import user_store
 from voucherd.services import Services
 from voucherd.trail import ActorKind
 from voucherd.vault import reveals
-from voucherd.vault.reveals import Reveal, Via, Viewer
+from voucherd.vault.model import Reveal, Via, Viewer
 
 SEEN_MAX: Final = 10
 _KINDS: Final = {ActorKind.KEY: "A program, with an API key", ActorKind.RECIPIENT: "The recipient"}

@@ -6,7 +6,7 @@ from typing import Final
 
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.store import AlreadyProposed, Approval, ApprovalNotFound, Kind, NotOpen, SamePerson
+from voucherd.approvals.model import AlreadyProposed, Approval, ApprovalNotFound, Kind, NotOpen, SamePerson
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Tx, transaction

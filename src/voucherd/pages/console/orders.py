@@ -10,7 +10,7 @@ from voucherd.companies.model import CompanyNotFound
 from voucherd.db import Connection
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
-from voucherd.orders import cancel_by_operator, history, search, store
+from voucherd.orders import cancel_by_operator, reading, register
 from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
 from voucherd.orders.register import Registered
 from voucherd.orders.rules.decide import Cancel
@@ -56,7 +56,7 @@ async def orders(services: Services, visit: Visit) -> Response:
     before = services.ids.order_id(query.get("before")) if query.get("before") else None
     async with services.pool.acquire() as conn:
         company_id, unknown = await _company(conn, given["company"])
-        filters = search.OrderSearch(
+        filters = register.OrderSearch(
             visit.state,
             company_id,
             STATUSES.get(given["status"]),
@@ -64,9 +64,9 @@ async def orders(services: Services, visit: Visit) -> Response:
             period.begins,
             period.ends,
         )
-        page = search.OrderSearchPage([], None)
+        page = register.OrderSearchPage([], None)
         if not unknown:
-            page = await search.page_of_orders(conn, filters, size=PAGE_SIZE, before=before)
+            page = await register.search(conn, filters, size=PAGE_SIZE, before=before)
     onward = "" if page.before is None else services.ids.trx_unkept(page.before)
     return render(
         "console/orders.html",
@@ -87,11 +87,11 @@ async def order(services: Services, visit: Visit) -> Response:
     found = await _found(services, visit)
     async with services.pool.acquire() as conn:
         company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
-        happened = await history.happened(conn, found.id, ROWS_SHOWN)
+        happened = await register.happened(conn, found.id, ROWS_SHOWN)
         facts: dict[str, Any] = {
             "company": company,
             "happened": happened,
-            "told": await history.told(conn, [one.id for one in happened], ROWS_SHOWN),
+            "told": await register.notifications(conn, [one.id for one in happened], ROWS_SHOWN),
             "movements": await order_entries.movements(conn, found.id, ROWS_SHOWN),
             "purchases": await records.of_order(conn, found.id, ROWS_SHOWN),
             "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN),
@@ -161,7 +161,7 @@ async def _read(services: Services, trx: str) -> Order | None:
     if order_id is None:
         return None
     async with services.pool.acquire() as conn:
-        return (await store.read(conn, [order_id], VersionCache())).get(order_id)
+        return (await reading.read(conn, [order_id], VersionCache())).get(order_id)
 
 
 async def _found(services: Services, visit: Visit) -> Order:

@@ -12,8 +12,7 @@ from voucherd.catalogue import files as product_rows
 from voucherd.catalogue.cells import RowCells
 from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, values
 from voucherd.catalogue.files import Change, Plan
-from voucherd.catalogue.products import Leaflet, draft_of
-from voucherd.catalogue.store import Listing
+from voucherd.catalogue.products import Leaflet, Listing, draft_of
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
 from voucherd.pages.console import uploads as files

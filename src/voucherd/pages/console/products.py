@@ -12,13 +12,14 @@ from voucherd.catalogue.products import (
     REDEEM_TYPES,
     VAT_CATEGORIES,
     Leaflet,
+    Listing,
     ProductChanges,
     ProductDraft,
     draft_of,
 )
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import ProductSearch
-from voucherd.catalogue.store import Listing, ProductExists, UnknownProduct
+from voucherd.catalogue.store import ProductExists, UnknownProduct
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response

@@ -13,8 +13,8 @@ from voucherd.catalogue.texts import read_amount
 from voucherd.db import Connection
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
-from voucherd.orders import cancel_by_operator
 from voucherd.orders.model import Order
+from voucherd.orders.store import OrderCaches
 from voucherd.pages.console import settling
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
@@ -133,9 +133,7 @@ async def settle_failed(services: Services, visit: Visit) -> Response:
         with witnessed(
             visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=_told(hand)
         ):
-            moved = await by_hand.fail(
-                services.pool, cancel_by_operator.memory(services.settings), attempt, hand
-            )
+            moved = await by_hand.fail(services.pool, OrderCaches.empty(services.settings), attempt, hand)
     except Wrong as wrong:
         return await _settle_form(services, visit, {wrong.field: wrong.text})
     except (NotOpen, TooEarly) as refused:
@@ -154,7 +152,7 @@ async def settle_bought(services: Services, visit: Visit) -> Response:
         with witnessed(visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=detail):
             moved = await by_hand.receive(
                 services.pool,
-                cancel_by_operator.memory(services.settings),
+                OrderCaches.empty(services.settings),
                 services.sealer,
                 attempt,
                 bought,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Connection
 from voucherd.money import Money
-from voucherd.orders import store
+from voucherd.orders import reading
 from voucherd.purchasing import records
 from voucherd.purchasing.attempts import Phase
 from voucherd.purchasing.records import Record
@@ -69,7 +69,7 @@ def settled_words(before: Record, after: Record) -> str:
 async def at_stake(conn: Connection, record: Record) -> list[Stake]:
     """What the lines that wait for a purchase cost their buyers, by currency."""
     lines = [line for line in await records.bought_for(conn, record.id) if line.waiting]
-    orders = await store.read(conn, list({line.order_id for line in lines}), VersionCache())
+    orders = await reading.read(conn, list({line.order_id for line in lines}), VersionCache())
     found: dict[str, tuple[int, int]] = {}
     for line in lines:
         order = orders.get(line.order_id)

@@ -7,7 +7,7 @@ from typing import Final
 from voucherd import trail
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.store import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.approvals.model import Approval, ApprovalNotFound, NotOpen, SamePerson
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money

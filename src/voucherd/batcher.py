@@ -1,7 +1,8 @@
-"""The gate: calls gather while the last batch is in flight, and one batch serves them all.
+"""The batcher: calls gather while the last batch is in flight, and one batch serves them all.
 
 There is no timer. Alone on an idle server a call is a batch of one and starts at once; under load the batches grow
-by themselves. A batch is filled in turns by company: everyone's first call before anyone's second (OP-48).
+by themselves. A batch is filled in turns by company: everyone's first call before anyone's second (OP-48). A call that
+fails takes no other one along: when nothing of its batch was stored, the batch is tried again in parts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 import asyncpg
 
 from voucherd import logs
+from voucherd.db import UNAVAILABLE, Undone
 
 C = TypeVar("C")
 A = TypeVar("A")
@@ -24,12 +26,15 @@ IN_FLIGHT_MAX: Final = 2
 SECOND_BATCH_FROM: Final = 64
 """A second batch starts beside the first only when this many wait: always two was slower."""
 
-UNDONE: Final = (
+PARTS: Final = 8
+"""A batch that failed is tried again in so many parts, and each of those again, until what fails is a single call."""
+
+REFUSED: Final = (
     asyncpg.IntegrityConstraintViolationError,
     asyncpg.DataError,
     asyncpg.TransactionRollbackError,  # A deadlock, say.
 )
-"""The database looked at what a batch would store and undid it. After any other error it may have been stored."""
+"""The database looked at what a batch would store and undid it. After any other error of its own it may be stored."""
 
 
 class BatcherFull(Exception):
@@ -46,8 +51,11 @@ class Batcher(Generic[C, A]):
         waiting_max: int,
         in_flight_max: int = IN_FLIGHT_MAX,
         next_batch_from: int = SECOND_BATCH_FROM,
+        stores: bool = True,
     ) -> None:
+        """`stores` is False for a run that only reads: then any failure leaves nothing behind."""
         self._run = run
+        self._stores = stores
         self._in_flight_max = in_flight_max
         self._next_batch_from = next_batch_from
         self._waiting_max = waiting_max
@@ -123,20 +131,25 @@ class Batcher(Generic[C, A]):
     async def _answer(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
         try:
             answers = await self._run([command for command, _ in batch])
-        except asyncpg.PostgresError as error:
-            # The database refused the whole batch and undid it. Each call is tried alone, so that one that can't
-            # be stored fails by itself and not with its neighbours.
-            if len(batch) == 1 or not isinstance(error, UNDONE):
-                self._fail(batch, error)
-                return
-            for call in batch:
-                await self._answer([call])
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - It belongs to the callers that wait.
-            self._fail(batch, error)
+            cause = (error.__cause__ or error) if isinstance(error, Undone) else error
+            if len(batch) == 1 or not self._may_try_again(error, cause):
+                self._fail(batch, cause)
+                return
         else:
             for (_, future), answer in zip(batch, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
+            return
+        size = -(-len(batch) // PARTS)
+        for start in range(0, len(batch), size):
+            await self._answer(batch[start : start + size])
+
+    def _may_try_again(self, error: BaseException, cause: BaseException) -> bool:
+        """Whether nothing was stored, and another try could go better: not while the database is away."""
+        if isinstance(cause, UNAVAILABLE) or not isinstance(cause, Exception):
+            return False
+        return not self._stores or isinstance(error, (Undone, *REFUSED))
 
     @staticmethod
     def _fail(batch: list[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:

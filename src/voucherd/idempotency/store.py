@@ -1,4 +1,4 @@
-"""Requests that may be sent again: what became of the first one with the same key (OP-28).
+"""The table of requests that may be sent again (OP-28).
 
 A row is claimed before the work, named in the transaction of its effect, and answered after it. Who finds it claimed
 and not answered knows that somebody is at it; when that claim has run out, the row tells whether the effect is there.
@@ -7,55 +7,12 @@ and not answered knows that somebody is at it; when that claim has run out, the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import Final
 
-from msgspec import Struct
-
 from voucherd.db import Pool, Tx
+from voucherd.idempotency.model import KEPT_DAYS, Claim, KnownRequest, Ticket, TicketTaken, Turn
 
-KEPT_DAYS: Final = 30
 SWEEP_MAX: Final = 5_000
-KEY_CHARS_MAX: Final = 255
-
-
-class TicketTaken(Exception):
-    """The request took longer than its claim, and another one with the same key has done the work."""
-
-
-class Ticket(Struct, frozen=True):
-    """The right to do what a key asks for, once."""
-
-    company_id: int
-    state: int
-    key: bytes
-    """The hash of the key: it may hold anything, and is nobody's business."""
-
-
-class Claim(Struct, frozen=True):
-    """A request that asks for its ticket."""
-
-    ticket: Ticket
-    request: bytes
-    """The hash of the request."""
-
-
-class Turn(Enum):
-    """What a claim was told."""
-
-    GO = "go"  # It is the first, or the first one came to nothing.
-    WAIT = "wait"  # The first one is still running.
-    OTHER = "other"  # The key was used for another request.
-    ANSWERED = "answered"  # The first one has its answer.
-    DONE = "done"  # The first one changed its order, and never got to answer.
-
-
-class KnownRequest(Struct, frozen=True):
-    """What a claim was told, and what goes with it."""
-
-    turn: Turn
-    order_id: int | None = None
-    answer: bytes | None = None
 
 
 _CLAIM: Final = """

@@ -1,4 +1,4 @@
-"""The gate: fair batches out of single calls."""
+"""The batcher: fair batches out of single calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import asyncpg
 import pytest
 
-from voucherd.orders.batcher import BATCH_MAX, SECOND_BATCH_FROM, Batcher, BatcherFull
+from voucherd.batcher import BATCH_MAX, PARTS, SECOND_BATCH_FROM, Batcher, BatcherFull
+from voucherd.db import Undone
 
 
 class Counterpart:
@@ -192,6 +193,85 @@ async def test_a_command_that_the_database_refuses_fails_alone() -> None:
     assert [answers[0], answers[2]] == ["a", "b"]
     assert isinstance(answers[1], asyncpg.CheckViolationError)
     assert runs == [["a", "poison", "b"], ["a"], ["poison"], ["b"]]
+
+
+class Fragile:
+    """What a batcher runs: it fails with an error of its own when a poisoned command is among the commands."""
+
+    def __init__(self, error: Exception, *, undone: bool) -> None:
+        self.error = error
+        self.undone = undone
+        self.runs: list[list[str]] = []
+
+    async def run(self, commands: Sequence[str]) -> list[str]:
+        """The commands as they came."""
+        self.runs.append(list(commands))
+        if any(command.startswith("poison") for command in commands):
+            if self.undone:
+                raise Undone from self.error
+            raise self.error
+        return list(commands)
+
+
+async def test_a_command_whose_decision_raises_fails_alone_with_its_own_error() -> None:
+    """OP-48: whatever was raised before anything was stored, the neighbours are served."""
+    error = ZeroDivisionError("a bug")
+    fragile = Fragile(error, undone=True)
+    batcher: Batcher[str, str] = Batcher(fragile.run, waiting_max=10)
+
+    calls = [batcher.submit(n, word) for n, word in enumerate(("a", "poison", "b"))]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert answers == ["a", error, "b"]
+    assert fragile.runs == [["a", "poison", "b"], ["a"], ["poison"], ["b"]]
+
+
+async def test_a_large_batch_is_taken_apart_in_few_runs() -> None:
+    """OP-48: one bad call among 256 costs two dozen transactions, not 256."""
+    fragile = Fragile(ZeroDivisionError("a bug"), undone=True)
+    batcher: Batcher[str, str] = Batcher(fragile.run, waiting_max=BATCH_MAX)
+    words = ["poison" if n == 100 else str(n) for n in range(BATCH_MAX)]
+
+    calls = [batcher.submit(n, word) for n, word in enumerate(words)]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [answer for answer in answers if isinstance(answer, str)] == [w for w in words if w != "poison"]
+    assert isinstance(answers[100], ZeroDivisionError)
+    assert len(fragile.runs) <= 1 + 3 * PARTS
+
+
+async def test_a_batch_that_may_have_been_stored_is_not_tried_again() -> None:
+    """OP-48: an error after COMMIT was sent, or of which nobody knows, fails all of its batch at once."""
+    fragile = Fragile(ZeroDivisionError("a bug after the commit"), undone=False)
+    batcher: Batcher[str, str] = Batcher(fragile.run, waiting_max=10)
+
+    calls = [batcher.submit(n, word) for n, word in enumerate(("a", "poison", "b"))]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert answers == [fragile.error] * 3
+    assert len(fragile.runs) == 1
+
+
+async def test_a_batch_that_was_undone_because_the_database_is_away_is_not_tried_again() -> None:
+    """OP-48: nobody in it is at fault, and each try would wait for the database anew."""
+    fragile = Fragile(asyncpg.ConnectionDoesNotExistError("gone"), undone=True)
+    batcher: Batcher[str, str] = Batcher(fragile.run, waiting_max=10)
+
+    calls = [batcher.submit(n, word) for n, word in enumerate(("a", "poison", "b"))]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert answers == [fragile.error] * 3
+    assert len(fragile.runs) == 1
+
+
+async def test_what_only_reads_is_tried_again_after_any_error() -> None:
+    """OP-48: a Find that can't be answered takes no other Find along."""
+    fragile = Fragile(ZeroDivisionError("a bug"), undone=False)
+    batcher: Batcher[str, str] = Batcher(fragile.run, waiting_max=10, stores=False)
+
+    calls = [batcher.submit(n, word) for n, word in enumerate(("a", "poison", "b"))]
+
+    assert await asyncio.gather(*calls, return_exceptions=True) == ["a", fragile.error, "b"]
 
 
 async def test_a_lost_database_fails_the_batch_at_once_and_the_gate_lives_on() -> None:

@@ -1,0 +1,84 @@
+"""Confirm, Resolve and Cancel: load, decide, store, in one transaction for a whole batch of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from voucherd.approvals import store as approvals
+from voucherd.db import Tx
+from voucherd.idempotency import store as idempotency
+from voucherd.idempotency.model import Ticket
+from voucherd.limits.spending import spend_key
+from voucherd.orders import store
+from voucherd.orders.model import Order
+from voucherd.orders.rules import decide
+from voucherd.orders.rules.cart import Create
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.ruling import Ruling
+from voucherd.orders.store import OrderCaches
+from voucherd.vault.model import Reveal, Via
+
+
+async def confirm(tx: Tx, caches: OrderCaches, commands: Sequence[Finalise]) -> list[Order | Refusal]:
+    """Debit and deliver every order that may be confirmed or resolved; refuse the rest."""
+    order_ids, owners = store.owned(commands)
+    spend_keys = {
+        spend_key(command.company_id, limit, command.state)
+        for command in commands
+        for limit in command.limits
+        if limit.day_max is not None
+    }
+    facts = await store.load(tx, order_ids, caches, owners=owners, spend_keys=spend_keys)
+    consents = [command.consent for command in commands]
+    if any(consents):
+        facts.approvals = await approvals.lock(tx, [one.number for one in consents if one])
+    ruling = decide.finalise(facts, commands)
+    await _save(tx, commands, ruling)
+    if any(consents):
+        pairs = zip(consents, ruling.answers, strict=True)
+        await approvals.grant(tx, [one for one, answer in pairs if one and isinstance(answer, Order)])
+    return ruling.answers
+
+
+async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> list[Order | Refusal]:
+    """Delete every order that is not confirmed; cancel and refund what is undelivered of the others."""
+    order_ids, owners = store.owned(commands)
+    facts = await store.load(tx, order_ids, caches, owners=owners, with_lines=True, with_shelves=False)
+    ruling = decide.cancel(facts, commands)
+    await _save(tx, commands, ruling)
+    return ruling.answers
+
+
+async def _save(tx: Tx, commands: Sequence[Finalise | Cancel], ruling: Ruling) -> None:
+    """Store the ruling, to whom its codes will be shown, and which order each repeatable request has changed."""
+    await store.save(tx, ruling, _reveals(commands, ruling.answers))
+    effects = effects_of(commands, ruling.answers)
+    if effects:
+        await idempotency.name_effects(tx, effects)
+
+
+def effects_of(
+    commands: Sequence[Create | Finalise | Cancel], answers: Sequence[Order | Refusal]
+) -> list[tuple[Ticket, int]]:
+    """The orders that were changed for those who may ask again, each with its ticket."""
+    return [
+        (command.ticket, answer.id)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.ticket is not None and isinstance(answer, Order)
+    ]
+
+
+def _reveals(commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]) -> list[Reveal]:
+    """The codes that the answers to these commands show, and to whom."""
+    return [
+        Reveal(answer.id, answer.company_id, answer.lines_finished, _via(command), command.viewer)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.viewer is not None and isinstance(answer, Order) and answer.lines_finished
+    ]
+
+
+def _via(command: Finalise | Cancel) -> Via:
+    if isinstance(command, Cancel):
+        return Via.RESOLVE if command.at_limit else Via.CANCEL
+    return Via.RESOLVE if command.resolve else Via.CONFIRM
