@@ -148,7 +148,7 @@ def test_a_key_is_created_once_and_only_for_its_owner(tmp_path: Path) -> None:
 def test_processes_that_start_at_once_end_with_the_same_key(tmp_path: Path) -> None:
     """Decision 3: as many processes as you like; they must not seal with different keys."""
     program = (
-        "import sys, pathlib; from voucherd.vault.keys import load_or_create_master as load;"
+        "import sys, pathlib; from voucherd.vault.master_key import load_or_create_master as load;"
         "print(load(pathlib.Path(sys.argv[1]), create=True).hex())"
     )
     running = [
