@@ -9,10 +9,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from voucherd.catalogue import changes as goods
-from voucherd.catalogue import store
-from voucherd.catalogue.changes import every_product
+from voucherd.catalogue import product_deeds, store
 from voucherd.catalogue.products import Leaflet, ProductChanges, ProductDraft, ProductVersion
+from voucherd.catalogue.search import every_product
 from voucherd.catalogue.store import Listing
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.cli import product_files
@@ -90,7 +89,7 @@ async def add(
             image_url=image_url,
         )
     async with context.transaction() as tx:
-        added = await goods.add(tx, draft, active=not inactive)
+        added = await product_deeds.add(tx, context.actor, draft, active=not inactive)
     return _whole(added, Leaflet(redeem_instructions, terms, image_url))
 
 
@@ -142,7 +141,7 @@ async def set_(
     if all(getattr(changes, field.name) is None for field in fields(changes)):
         raise typer.BadParameter("nothing to change: give at least one option")
     async with context.transaction() as tx:
-        after = await goods.change(tx, slug, changes)
+        after = await product_deeds.change(tx, context.actor, slug, changes)
         leaflets = await store.leaflets(tx, [after.version.version_id])
     return _whole(after, leaflets[after.version.version_id])
 

@@ -43,6 +43,9 @@ _SUBJECTS: Final = {
 """What a command is about, by the name of its word: the first of these that it has. None: the noun says it."""
 _NOUNS: Final = {"price": "price list"}
 
+WRITES_ITSELF: Final = frozenset({"brand", "product"})
+"""Nouns whose deeds write their own rows: their commands have no witness."""
+
 
 class Witness:
     """What is known of a command while it runs."""

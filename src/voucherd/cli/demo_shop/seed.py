@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from voucherd.catalogue import product_deeds
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.changes import tell_updated
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
@@ -26,6 +26,7 @@ from voucherd.orders.service import OrderService
 from voucherd.people import user_store
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.settings import Settings
+from voucherd.trail import SYSTEM
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.key_ring import KeyRing
 from voucherd.vault.seal import Sealer
@@ -68,9 +69,8 @@ async def open_shop(tx: Tx, sealer: Sealer) -> Company:
         await catalogue.set_rate(tx, currency, parse_rate(rate), RATES_SOURCE)
     now: datetime = await tx.fetchval("SELECT now()")
     for good in goods():
-        version = await catalogue.add_product(tx, good.draft, active=good.active)
-        await tell_updated(tx, catalogue.Listing(version, good.active))
-        await _stock(tx, sealer, good, version, now)
+        listing = await product_deeds.add(tx, SYSTEM, good.draft, active=good.active)
+        await _stock(tx, sealer, good, listing.version, now)
     return company
 
 

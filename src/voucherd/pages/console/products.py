@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.catalogue import changes as goods
+from voucherd.catalogue import product_deeds, store
 from voucherd.catalogue import search as register
-from voucherd.catalogue import store
 from voucherd.catalogue.products import (
     PRODUCT_TYPES,
     REDEEM_TYPES,
@@ -26,7 +25,6 @@ from voucherd.pages.console import margins
 from voucherd.pages.console.amounts import face_fields, face_words, price_words, selling_fields
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.services import Services
 from voucherd.storefront import search
 from voucherd.vault import lots
@@ -150,9 +148,8 @@ async def add(services: Services, visit: Visit) -> Response:
             incentive="incentive" in form,
             **{name: _lines(form.get(name)) for name in _LEAFLET},
         )
-        with witnessed(visit, "product.add", f"product {draft.slug}", detail=_told(values)):
-            async with transaction(services.pool) as tx:
-                await goods.add(tx, draft, active="active" in form)
+        async with transaction(services.pool) as tx:
+            await product_deeds.add(tx, visit.actor, draft, active="active" in form)
     except BadProduct as bad:
         return _form(visit, values, problems=_problem(bad))
     except ProductExists:
@@ -186,9 +183,8 @@ async def edit(services: Services, visit: Visit) -> Response:
             active="active" in form,
             allow_loss="allow_loss" in form,
         )
-        with witnessed(visit, "product.set", f"product {slug}", detail=_told(values)):
-            async with transaction(services.pool) as tx:
-                await goods.change(tx, slug, changes)
+        async with transaction(services.pool) as tx:
+            await product_deeds.change(tx, visit.actor, slug, changes)
     except BadProduct as bad:
         return _form(visit, values, slug=slug, problems=_problem(bad))
     visit.tell("Saved. Orders that were made before keep their prices.")
@@ -202,9 +198,8 @@ async def activate(services: Services, visit: Visit) -> Response:
     active = _ACTIVE.get(visit.form.get("active"))
     if active is None:
         raise HttpError(400, "bad_active", "Say whether it is for sale.")
-    with witnessed(visit, "product.set", f"product {slug}", detail={"active": active}):
-        async with transaction(services.pool) as tx:
-            await goods.change(tx, slug, ProductChanges(active=active))
+    async with transaction(services.pool) as tx:
+        await product_deeds.change(tx, visit.actor, slug, ProductChanges(active=active))
     visit.tell(
         "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered."
     )
@@ -213,7 +208,7 @@ async def activate(services: Services, visit: Visit) -> Response:
 
 async def _listing(conn: Any, visit: Visit) -> Listing:
     try:
-        return await goods.find(conn, visit.parameters["slug"])
+        return await register.find(conn, visit.parameters["slug"])
     except UnknownProduct:
         raise HttpError(404, "not_found", "not found") from None
 
@@ -244,11 +239,6 @@ def _values(listing: Listing, leaflet: Leaflet) -> dict[str, str]:
     }
     values |= {name: "yes" if on else "" for name, on in flags.items()}
     return values | face_fields(draft) | selling_fields(draft)
-
-
-def _told(values: dict[str, str]) -> dict[str, str]:
-    """What the trail keeps of the form: not its long texts."""
-    return {name: value for name, value in values.items() if value and name not in _LEAFLET}
 
 
 def _problem(bad: BadProduct) -> dict[str, str]:
