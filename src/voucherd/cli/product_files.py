@@ -14,7 +14,7 @@ from rich.progress import Progress
 from voucherd.catalogue import files, product_deeds, search
 from voucherd.catalogue.files import Change, Plan
 from voucherd.cli.context import CommandContext
-from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
+from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
 from voucherd.cli.output import CommandRefused, Output, screen, stacked, table
 
 TEXT_CHARS_SHOWN: Final = 60
@@ -50,7 +50,7 @@ async def import_(
     else:
         async with context.transaction() as tx:
             with _progress() as step:
-                plan = await product_deeds.import_file(tx, context.actor, file.name, rows, step)
+                plan = await product_deeds.import_file(tx, context.actor, name_of(file), rows, step)
     if plan.error_count:
         cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
         raise CommandRefused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
