@@ -30,7 +30,7 @@ from voucherd.trail import SYSTEM
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.key_ring import KeyRing
 from voucherd.vault.seal import Sealer
-from voucherd.wallet import top_ups
+from voucherd.wallet import deeds as wallet_deeds
 
 COMPANY: Final = "Demo Trading"
 OPERATOR_EMAIL: Final = "operator@demo.example"
@@ -64,7 +64,7 @@ async def open_shop(tx: Tx, sealer: Sealer) -> Company:
     company = await company_store.add_company(tx, CompanyDraft(COMPANY, "NL", verified=True))
     for state in State:
         for text in BALANCES:
-            await top_ups.book(tx, company.id, state, Money.read(text), "demo opening balance")
+            await wallet_deeds.top_up(tx, SYSTEM, company, state, Money.read(text), "demo opening balance")
     for currency, rate in RATES.items():
         await catalogue.set_rate(tx, currency, parse_rate(rate), RATES_SOURCE)
     now: datetime = await tx.fetchval("SELECT now()")
