@@ -13,7 +13,7 @@ from voucherd.catalogue import product_deeds, store
 from voucherd.catalogue.products import Leaflet, ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.search import every_product
 from voucherd.catalogue.store import Listing
-from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.catalogue.texts import face_text, read_face, read_selling
 from voucherd.cli import product_files
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
@@ -178,15 +178,6 @@ def _row(listing: Listing) -> tuple[object, ...]:
         version.product_type,
         version.name,
     )
-
-
-def face_text(version: ProductVersion) -> str:
-    """The face value, or the range of them."""
-    currency = version.face_currency
-    if version.face_minor is not None:
-        return str(Money(version.face_minor, currency))
-    low, high = version.face_min_minor or 0, version.face_max_minor or 0
-    return f"{decimal(low, currency)}–{Money(high, currency)}"
 
 
 def _selling_text(version: ProductVersion) -> str:

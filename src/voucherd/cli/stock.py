@@ -14,11 +14,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.store import UnknownProduct
+from voucherd.catalogue.texts import face_text
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, OutFile, name_of, save
 from voucherd.cli.output import CommandRefused, Output, record, screen, stacked, table
-from voucherd.cli.product import face_text
 from voucherd.cli.signals import InterruptibleStream
 from voucherd.cli.words import StateOption, StateWord, decimal, read_money
 from voucherd.db import Connection

@@ -18,11 +18,11 @@ from voucherd.catalogue.products import (
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import ProductSearch
 from voucherd.catalogue.store import Listing, ProductExists, UnknownProduct
-from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.catalogue.texts import face_text, read_face, read_selling
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console import margins
-from voucherd.pages.console.amounts import face_fields, face_words, price_words, selling_fields
+from voucherd.pages.console.amounts import face_fields, price_words, selling_fields
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
@@ -77,7 +77,7 @@ async def products(services: Services, visit: Visit) -> Response:
     return render(
         "console/products.html",
         visit,
-        rows=[(one, face_words(one.version), price_words(one.version)) for one in page],
+        rows=[(one, face_text(one.version), price_words(one.version)) for one in page],
         given=given,
         brands=[
             ("", "Every brand"),
@@ -106,7 +106,7 @@ async def product(services: Services, visit: Visit) -> Response:
         visit,
         listing=listing,
         leaflet=leaflet,
-        face=face_words(version),
+        face=face_text(version),
         price=price_words(version),
         editions=_history([(one, price_words(one.version)) for one in editions[:EDITIONS_SHOWN]]),
         more_editions=len(editions) > EDITIONS_SHOWN,
@@ -123,7 +123,7 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
         older = editions[at + 1][0].version if at + 1 < len(editions) else None
         new = edition.version
         changed = [] if older is None else margins.differences(older, new)
-        rows.append({"since": edition.since, "price": price, "face": face_words(new), "changed": changed})
+        rows.append({"since": edition.since, "price": price, "face": face_text(new), "changed": changed})
     return rows
 
 

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from voucherd.catalogue.rules import BadProduct, is_slug
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.catalogue.texts import read_amount
+from voucherd.catalogue.texts import face_text, read_amount
 from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.pages.console import uploads as files
-from voucherd.pages.console.amounts import face_words
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
@@ -174,10 +173,10 @@ async def _terms(services: Services, values: dict[str, str]) -> Terms:
     except UnknownProduct:
         raise _Wrong("slug", "There is no product of that slug.") from None
     except FaceMissing as missing:
-        words = face_words(missing.version)
+        words = face_text(missing.version)
         raise _Wrong("face", f"Is needed: the product’s face value is variable, {words}.") from None
     except NoSuchFace as other:
-        raise _Wrong("face", f"The product has {face_words(other.version)}.") from None
+        raise _Wrong("face", f"The product has {face_text(other.version)}.") from None
     except NoRateFor as missing_rate:
         raise _Wrong("purchase", f"There is no exchange rate for {missing_rate.currency}.") from None
 
