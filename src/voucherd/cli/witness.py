@@ -41,7 +41,9 @@ _SUBJECTS: Final = {
     "currency": "currency",
 }
 """What a command is about, by the name of its word: the first of these that it has. None: the noun says it."""
-WRITES_ITSELF: Final = frozenset({"brand", "fx", "price", "product", "stock", "supplier", "vault", "wallet"})
+WRITES_ITSELF: Final = frozenset(
+    {"attempt", "brand", "fx", "price", "product", "stock", "supplier", "vault", "wallet"}
+)
 """Nouns whose deeds write their own rows: their commands have no witness."""
 
 
