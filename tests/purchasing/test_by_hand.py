@@ -214,7 +214,7 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
         calling = await attempts.find(conn, await conn.fetchval("SELECT id FROM attempt WHERE status = 0"))
     assert calling is not None
     with pytest.raises(NotOpen):
-        await outcomes.fail(shop.pool, memory, calling, "no", Call(by="Ada"), fence=False)
+        await outcomes.fail(shop.pool, memory, calling, "no", Call(hand=Hand(SYSTEM, "Ada")), fence=False)
     assert await shop.pool.fetchval("SELECT min(failures) FROM supplier_health") == 3
     other.free.set()
     await market.dispatcher.settled()

@@ -13,11 +13,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd import trail
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.trail import TrailEntry
 
 MONEY_LIFE: Final = timedelta(days=14)
 """So long a proposed payment waits for a second person; an order's request lasts as long as its price."""
@@ -112,8 +110,6 @@ class Consent(Struct, frozen=True):
 
     number: int
     by: int
-    entry: TrailEntry | None = None
-    """What the audit trail says of it."""
 
 
 ROWS: Final = """
@@ -238,7 +234,6 @@ async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -
 async def grant(tx: Tx, consents: Sequence[Consent]) -> None:
     """Write down what was allowed, by whom, in the transaction that carries it out."""
     await decide(tx, [(one.number, one.by) for one in consents], Status.APPROVED)
-    await trail.record_all(tx, [one.entry for one in consents if one.entry is not None])
 
 
 async def reject(tx: Tx, number: int, company_id: int | None, decided_by: int) -> Approval:

@@ -42,7 +42,7 @@ _SUBJECTS: Final = {
 }
 """What a command is about, by the name of its word: the first of these that it has. None: the noun says it."""
 WRITES_ITSELF: Final = frozenset(
-    {"attempt", "brand", "fx", "price", "product", "stock", "supplier", "vault", "wallet"}
+    {"attempt", "brand", "fx", "order", "price", "product", "stock", "supplier", "vault", "wallet"}
 )
 """Nouns whose deeds write their own rows: their commands have no witness."""
 

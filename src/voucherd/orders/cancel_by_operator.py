@@ -10,6 +10,7 @@ from voucherd.db import Pool
 from voucherd.money import Money
 from voucherd.orders import store
 from voucherd.orders.carry import carry_out
+from voucherd.orders.deeds import cancel_entry
 from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.decide import Cancel
@@ -18,6 +19,7 @@ from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.rules.states import Status
 from voucherd.orders.store import Memory
 from voucherd.settings import Settings
+from voucherd.trail import Actor
 
 
 class CancelPreview(Struct, frozen=True):
@@ -56,17 +58,15 @@ def memory(settings: Settings) -> Memory:
     )
 
 
-async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPreview | Refusal:
+async def preview(pool: Pool, settings: Settings, order: Order) -> CancelPreview | Refusal:
     """What would come of cancelling the order now. Everything is undone: nothing is stored."""
-    assert command.order_id is not None, "the caller has found the order"
+    command = Cancel(order.id, order.company_id, order.state)
     async with pool.acquire() as conn:
         held = conn.transaction()
         await held.start()
         try:
-            facts = await store.load(
-                conn, [command.order_id], memory(settings), with_lines=True, with_shelves=False
-            )
-            before = facts.orders.get(command.order_id)
+            facts = await store.load(conn, [order.id], memory(settings), with_lines=True, with_shelves=False)
+            before = facts.orders.get(order.id)
             answer = decide.cancel(facts, [command]).answers[0]
         finally:
             await held.rollback()
@@ -76,8 +76,10 @@ async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPrev
     return CancelPreview(before, answer)
 
 
-async def cancel(pool: Pool, settings: Settings, command: Cancel) -> Order:
-    """Cancel an order for somebody who is written down: in no batch with others, so that both commit together."""
+async def cancel(pool: Pool, settings: Settings, actor: Actor, trx: str, order: Order) -> Order:
+    """Delete an order that is not confirmed, or cancel and refund what is undelivered of it; the order after it."""
+    entry = cancel_entry(actor, trx, order.company_id, order.state)
+    command = Cancel(order.id, order.company_id, order.state, entry=entry)
     async with pool.acquire() as conn:
         ruling = await carry_out(
             conn, memory(settings), [command], lambda facts: decide.cancel(facts, [command]), with_lines=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from voucherd import idempotency
+from voucherd import idempotency, trail
 from voucherd.approvals import store as approvals
 from voucherd.db import Connection, within
 from voucherd.limits.spending import SpendKey
@@ -16,6 +16,7 @@ from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.ruling import Facts, Ruling
 from voucherd.orders.store import Memory
+from voucherd.trail import TrailEntry
 from voucherd.vault.reveals import Reveal, Via
 
 
@@ -48,10 +49,22 @@ async def carry_out(
         if any(consents):
             pairs = zip(consents, ruling.answers, strict=True)
             await approvals.grant(conn, [one for one, answer in pairs if one and isinstance(answer, Order)])
+        entries = entries_of(commands, ruling.answers)
+        if entries:
+            await trail.record_all(conn, entries)
         effects = effects_of(commands, ruling.answers)
         if effects:
             await idempotency.name_effects(conn, effects)
     return ruling
+
+
+def entries_of(commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]) -> list[TrailEntry]:
+    """What the audit trail says of those of these commands that were not refused."""
+    return [
+        command.entry
+        for command, answer in zip(commands, answers, strict=True)
+        if command.entry is not None and isinstance(answer, Order)
+    ]
 
 
 def reveals_of(commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]) -> list[Reveal]:

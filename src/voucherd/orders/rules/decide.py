@@ -43,6 +43,7 @@ from voucherd.orders.rules.ruling import Facts, Plan, Ruling, book, deliver, dro
 from voucherd.orders.rules.states import Move, Payment, Status, move
 from voucherd.orders.waits import Wait
 from voucherd.suppliers.offers import one_for_all, share_out
+from voucherd.trail import TrailEntry
 from voucherd.vault.reveals import Viewer
 from voucherd.vault.shelf import Shelf
 from voucherd.wallet.ledger import Kind
@@ -82,6 +83,8 @@ class Finalise(Struct, frozen=True):
     """A second person's yes, which this call carries out."""
     viewer: Viewer | None = None
     """Who is shown the codes; None if nobody is."""
+    entry: TrailEntry | None = None
+    """What the audit trail says of it; None for the calls of keys, whose events say enough."""
 
 
 class Cancel(Struct, frozen=True):
@@ -94,6 +97,7 @@ class Cancel(Struct, frozen=True):
     """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
     ticket: Ticket | None = None
     viewer: Viewer | None = None
+    entry: TrailEntry | None = None
 
 
 class _Open(Struct, frozen=True):
