@@ -100,6 +100,13 @@ async def test_everything_is_sealed_again_and_reads_the_same(shop: Shop) -> None
     await shop.until(company, trx, lambda order: order["orderStatus"] == "finished")
     assert await rotated(shop) == 3
     await rotation.retire(shop.pool, SYSTEM, 2, TEXTS)
+    rows = await shop.pool.fetch("SELECT action, subject FROM trail WHERE action LIKE 'vault.%' ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        ("vault.rotate", "key 2 of the vault"),
+        ("vault.retire", "key 1 of the vault"),
+        ("vault.rotate", "key 3 of the vault"),
+        ("vault.retire", "key 2 of the vault"),
+    ]
     shop.sealer = (await ring_of(shop)).sealer
     assert (await shop.find(company, trx))["items"] == first.json()["items"]
     await shop.assert_books_balance()
