@@ -65,8 +65,9 @@ async def import_file(
         if before is None or (before.version, before.active) != (version, one.active):
             await _tell(tx, Listing(version, one.active))
         step(done, len(plan.changes))
-    detail = {"added": plan.added, "changed": plan.changed, "unchanged": plan.unchanged}
-    await trail.record(tx, actor, "product.import", f"file {name}", detail)
+    if plan.changes:
+        detail = {"added": plan.added, "changed": plan.changed, "unchanged": plan.unchanged}
+        await trail.record(tx, actor, "product.import", f"file {name}", detail)
     return plan
 
 

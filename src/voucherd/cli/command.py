@@ -156,9 +156,11 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def usage() -> Iterator[None]:
-    """What can't be read in here was written wrongly: exit 2, with the usage line."""
+def usage(*kinds: type[ValueError]) -> Iterator[None]:
+    """A ValueError in here, or one of these kinds, says that something was written wrongly: exit 2, and the usage."""
     try:
         yield
     except ValueError as unreadable:
+        if kinds and not isinstance(unreadable, kinds):
+            raise
         raise typer.BadParameter(str(unreadable)) from None

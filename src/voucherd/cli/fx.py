@@ -10,7 +10,8 @@ import typer
 
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store
 from voucherd.catalogue.fx import FILE_BYTES_MAX, parse_ecb, parse_rate
-from voucherd.catalogue.rate_deeds import share_text
+from voucherd.catalogue.rate_deeds import BadMargin, share_text
+from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import Rate
 from voucherd.catalogue.texts import read_share
 from voucherd.cli.command import command, noun, usage
@@ -123,7 +124,7 @@ async def set_margin(
     share: Annotated[str, typer.Argument(metavar="SHARE", help="Of the converted price, such as 1.5%.")],
 ) -> Output:
     """Add a share to every price in one currency that is paid in another."""
-    with usage():
+    with usage(BadMargin, BadProduct):
         margin_bp = read_share("share", share)
         async with context.transaction() as tx:
             await rate_deeds.set_margin(tx, context.actor, from_, to, margin_bp)

@@ -8,8 +8,10 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from voucherd.catalogue import price_deeds, price_list_files, price_store, store
+from voucherd.catalogue.price_deeds import BadListName
 from voucherd.catalogue.price_list_files import ListedEntry, Wanted
 from voucherd.catalogue.price_store import PriceList
+from voucherd.catalogue.rules import BadProduct
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
@@ -37,7 +39,7 @@ Until: TypeAlias = Annotated[
 @command(lists, "add")
 async def add(context: CommandContext, name: ListName) -> Output:
     """Add a price list."""
-    with usage():
+    with usage(BadListName):
         async with context.transaction() as tx:
             await price_deeds.add_list(tx, context.actor, name)
     return Output({"list": name}, f"The price list {name} is there, and says nothing yet.")
@@ -118,7 +120,7 @@ async def set_(
 ) -> Output:
     """Say what a list's companies pay for a product, a brand, or everything."""
     wanted = Wanted(slug, brand, discount, price, fee, from_, until)
-    with usage():
+    with usage(BadProduct):
         async with context.transaction() as tx:
             entry = await price_deeds.set_entry(tx, context.actor, name, wanted)
     made = ListedEntry(slug, brand, entry, from_, until)

@@ -35,7 +35,7 @@ from voucherd.cli.words import StateWord, read_money
 from voucherd.db import Pool, transaction
 from voucherd.suppliers import deeds, overview, registry
 from voucherd.suppliers import store as supplier_store
-from voucherd.suppliers.deeds import SupplierChanges
+from voucherd.suppliers.deeds import BadSku, SupplierChanges
 from voucherd.suppliers.registry import Spec
 from voucherd.suppliers.store import SupplierDraft
 
@@ -71,9 +71,10 @@ async def add(
     """Add a supplier. Its key is asked for, or read from a file or stdin, and stored sealed."""
     check_name(name)
     check_key_options(key_file, key)
+    state = state or (StateWord.SANDBOX if kind is KindWord.SANDBOX else StateWord.LIVE)
     with usage():
         slack_bp = deeds.read_slack(price_slack)
-    state = state or (StateWord.SANDBOX if kind is KindWord.SANDBOX else StateWord.LIVE)
+        deeds.check_state(kind, state.state)
     found = new_config(kind, None, file=file, url=url, currency=currency, more=config) or {}
     deeds.declare_risk(kind, found, on_unknown)
     needed = registry.needs_secret(kind, found)
@@ -95,9 +96,8 @@ async def add(
     )
     async with context.pool() as pool:
         await _try_out(pool, Spec(name, draft.kind, draft.state, found, secret, draft.timeout_s))
-        with usage():
-            async with transaction(pool) as tx:
-                row = await deeds.add(tx, context.actor, draft, await context.sealer(tx))
+        async with transaction(pool) as tx:
+            row = await deeds.add(tx, context.actor, draft, await context.sealer(tx))
     return described(row, hint=f"Say what it sells: voucherd supplier offer {name} SLUG")
 
 
@@ -168,7 +168,7 @@ async def offer(
 ) -> Output:
     """Say that a supplier sells a product; of a variable one every face value, unless you name one."""
     wanted = None if face is None else read_money("face", face)
-    with usage():
+    with usage(BadSku):
         async with context.transaction() as tx:
             row, made = await deeds.offer(tx, context.actor, name, slug, sku, wanted)
     return offer_line(row, made)

@@ -14,7 +14,7 @@ from voucherd.companies import store as company_store
 from voucherd.ids import Identifiers
 from voucherd.wallet import deeds, store
 from voucherd.wallet import statement as statements
-from voucherd.wallet.deeds import NoAlert
+from voucherd.wallet.deeds import BadPayment, NoAlert
 from voucherd.wallet.statement import StatementFilters, StatementLine
 from voucherd.wallet.store import Balance
 
@@ -34,7 +34,7 @@ async def top_up(
 ) -> Output:
     """Add money to a company's balance."""
     money = read_money("amount", f"{amount} {currency}")
-    with usage():
+    with usage(BadPayment):
         async with context.transaction() as tx:
             owner = await company_store.find_company(tx, company)
             booked, balance = await deeds.top_up(tx, context.actor, owner, state.state, money, reference)
@@ -112,7 +112,7 @@ async def alert(
         raise typer.BadParameter("give either --below or --off")
     money = None if below is None else read_money("below", f"{below} {currency}")
     try:
-        with usage():
+        with usage(BadPayment):
             async with context.transaction() as tx:
                 owner = await company_store.find_company(tx, company)
                 if money is not None:

@@ -6,6 +6,7 @@ only says that they are new.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from voucherd import trail
 from voucherd.catalogue.products import ProductVersion
+from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import find as find_product
 from voucherd.catalogue.texts import face_text, read_share
 from voucherd.db import Connection, Tx
@@ -116,10 +118,16 @@ class SupplierChanges(Struct, frozen=True, kw_only=True):
 
 def read_slack(text: str) -> int:
     """How much dearer than quoted a purchase may be, in basis points, from a text such as 0.5%."""
-    found = read_share("price-slack", text)
-    if found > PRICE_SLACK_BP_MAX:
-        raise ValueError("price-slack: must be at most 100%")
-    return found
+    with suppress(BadProduct):
+        if (found := read_share("price-slack", text)) <= PRICE_SLACK_BP_MAX:
+            return found
+    raise ValueError(f"{text[:40]!r} is not a part such as 1% or 0.5%, up to 100%")
+
+
+def check_state(kind: str, state: State) -> None:
+    """Refuse a sandbox supplier for real orders."""
+    if kind == "sandbox" and state is State.LIVE:
+        raise SandboxIsNotLive
 
 
 def declare_risk(kind: str, config: dict[str, Any], on_unknown: str | None) -> None:
@@ -130,8 +138,7 @@ def declare_risk(kind: str, config: dict[str, Any], on_unknown: str | None) -> N
 
 async def add(tx: Tx, actor: Actor, draft: SupplierDraft, sealer: Sealer) -> SupplierRow:
     """A new supplier; its key is sealed. Refused if its name is taken."""
-    if draft.kind == "sandbox" and draft.state is State.LIVE:
-        raise SandboxIsNotLive
+    check_state(draft.kind, draft.state)
     row = await store.add_supplier(tx, draft, sealer)
     detail = {"kind": row.kind, "key": draft.secret is not None}
     detail |= {name: getattr(row, name) for name in _TOLD}
