@@ -61,7 +61,8 @@ class Trail:
         )
         assert [tuple(row)[1:4] for row in rows] == [(kind, action, subject)]
         self._seen = rows[0]["id"]
-        return json.loads(rows[0]["detail"] or "{}")
+        detail: dict[str, Any] = json.loads(rows[0]["detail"] or "{}")
+        return detail
 
     async def command(self, action: str, subject: str, *words: str, stdin: str = "") -> dict[str, Any]:
         """Run a command that must succeed; what the trail says of it."""
