@@ -35,9 +35,10 @@ async def top_up(
     """Add money to a company's balance."""
     money = read_money("amount", f"{amount} {currency}")
     with usage(BadPayment):
-        async with context.transaction() as tx:
-            owner = await company_store.find_company(tx, company)
-            booked, balance = await deeds.top_up(tx, context.actor, owner, state.state, money, reference)
+        deeds.check_top_up(money, reference)
+    async with context.transaction() as tx:
+        owner = await company_store.find_company(tx, company)
+        booked, balance = await deeds.top_up(tx, context.actor, owner, state.state, money, reference)
     document = _document(balance) | {"toppedUp": booked, "company": company, "reference": reference}
     said = f"{money} added" if booked else f"nothing: {reference!r} was booked before"
     return Output(document, record([("top-up", said), *_pairs(balance)]))

@@ -41,13 +41,18 @@ class NoAlert(LookupError):
     """The wallet has no alert."""
 
 
+def check_top_up(money: Money, reference: str) -> None:
+    """Refuse a top-up of nothing, and one without a reference."""
+    if money.minor <= 0:
+        raise BadPayment("amount", "must be more than 0")
+    _check_reference(reference)
+
+
 async def top_up(
     tx: Tx, actor: Actor, company: Company, state: State, money: Money, reference: str
 ) -> tuple[bool, Balance]:
     """Add money to a company's balance, once for each reference; whether it was new, and the balance."""
-    if money.minor <= 0:
-        raise BadPayment("amount", "must be more than 0")
-    _check_reference(reference)
+    check_top_up(money, reference)
     booked, balance = await _book(tx, company.id, state, money, reference)
     if booked:
         detail = {"amount": str(money), "reference": reference}
