@@ -19,8 +19,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
 
+from voucherd import trail
 from voucherd.db import Connection, Tx
 from voucherd.embedded import binaries
+from voucherd.trail import Actor
 
 RUN_S_MAX: Final = 6 * 3600.0
 LOOK_EVERY_S: Final = 0.2
@@ -87,11 +89,17 @@ async def put_back(url: str, file: Path) -> None:
     await _run("pg_restore", flags, url)
 
 
-async def record(tx: Tx, backup: Backup) -> None:
-    """Remember that a backup was taken."""
+async def record_taken(tx: Tx, actor: Actor, file: Path, backup: Backup) -> None:
+    """Write down that a backup was taken, in the database that it is of."""
     await tx.execute(
         "INSERT INTO backup (at, bytes, seconds) VALUES ($1, $2, $3)", backup.at, backup.bytes, backup.seconds
     )
+    await trail.record(tx, actor, "backup.take", f"file {file.name}", {"bytes": backup.bytes})
+
+
+async def record_restored(tx: Tx, actor: Actor, file: Path) -> None:
+    """Write down that a backup was put back, in the database that it became."""
+    await trail.record(tx, actor, "backup.restore", f"file {file.name}")
 
 
 async def last(connection: Connection) -> Backup | None:

@@ -13,10 +13,17 @@ import pytest
 from tests.cli.terminal import Terminal, assert_refused
 from tests.shop import open_shop
 from voucherd import backups
-from voucherd.db import open_pool, tenants_locked
+from voucherd.db import Pool, open_pool, tenants_locked
 from voucherd.embedded import running
 from voucherd.ids import State
 from voucherd.migrate import migrate
+from voucherd.trail import ActorKind
+
+
+async def _written(pool: Pool) -> list[tuple[object, ...]]:
+    """What the trail says of backups."""
+    rows = await pool.fetch("SELECT actor_kind, action, subject FROM trail WHERE action LIKE 'backup.%'")
+    return [tuple(row) for row in rows]
 
 
 async def _sell(data: Path, bare: Terminal, file: Path) -> tuple[str, str, str]:
@@ -48,6 +55,7 @@ async def _sell(data: Path, bare: Terminal, file: Path) -> tuple[str, str, str]:
                 last = await backups.last(conn)
             assert last is not None
             assert last.bytes == document["bytes"]
+            assert await _written(pool) == [(ActorKind.COMMAND, "backup.take", f"file {file.name}")]
             await shop.assert_books_balance()
         await pool.close()
     return company.keys[State.LIVE], trx, lines[0]["voucherCode"]
@@ -81,6 +89,8 @@ async def test_a_backup_under_load_is_whole_when_it_is_put_back(bare_terminal: T
             assert answer.json()["items"][0]["orderLines"][0]["voucherCode"] == code
             orders = await pool.fetchval("SELECT count(*) FROM orders WHERE status = 2")
             assert orders >= 1
+            # The backup was taken before it could be written down that it was.
+            assert await _written(pool) == [(ActorKind.COMMAND, "backup.restore", f"file {file.name}")]
             assert await tenants_locked(pool)  # type: ignore[arg-type]
         await pool.close()
 

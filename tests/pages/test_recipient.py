@@ -21,6 +21,7 @@ from voucherd.ids import State
 from voucherd.limits.unknown_links import UNKNOWN_MAX
 from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.recipients import vouchers
+from voucherd.trail import SYSTEM
 from voucherd.vault.model import Via
 
 IPHONE = (
@@ -208,14 +209,14 @@ async def test_vouchers_that_are_no_good_say_so_and_show_nothing(shop: Shop) -> 
 
     await shop.product("back-10", stock=2)
     back, kept = await ordered(shop, company, "back-10", 2)
-    page_back = await opened(shop, back)
+    page_back, trx = await opened(shop, back), shop.ids.trx(back["orderId"])
     async with transaction(shop.pool) as tx:
-        first = await vouchers.take_back(tx, back["orderId"], 0)
+        first = await vouchers.take_back(tx, SYSTEM, trx, back["orderId"], 0)
         with pytest.raises(vouchers.NoCode):
-            await vouchers.take_back(tx, back["orderId"], 2)
+            await vouchers.take_back(tx, SYSTEM, trx, back["orderId"], 2)
     async with transaction(shop.pool) as tx:
-        assert await vouchers.take_back(tx, back["orderId"], 0) == first
-        assert await vouchers.take_back(tx, kept["orderId"], 1) > first
+        assert await vouchers.take_back(tx, SYSTEM, trx, back["orderId"], 0) == first
+        assert await vouchers.take_back(tx, SYSTEM, trx, kept["orderId"], 1) > first
     for returned in (
         await clicked(shop, back, page_back),
         await opened(shop, back),

@@ -14,9 +14,10 @@ from tests.purchasing.fake import sold_but_unclear, unclear, waits
 from tests.shop import Company
 from voucherd.money import Money
 from voucherd.purchasing import attempts, outcomes
-from voucherd.purchasing.by_hand import Hand, fail
-from voucherd.purchasing.outcomes import Call, NotOpen
+from voucherd.purchasing.by_hand import fail
+from voucherd.purchasing.outcomes import Call, Hand, NotOpen
 from voucherd.suppliers.protocol import Bought, Code
+from voucherd.trail import SYSTEM
 
 WHO = ["--by", "Ada", "--note", "asked them by phone"]
 
@@ -188,7 +189,7 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
         unknown = await attempts.find(conn, await conn.fetchval("SELECT id FROM attempt"))
     assert unknown is not None
 
-    moved = await fail(shop.pool, caches, unknown, Hand("Ada"))
+    moved = await fail(shop.pool, caches, unknown, Hand(SYSTEM, "Ada"))
     ended = await shop.find(company, trx)
 
     assert cancelling.json()["orderStatus"] == "pending"
@@ -213,7 +214,7 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
         calling = await attempts.find(conn, await conn.fetchval("SELECT id FROM attempt WHERE status = 0"))
     assert calling is not None
     with pytest.raises(NotOpen):
-        await outcomes.fail(shop.pool, caches, calling, "no", Call(by="Ada"), fence=False)
+        await outcomes.fail(shop.pool, caches, calling, "no", Call(hand=Hand(SYSTEM, "Ada")), fence=False)
     assert await shop.pool.fetchval("SELECT min(failures) FROM supplier_health") == 3
     other.free.set()
     await market.dispatcher.settled()

@@ -26,9 +26,10 @@ from voucherd.people.links import LinkKind
 from voucherd.people.sessions import Browser
 from voucherd.people.sign_in import Origin, SignIn
 from voucherd.people.users import User, UserDraft
+from voucherd.trail import Actor, ActorKind
 from voucherd.vault.seal import Sealer
+from voucherd.wallet import deeds as wallet_deeds
 from voucherd.wallet import store as wallets
-from voucherd.wallet import top_ups
 
 AT_ONCE = 8
 PASSWORD = "correct horse battery"
@@ -219,7 +220,7 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
 
     async def agree(number: int, who: User) -> None:
         async with transaction(pool) as tx:
-            await top_ups.carry_out(tx, number, who.id)
+            await wallet_deeds.approve(tx, Actor(ActorKind.OPERATOR, who.email, who.id), number)
 
     number = await propose(Kind.TOP_UP, "100.00 EUR", "bank 1")
     assert await refused(propose(Kind.TOP_UP, "100.00 EUR", "bank 1")) is AlreadyProposed
@@ -230,7 +231,7 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 10_000
     assert await refused(agree(await propose(Kind.TOP_UP, "100.00 EUR", "bank 1"), deciders[0])) is (
-        top_ups.NothingBooked
+        wallet_deeds.NothingBooked
     )
 
     await agree(await propose(Kind.CORRECTION, "-40.00 EUR", "typo"), deciders[0])

@@ -19,6 +19,7 @@ from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.people import second_factors
 from voucherd.settings import Settings
+from voucherd.trail import SYSTEM
 from voucherd.vault import resealing, rotation
 from voucherd.vault.key_ring import KeyRing, next_file, open_key_ring
 from voucherd.vault.master_key import VaultKeyError, check_fingerprint, load_or_create_master
@@ -51,7 +52,7 @@ async def rotated(shop: Shop) -> int:
     """Rotate from beginning to end; the version."""
     key_ring = await ring_of(shop)
     version = await rotation.begin(shop.pool, key_ring, TEXTS)
-    since = await rotation.activate(shop.pool, key_ring, version, notice_s=0)
+    since = await rotation.activate(shop.pool, SYSTEM, key_ring, version, notice_s=0)
     seen: list[int] = []
     await rotation.reseal_all(
         shop.pool, key_ring, version, TEXTS, since, lambda count: seen.append(count.codes + count.texts)
@@ -97,10 +98,17 @@ async def test_everything_is_sealed_again_and_reads_the_same(shop: Shop) -> None
     async with transaction(shop.pool) as tx:
         assert await second_factors.begin_totp(tx, key_ring.sealer, user) == totp
     # Everything new is sealed with the new key, here and in the service; what is old can be destroyed.
-    await rotation.retire(shop.pool, 1, TEXTS)
+    await rotation.retire(shop.pool, SYSTEM, 1, TEXTS)
     await shop.until(company, trx, lambda order: order["orderStatus"] == "finished")
     assert await rotated(shop) == 3
-    await rotation.retire(shop.pool, 2, TEXTS)
+    await rotation.retire(shop.pool, SYSTEM, 2, TEXTS)
+    rows = await shop.pool.fetch("SELECT action, subject FROM trail WHERE action LIKE 'vault.%' ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        ("vault.rotate", "key 2 of the vault"),
+        ("vault.retire", "key 1 of the vault"),
+        ("vault.rotate", "key 3 of the vault"),
+        ("vault.retire", "key 2 of the vault"),
+    ]
     shop.sealer = (await ring_of(shop)).sealer
     assert (await shop.find(company, trx))["items"] == first.json()["items"]
     await shop.assert_books_balance()
@@ -133,7 +141,7 @@ async def test_a_rotation_that_stopped_anywhere_goes_on(shop: Shop) -> None:
     key_ring = await ring_of(shop)
     version = await rotation.begin(shop.pool, key_ring, TEXTS)
     assert await rotation.begin(shop.pool, key_ring, TEXTS) == version, "announced, and not active yet"
-    since = await rotation.activate(shop.pool, key_ring, version, notice_s=0)
+    since = await rotation.activate(shop.pool, SYSTEM, key_ring, version, notice_s=0)
 
     def stop(count: Count) -> None:
         if count.codes >= 14:
@@ -147,7 +155,7 @@ async def test_a_rotation_that_stopped_anywhere_goes_on(shop: Shop) -> None:
     )
     assert (await shop.find(company, trx))["items"] == codes, "of a lot that two keys seal"
     with pytest.raises(rotation.StillUsed):
-        await rotation.retire(shop.pool, 1, TEXTS)
+        await rotation.retire(shop.pool, SYSTEM, 1, TEXTS)
 
     assert await rotated(shop) == version
     assert await shop.pool.fetchval("SELECT count(DISTINCT substring(sealed FOR 3)) FROM code") == 1
@@ -165,7 +173,7 @@ async def test_a_transaction_of_the_old_key_is_waited_for(
     import_ = slow.transaction()
     await import_.start()
     await slow.execute("SELECT now()")
-    since = await rotation.activate(shop.pool, key_ring, version, notice_s=0)
+    since = await rotation.activate(shop.pool, SYSTEM, key_ring, version, notice_s=0)
     told: list[Count] = []
     lot = await slow.fetchval("SELECT max(id) + 1000 FROM lot WHERE state = 0")
     await slow.execute(
@@ -209,9 +217,9 @@ async def test_a_transaction_of_the_old_key_is_waited_for(
 async def test_keys_that_are_needed_can_not_be_lost(shop: Shop) -> None:
     """OP-95: the database itself refuses to drop, change or revive keys, or to seal with one that is gone."""
     with pytest.raises(rotation.StillUsed):
-        await rotation.retire(shop.pool, 1, TEXTS)
+        await rotation.retire(shop.pool, SYSTEM, 1, TEXTS)
     with pytest.raises(rotation.NoSuchKey):
-        await rotation.retire(shop.pool, 9, TEXTS)
+        await rotation.retire(shop.pool, SYSTEM, 9, TEXTS)
     for change in (
         "DELETE FROM vault_key",
         "TRUNCATE vault_key",
@@ -223,7 +231,7 @@ async def test_keys_that_are_needed_can_not_be_lost(shop: Shop) -> None:
         with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=r"append-only|still seals lots"):
             await shop.pool.execute(change)
     await rotated(shop)
-    await rotation.retire(shop.pool, 1, TEXTS)
+    await rotation.retire(shop.pool, SYSTEM, 1, TEXTS)
     for change in (
         "UPDATE vault_key SET retired_at = NULL WHERE version = 1",
         "INSERT INTO lot (id, product_id, face_minor, state, supplier, purchase_minor, purchase_currency,"
@@ -247,14 +255,14 @@ async def test_a_database_from_before_opens_and_its_master_key_can_be_replaced(
         key_ring = await open_key_ring(conn, settings)
         assert key_ring.root == key_ring.master == first
         version = await rotation.begin(pool, key_ring, ())
-        await rotation.activate(pool, key_ring, version, notice_s=0)
+        await rotation.activate(pool, SYSTEM, key_ring, version, notice_s=0)
         sealed = key_ring.sealer.seal_text(b"p", "secret")
 
         change = master_files.plan(settings, None)
         assert (next_file(file).stat().st_mode & 0o777, repr(change)) == (0o600, f"Change(file={file!r})")
         assert (await open_key_ring(conn, settings)).master == first, "only the new file is there yet"
         async with conn.transaction():
-            await rotation.replace_master(conn, key_ring, change.fresh)
+            await rotation.replace_master(conn, SYSTEM, key_ring, change.fresh)
         half = await open_key_ring(conn, settings)
         assert half.master == change.fresh == master_files.plan(settings, None).fresh
         assert change.done(half.master)
@@ -266,7 +274,7 @@ async def test_a_database_from_before_opens_and_its_master_key_can_be_replaced(
         assert not next_file(file).exists()
         assert (whole.root, whole.sealer.open_text(b"p", sealed)) == (first, "secret")
         # A process from before learns a key that the new master key wraps: it reads the file again.
-        await rotation.activate(pool, whole, await rotation.begin(pool, whole, ()), notice_s=0)
+        await rotation.activate(pool, SYSTEM, whole, await rotation.begin(pool, whole, ()), notice_s=0)
         await key_ring.refresh(conn)
         assert key_ring.sealer.version == 3
         file.unlink()

@@ -41,9 +41,10 @@ def read_pin(request: Request) -> str | None:
 
 async def protect(services: Services, call: Call) -> Response:
     """Set the PIN of an order's links, or remove it."""
-    pin, caller = read_pin(call.request), call.caller
+    pin = read_pin(call.request)
     order_id = services.ids.order_id(call.parameter)
     async with effect(services, call) as work:
-        await services.recipients.pins.set(work.tx, order_id, caller.company_id, caller.state, pin)
+        await services.recipients.pins.set(work.tx, call.actor, call.parameter, order_id, pin)
+        work.recorded = True
         shown = Redemption(trx=call.parameter, hasPin=pin is not None)
         return await work.answered(Response(200, encode(shown), JSON))

@@ -7,7 +7,6 @@ from enum import IntEnum
 
 from msgspec import Struct
 
-from voucherd.actors import TrailEntry
 from voucherd.ids import State
 from voucherd.money import Money
 
@@ -99,8 +98,6 @@ class Consent(Struct, frozen=True):
 
     number: int
     by: int
-    entry: TrailEntry | None = None
-    """What the audit trail says of it."""
 
 
 def needed(approve_from_eur_minor: int | None, eur_minor: int) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from voucherd import trail
 from voucherd.approvals.model import (
     AlreadyProposed,
     Approval,
@@ -136,7 +135,6 @@ async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -
 async def grant(tx: Tx, consents: Sequence[Consent]) -> None:
     """Write down what was allowed, by whom, in the transaction that carries it out."""
     await decide(tx, [(one.number, one.by) for one in consents], Status.APPROVED)
-    await trail.record_all(tx, [one.entry for one in consents if one.entry is not None])
 
 
 async def reject(tx: Tx, number: int, company_id: int | None, decided_by: int) -> Approval:

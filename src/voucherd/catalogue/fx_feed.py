@@ -13,10 +13,11 @@ from typing import Final
 import httpx
 import structlog
 
-from voucherd.catalogue import fx_store, store
-from voucherd.catalogue.fx import FILE_BYTES_MAX, BadRates, DayRates, parse_ecb
+from voucherd.catalogue import fx_store, rate_deeds
+from voucherd.catalogue.fx import FILE_BYTES_MAX, BadRates, parse_ecb
 from voucherd.catalogue.fx_store import Feed
 from voucherd.db import Pool, transaction
+from voucherd.trail import SYSTEM
 
 FETCH_S_MAX: Final = 30.0
 RETRY: Final = timedelta(hours=1)
@@ -63,6 +64,11 @@ async def _body(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
+def host_of(url: str) -> str:
+    """Who serves the rates: of the address only what can't hold a credential."""
+    return httpx.URL(url).host
+
+
 def published_by(now: datetime) -> date:
     """The last day whose rates should be out: a working day, from its afternoon on. Holidays are not known here."""
     day = (now - PUBLISHED_AT).date()
@@ -91,14 +97,7 @@ async def refresh(pool: Pool, url: str) -> int:
         async with pool.acquire() as conn:
             await fx_store.note_feed(conn, str(error))
         return 0
-    count = await take(pool, days)
-    logger.info("fx_refreshed", url=url, rates=count, newest=max(day.day for day in days).isoformat())
-    return count
-
-
-async def take(pool: Pool, days: list[DayRates]) -> int:
-    """Keep the rates and say that they were taken; how many."""
     async with transaction(pool) as tx:
-        count = await store.set_rates(tx, days, "ecb")
-        await fx_store.note_feed(tx, None)
+        count = await rate_deeds.import_rates(tx, SYSTEM, host_of(url), days, fetched=True)
+    logger.info("fx_refreshed", url=url, rates=count, newest=max(day.day for day in days).isoformat())
     return count

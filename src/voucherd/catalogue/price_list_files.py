@@ -32,6 +32,33 @@ class Wanted(Struct, frozen=True):
     until: date | None = None
 
 
+class ListedEntry(Struct, frozen=True):
+    """An entry as an operator sees it."""
+
+    slug: str | None
+    brand_slug: str | None
+    entry: PriceEntry
+    valid_from: date | None
+    valid_until: date | None
+
+    @property
+    def said(self) -> tuple[str | None, str | None, str | None]:
+        """Discount, price and fee, as they are written; all but one are None."""
+        return _discount_text(self.entry.terms), _price_text(self.entry.terms), _fee_text(self.entry)
+
+
+def rows(entries: Iterable[ListedEntry]) -> list[tuple[str | None, ...]]:
+    """The rows of a file that says what these entries say."""
+    return [
+        (one.slug, one.brand_slug, *one.said, _written(one.valid_from), _written(one.valid_until))
+        for one in entries
+    ]
+
+
+def _written(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
 def entry_of(wanted: Wanted, version: ProductVersion | None) -> PriceEntry:
     """The entry that is meant; the version is its product's, None for a brand or a whole list."""
     given = [name for name in ("discount", "price", "fee") if getattr(wanted, name) is not None]
@@ -61,19 +88,19 @@ def _fixed(draft: ProductDraft, version: ProductVersion) -> PriceEntry:
     )
 
 
-def discount_text(terms: Terms) -> str | None:
+def _discount_text(terms: Terms) -> str | None:
     """The discount as it is written: 2%."""
     return f"{plain(terms.discount_bp, 2).rstrip('0').rstrip('.')}%" if terms.discount_bp else None
 
 
-def price_text(terms: Terms) -> str | None:
+def _price_text(terms: Terms) -> str | None:
     """The fixed price as it is written: 47.50 EUR."""
     if terms.price_minor is None or terms.price_currency is None:
         return None
     return str(Money(terms.price_minor, terms.price_currency))
 
 
-def fee_text(entry: PriceEntry) -> str | None:
+def _fee_text(entry: PriceEntry) -> str | None:
     """The fee as it is written: 1.01+0.05."""
     terms = entry.terms
     if terms.fee_variable_e8 is None or entry.face_currency is None:
@@ -83,9 +110,9 @@ def fee_text(entry: PriceEntry) -> str | None:
     return f"{times}+{plain(fixed_minor, digits(entry.face_currency))}" if fixed_minor else times
 
 
-def read_file(rows: Iterable[Row]) -> list[tuple[int, Wanted]]:
+def read_file(lines: Iterable[Row]) -> list[tuple[int, Wanted]]:
     """The rows of a file of prices, each with its number; refused at the first that can't be read."""
-    found = iter(rows)
+    found = iter(lines)
     header = next(found, None)
     if header is None:
         raise SheetRefused("the file is empty: its first row must name the columns")

@@ -9,6 +9,7 @@ from typing import Any, Final
 import asyncpg
 from msgspec import Struct
 
+from voucherd.catalogue.price_list_files import ListedEntry
 from voucherd.catalogue.terms import PriceEntry, Terms
 from voucherd.db import Connection, Tx
 
@@ -58,16 +59,6 @@ class Target(Struct, frozen=True):
     product_id: int | None = None
     brand_id: int | None = None
     valid_from: date | None = None
-
-
-class ListedEntry(Struct, frozen=True):
-    """An entry as an operator sees it."""
-
-    slug: str | None
-    brand_slug: str | None
-    entry: PriceEntry
-    valid_from: date | None
-    valid_until: date | None
 
 
 async def add_list(tx: Tx, name: str) -> int:

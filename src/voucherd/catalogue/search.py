@@ -8,7 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd.catalogue.products import Listing, ProductVersion
+from voucherd.catalogue import store
+from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, Value, values
+from voucherd.catalogue.products import Listing, ProductVersion, draft_of
+from voucherd.catalogue.store import UnknownProduct
 from voucherd.catalogue.store import versions as read_versions
 from voucherd.db import Connection
 
@@ -125,3 +128,36 @@ async def editions(
     )
     known = await read_versions(conn, [row[0] for row in rows])
     return [Edition(known[row[0]], row[1]) for row in rows]
+
+
+async def find(conn: Connection, slug: str) -> Listing:
+    """The product as it stands now, or UnknownProduct."""
+    found = await store.current(conn, [slug])
+    if slug not in found:
+        raise UnknownProduct(slug)
+    return found[slug]
+
+
+async def every_product(
+    conn: Connection, *, brand: str | None = None, active: bool | None = None
+) -> list[Listing]:
+    """All products, in order of their slugs."""
+    listings: list[Listing] = []
+    while True:
+        after = listings[-1].version.slug if listings else ""
+        page = await store.list_products(conn, active=active, brand_slug=brand, after_slug=after)
+        listings += page
+        if len(page) < store.PAGE_MAX:
+            return listings
+
+
+async def sheet(conn: Connection, *, prices: bool) -> tuple[Sequence[str], list[list[Value]]]:
+    """The columns and rows of a file of all products, or of their prices alone, that an import reads."""
+    listings = await every_product(conn)
+    leaflets = await store.leaflets(conn, [listing.version.version_id for listing in listings])
+    columns = PRICE_COLUMNS if prices else COLUMNS
+    rows = [
+        values(draft_of(listing.version, leaflets[listing.version.version_id]), listing.active)
+        for listing in listings
+    ]
+    return columns, [[row[column] for column in columns] for row in rows]

@@ -1,4 +1,4 @@
-"""Reads the texts in which an operator writes face values, prices and fees on the command line. Pure."""
+"""Reads and writes the texts in which operators have face values, prices and fees. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from voucherd.catalogue.products import Face, FaceRange, Fee, Selling
+from voucherd.catalogue.products import Face, FaceRange, Fee, ProductVersion, Selling
 from voucherd.catalogue.rules import BadProduct
-from voucherd.money import RATE_DIGITS, BadAmount, Money, UnknownCurrency
+from voucherd.money import RATE_DIGITS, BadAmount, Money, UnknownCurrency, digits, plain
 
 # Plain digits only: what Python takes for a number ("1_0", "1e3", "NaN", digits of other scripts) is no
 # amount to an operator. The bound on digits keeps hostile texts from costing anything.
@@ -55,6 +55,15 @@ def read_share(field: str, text: str) -> int:
     if match is None:
         raise BadProduct(field, f"must be a share such as '1.5%', in steps of 0.01%, not {_short(text)}")
     return int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
+
+
+def face_text(version: ProductVersion) -> str:
+    """A product's face value, or the range of them, for people."""
+    currency = version.face_currency
+    if version.face_minor is not None:
+        return str(Money(version.face_minor, currency))
+    low, high = version.face_min_minor or 0, version.face_max_minor or 0
+    return f"{plain(low, digits(currency))}–{Money(high, currency)}"
 
 
 def _read_range(text: str) -> FaceRange:

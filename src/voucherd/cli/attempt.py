@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
 from voucherd.cli.attempt_codes import read_codes, settled, take_in
-from voucherd.cli.attempt_views import listed, masked, shown
-from voucherd.cli.command import command, noun
+from voucherd.cli.attempt_views import listed, shown
+from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.words import read_money
@@ -18,7 +18,7 @@ from voucherd.db import Connection, Pool
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, Phase
-from voucherd.purchasing.by_hand import Hand, TooEarly
+from voucherd.purchasing.by_hand import TooEarly, masked
 from voucherd.purchasing.outcomes import NotOpen
 from voucherd.purchasing.records import ID_DIGITS, ID_DIGITS_MIN, Problem, Record
 from voucherd.suppliers import registry
@@ -26,9 +26,6 @@ from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, Bought
 
 app = noun()
-
-BY_CHARS_MAX: Final = 200
-NOTE_CHARS_MAX: Final = 250
 
 Id: TypeAlias = Annotated[
     str, typer.Argument(metavar="ID", help="Its id, or at least the first eight digits of it.")
@@ -92,7 +89,8 @@ async def show(context: CommandContext, attempt_id: Id) -> Output:
 @command(app, "retry")
 async def retry(context: CommandContext, attempt_id: Id, by: By, note: Note = "") -> Output:
     """Ask the supplier once more what became of an unknown purchase. Nothing is bought."""
-    hand = _hand(by, note)
+    with usage():
+        hand = by_hand.hand_of(context.actor, by, note)
     async with context.pool() as pool:
         record, attempt = await _both(pool, attempt_id)
         async with pool.acquire() as connection:
@@ -129,7 +127,8 @@ async def settle(
     ] = None,
 ) -> Output:
     """Say what became of a purchase: nothing, so that its lines are bought elsewhere; or these codes."""
-    hand = _hand(by, note)
+    with usage():
+        hand = by_hand.hand_of(context.actor, by, note)
     if failed == (codes is not None):
         raise typer.BadParameter("give --failed or --codes FILE")
     if failed and (price or external_id):
@@ -167,7 +166,8 @@ async def quarantine(
     note: Note = "",
 ) -> Output:
     """List the codes of a purchase that can't be sold, masked unless you ask to see them."""
-    hand = _hand(by, note)
+    with usage():
+        hand = by_hand.hand_of(context.actor, by, note)
     async with context.pool() as pool:
         _, attempt = await _both(pool, attempt_id)
         async with pool.acquire() as connection:
@@ -212,15 +212,6 @@ async def _both(pool: Pool, text: str) -> tuple[Record, Attempt]:
         attempt = await attempts.find(connection, record.id)
     assert attempt is not None, "attempts are never deleted"
     return record, attempt
-
-
-def _hand(by: str, note: str) -> Hand:
-    by, note = by.strip(), note.strip()
-    if not 1 <= len(by) <= BY_CHARS_MAX or not by.isprintable():
-        raise typer.BadParameter(f"--by: must be 1 to {BY_CHARS_MAX} printable characters")
-    if len(note) > NOTE_CHARS_MAX or not note.isprintable():
-        raise typer.BadParameter(f"--note: must be at most {NOTE_CHARS_MAX} printable characters")
-    return Hand(by, note)
 
 
 def _standing(record: Record, phase: Phase) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import io
 from typing import BinaryIO
 
-from voucherd.catalogue import store as catalogue
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.signals import InterruptibleStream
@@ -14,10 +13,11 @@ from voucherd.db import Pool
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import by_hand
 from voucherd.purchasing.attempts import Attempt
-from voucherd.purchasing.by_hand import BadCodes, Hand, TooMany
-from voucherd.purchasing.outcomes import NothingNew
+from voucherd.purchasing.by_hand import BadCodes, TooMany
+from voucherd.purchasing.outcomes import Hand, NothingNew
 from voucherd.purchasing.records import Record
 from voucherd.suppliers.protocol import SURPLUS_MAX, Bought, Code
+from voucherd.suppliers.stocking import NoRateFor
 from voucherd.vault.lines import BadLine
 
 
@@ -43,12 +43,10 @@ async def take_in(
     """Store the codes and deliver them; refused if they can't be those of this purchase."""
     async with pool.acquire() as connection:
         sealer = await context.sealer(connection)
-        wanted = [] if bought.price is None else [bought.price.currency]
-        rates = await catalogue.rates(connection, wanted) if wanted else {}
-    if set(wanted) - set(rates):
-        raise CommandRefused(f"no exchange rate for {wanted[0]}: set one with `voucherd fx set`")
     try:
         await by_hand.receive(pool, caches, sealer, attempt, bought, hand)
+    except NoRateFor as missing:
+        raise CommandRefused(f"{missing}: set one with `voucherd fx set`") from None
     except NothingNew:
         raise CommandRefused(
             "none of these codes can be taken: they are known, malformed or expired"
@@ -63,21 +61,13 @@ async def take_in(
 
 def settled(before: Record, after: Record) -> Output:
     """What settling changed."""
-    came = after.codes - before.codes
-    parts = [f"{came} codes were taken"] if came else []
-    spare, aside = after.spare - before.spare, after.quarantined - before.quarantined
-    parts += [f"{spare} of them lie on the shelf, for no line wanted them"] if spare else []
-    parts += [f"{aside} went to quarantine"] if aside else []
-    freed = before.waiting - after.waiting - (came - spare)
-    parts += [f"{freed} lines go on to the next supplier or are refunded"] if freed > 0 else []
-    words = f"The purchase is {after.phase.name.lower()}" + "".join(f"; {part}" for part in parts) + "."
     document = {
         "attempt": str(after.id),
         "status": after.phase.name.lower(),
-        "codesTaken": came,
-        "spare": spare,
-        "quarantined": aside,
-        "linesReleased": max(freed, 0),
+        "codesTaken": after.codes - before.codes,
+        "spare": after.spare - before.spare,
+        "quarantined": after.quarantined - before.quarantined,
+        "linesReleased": by_hand.released(before, after),
         "settledBy": after.settled_by,
     }
-    return Output(document, words)
+    return Output(document, by_hand.settled_words(before, after))

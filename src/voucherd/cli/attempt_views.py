@@ -18,22 +18,11 @@ from voucherd.money import Money
 from voucherd.purchasing.attempts import Phase
 from voucherd.purchasing.records import ID_DIGITS_MIN, BoughtFor, BoughtLot, Deed, Record
 
-SHOWN_AT_END: Final = 4
-SHOWN_IF_LONGER: Final = 12
-"""A masked code shows its last few characters only if most of it stays hidden."""
-
 _DEEDS: Final = {
     "attempt.settled": "settled",
     "attempt.retried": "asked again",
     "attempt.revealed": "read the quarantined codes",
 }
-
-
-def masked(text: str) -> str:
-    """The text with nothing readable but perhaps its end."""
-    if not text:
-        return ""
-    return "••••" + (text[-SHOWN_AT_END:] if len(text) >= SHOWN_IF_LONGER else "")
 
 
 def listed(found: Sequence[Record], *, more: bool) -> Output:

@@ -9,11 +9,10 @@ import typer
 from rich.filesize import decimal as size_words
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from voucherd import backups, trail
+from voucherd import backups
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, screen
-from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place
 
@@ -53,8 +52,7 @@ async def backup(
         pool = await open_pool(url, size_max=1)
         try:
             async with transaction(pool) as tx:
-                await backups.record(tx, taken)
-                await trail.record(tx, operator(), "backup.take", f"file {file.name}", {"bytes": taken.bytes})
+                await backups.record_taken(tx, context.actor, file, taken)
         finally:
             await pool.close()
     key_file = context.settings.master_key_file

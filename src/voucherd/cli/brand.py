@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from voucherd.catalogue import logos, store
+from voucherd.catalogue import logos, product_deeds, store
 from voucherd.catalogue.logos import BadLogo, UnknownBrand
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
@@ -46,7 +46,7 @@ async def set_logo(
     content = file.read(logos.BYTES_MAX + 1)
     try:
         async with context.transaction() as tx:
-            name = await logos.set_logo(tx, slug, content)
+            name = await product_deeds.set_logo(tx, context.actor, slug, content)
     except (BadLogo, UnknownBrand) as refused:
         raise CommandRefused(str(refused)) from None
     return Output({"slug": slug, "logo": name}, f"{slug} has a logo of {len(content):,} bytes.")
@@ -57,7 +57,7 @@ async def remove_logo(context: CommandContext, slug: Slug) -> Output:
     """Take a brand's logo away; its card shows the name again."""
     try:
         async with context.transaction() as tx:
-            had = await logos.remove_logo(tx, slug)
+            had = await product_deeds.remove_logo(tx, context.actor, slug)
     except UnknownBrand as refused:
         raise CommandRefused(str(refused)) from None
     return Output(

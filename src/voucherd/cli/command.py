@@ -16,7 +16,7 @@ import uvloop
 from voucherd import db
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, show
-from voucherd.cli.witness import Witness
+from voucherd.cli.witness import WRITES_ITSELF, Witness
 from voucherd.logs import scrub
 from voucherd.settings import SettingsError
 
@@ -82,7 +82,8 @@ def _describe(run: Callable[..., None], own: list[inspect.Parameter]) -> None:
 
 def _witness(typer_context: typer.Context, arguments: Mapping[str, Any]) -> Witness | None:
     """What writes a noun's commands into the trail; what runs on and on, or only looks, has none."""
-    if len(typer_context.command_path.split()) < WORDS_OF_NOUNS:
+    words = typer_context.command_path.split()
+    if len(words) < WORDS_OF_NOUNS or words[1] in WRITES_ITSELF:
         return None
     given = {
         name: value
@@ -155,9 +156,11 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def usage() -> Iterator[None]:
-    """What can't be read in here was written wrongly: exit 2, with the usage line."""
+def usage(*kinds: type[ValueError]) -> Iterator[None]:
+    """A ValueError in here, or one of these kinds, says that something was written wrongly: exit 2, and the usage."""
     try:
         yield
     except ValueError as unreadable:
+        if kinds and not isinstance(unreadable, kinds):
+            raise
         raise typer.BadParameter(str(unreadable)) from None

@@ -33,6 +33,11 @@ FormatOption: TypeAlias = Annotated[
 ]
 
 
+def name_of(file: BinaryIO) -> str:
+    """What a file is called, without the folder that it is in."""
+    return Path(file.name).name
+
+
 async def read_rows(context: CommandContext, file: BinaryIO) -> list[Row]:
     """Every row of a table; a slow pipe stalls nothing and can be interrupted."""
     stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))

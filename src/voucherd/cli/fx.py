@@ -8,14 +8,17 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from voucherd.catalogue import fx_feed, fx_store, store
-from voucherd.catalogue.fx import FILE_BYTES_MAX, MARGIN_BP_MAX, parse_ecb, parse_rate
+from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store
+from voucherd.catalogue.fx import FILE_BYTES_MAX, parse_ecb, parse_rate
+from voucherd.catalogue.rate_deeds import BadMargin, share_text
+from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import Rate
 from voucherd.catalogue.texts import read_share
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, stacked, table
-from voucherd.cli.words import percent, read_currency
+from voucherd.cli.files import name_of
+from voucherd.cli.output import Output, stacked, table
+from voucherd.cli.words import read_currency
 from voucherd.money import RATE_DIGITS
 from voucherd.settings import feed_url
 
@@ -48,13 +51,13 @@ async def import_(
     if file is not None and url is not None:
         raise typer.BadParameter("give a file or an address, not both")
     if file is not None:
-        days = parse_ecb(file.read(FILE_BYTES_MAX + 1))
-        async with context.transaction() as tx:
-            count = await store.set_rates(tx, days, "ecb")
+        source, content = name_of(file), file.read(FILE_BYTES_MAX + 1)
     else:
-        days = parse_ecb(await fx_feed.fetch(_address(context, url)))
-        async with context.pool() as pool:
-            count = await fx_feed.take(pool, days)
+        address = _address(context, url)
+        source, content = fx_feed.host_of(address), await fx_feed.fetch(address)
+    days = parse_ecb(content)
+    async with context.transaction() as tx:
+        count = await rate_deeds.import_rates(tx, context.actor, source, days, fetched=file is None)
     first, last = min(day.day for day in days), max(day.day for day in days)
     span = f"{last}" if first == last else f"{first} to {last}"
     return Output(
@@ -83,7 +86,7 @@ async def set_(
     with usage():
         eur_e8 = parse_rate(rate)
     async with context.transaction() as tx:
-        day = await store.set_rate(tx, currency, eur_e8)
+        day = await rate_deeds.set_rate(tx, context.actor, currency, eur_e8)
     worth = _eur(eur_e8)
     return Output(
         {"currency": currency, "eur": worth, "day": day}, f"1 {currency} = {worth} EUR from {day} on."
@@ -121,17 +124,13 @@ async def set_margin(
     share: Annotated[str, typer.Argument(metavar="SHARE", help="Of the converted price, such as 1.5%.")],
 ) -> Output:
     """Add a share to every price in one currency that is paid in another."""
-    with usage():
+    with usage(BadMargin, BadProduct):
         margin_bp = read_share("share", share)
-    if from_ == to:
-        raise typer.BadParameter("a currency has no margin against itself")
-    if not 1 <= margin_bp <= MARGIN_BP_MAX:
-        raise typer.BadParameter(f"share: must be between 0.01% and {percent(MARGIN_BP_MAX)}")
-    async with context.transaction() as tx:
-        await fx_store.set_margin(tx, from_, to, margin_bp)
+        async with context.transaction() as tx:
+            await rate_deeds.set_margin(tx, context.actor, from_, to, margin_bp)
     return Output(
         _margin(from_, to, margin_bp),
-        f"Prices in {from_} that are paid in {to} cost {percent(margin_bp)} more.",
+        f"Prices in {from_} that are paid in {to} cost {share_text(margin_bp)} more.",
     )
 
 
@@ -139,8 +138,7 @@ async def set_margin(
 async def remove_margin(context: CommandContext, from_: From, to: To) -> Output:
     """Take the margin of a pair away."""
     async with context.transaction() as tx:
-        if not await fx_store.remove_margin(tx, from_, to):
-            raise CommandRefused(f"there is no margin from {from_} to {to}")
+        await rate_deeds.remove_margin(tx, context.actor, from_, to)
     return Output(
         {"from": from_, "to": to}, f"Prices in {from_} that are paid in {to} are converted as they are."
     )
@@ -153,7 +151,7 @@ async def list_margins(context: CommandContext) -> Output:
         found = await fx_store.margins(connection)
     view = table(
         ["from", "to", ">margin"],
-        [(pair[0], pair[1], percent(margin_bp)) for pair, margin_bp in found.items()],
+        [(pair[0], pair[1], share_text(margin_bp)) for pair, margin_bp in found.items()],
         empty="No margins: prices are converted at the plain rate.",
     )
     return Output([_margin(*pair, margin_bp) for pair, margin_bp in found.items()], view)

@@ -12,25 +12,20 @@ from voucherd.catalogue.cache import VersionCache
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, record, stacked, table
-from voucherd.cli.witness import operator
 from voucherd.cli.words import StateWord, decimal
 from voucherd.clock import iso
 from voucherd.companies import store as company_store
 from voucherd.db import Connection, within
-from voucherd.ids import LINES_MAX, Identifiers, state_of
+from voucherd.ids import LINES_MAX, Identifiers
 from voucherd.money import Money
-from voucherd.orders import cancel_by_operator, reading, register
+from voucherd.orders import cancel_by_operator, deeds, reading, register
 from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.model import Order
 from voucherd.orders.register import Registered
-from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.recipients.vouchers import NoCode, take_back
-from voucherd.trail import ActorKind
-from voucherd.vault import reveals
 from voucherd.vault import store as vault
-from voucherd.vault.model import Reveal, Via, Viewer
 
 app = noun()
 
@@ -113,7 +108,8 @@ async def show(
         order = await _read(connection, names, trx)
         company = (await company_store.companies(connection, [order.company_id]))[order.company_id]
         if reveal and order.lines_finished:
-            await _note_reveal(context, connection, order, trx)
+            async with within(connection) as tx:
+                await deeds.show_codes(tx, context.actor, trx, order)
         codes = await vault.read_codes(connection, key_ring.sealer, delivered_ranges(order)) if reveal else []
     shown = _lines(order, names, [pair for group in codes for pair in group])
     document = _document(order, company.name, trx) | {
@@ -134,10 +130,9 @@ async def return_(
     async with context.transaction() as tx:
         trx = (await context.identifiers(tx)).trx(order_id)
         try:
-            returned_at = await take_back(tx, order_id, number)
+            returned_at = await take_back(tx, context.actor, trx, order_id, number)
         except NoCode:
             raise CommandRefused(f"there is no line {line} with a code") from None
-        context.about(f"order {trx}", state=state_of(order_id))
     document = {"trx": trx, "lineId": line, "dateReturned": iso(returned_at)}
     return Output(document, f"The code of line {number + 1} of {trx} was taken back at {iso(returned_at)}.")
 
@@ -150,23 +145,11 @@ async def cancel(context: CommandContext, trx: Trx) -> Output:
             key_ring = await context.key_ring(connection)
             order = await _read(connection, key_ring.identifiers(), trx)
             company = (await company_store.companies(connection, [order.company_id]))[order.company_id]
-        context.about(f"order {trx}", order.company_id, order.state)
         try:
-            after = await cancel_by_operator.cancel(
-                pool, context.settings, Cancel(order.id, order.company_id, order.state)
-            )
+            after = await cancel_by_operator.cancel(pool, context.settings, context.actor, trx, order)
         except Refusal:
             raise CommandRefused(f"order {trx} is {_word(order.status)} and can't be cancelled") from None
     return Output(_document(after, company.name, trx), _head(after, company.name, trx))
-
-
-async def _note_reveal(context: CommandContext, connection: Connection, order: Order, trx: str) -> None:
-    """Write down who is about to see the codes, here and in the trail."""
-    context.about(f"order {trx}", order.company_id, order.state)
-    viewer = Viewer(ActorKind.COMMAND, operator().id, None)
-    async with within(connection) as tx:
-        shown = Reveal(order.id, order.company_id, order.lines_finished, Via.FIND, viewer)
-        await reveals.write(tx, [shown])
 
 
 async def _read(connection: Connection, names: Identifiers, trx: str) -> Order:

@@ -7,14 +7,15 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from voucherd.catalogue import price_changes, price_list_files, price_store, store
-from voucherd.catalogue.price_list_files import Wanted
-from voucherd.catalogue.price_store import NAME_CHARS_MAX, ListedEntry, PriceList
+from voucherd.catalogue import price_deeds, price_list_files, price_store, store
+from voucherd.catalogue.price_deeds import BadListName
+from voucherd.catalogue.price_list_files import ListedEntry, Wanted
+from voucherd.catalogue.price_store import PriceList
 from voucherd.catalogue.rules import BadProduct
-from voucherd.cli.command import command, noun
+from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
-from voucherd.cli.output import CommandRefused, Output, stacked, table
+from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
+from voucherd.cli.output import Output, stacked, table
 from voucherd.cli.words import CompanyArgument, read_day
 from voucherd.companies import store as company_store
 
@@ -38,10 +39,9 @@ Until: TypeAlias = Annotated[
 @command(lists, "add")
 async def add(context: CommandContext, name: ListName) -> Output:
     """Add a price list."""
-    if not 1 <= len(name) <= NAME_CHARS_MAX or name != name.strip() or not name.isprintable():
-        raise typer.BadParameter(f"a name is 1 to {NAME_CHARS_MAX} printable characters")
-    async with context.transaction() as tx:
-        await price_store.add_list(tx, name)
+    with usage(BadListName):
+        async with context.transaction() as tx:
+            await price_deeds.add_list(tx, context.actor, name)
     return Output({"list": name}, f"The price list {name} is there, and says nothing yet.")
 
 
@@ -49,7 +49,7 @@ async def add(context: CommandContext, name: ListName) -> Output:
 async def remove(context: CommandContext, name: ListName) -> Output:
     """Remove a price list that no company has, with all that it says."""
     async with context.transaction() as tx:
-        await price_store.remove_list(tx, name)
+        await price_deeds.remove_list(tx, context.actor, name)
     return Output({"list": name}, f"The price list {name} is gone.")
 
 
@@ -58,7 +58,7 @@ async def assign(context: CommandContext, name: ListName, company: CompanyArgume
     """Give a company this list, instead of the one that it may have had."""
     async with context.transaction() as tx:
         found = await company_store.find_company(tx, company)
-        await price_store.assign(tx, found.id, await price_store.find_list(tx, name))
+        await price_deeds.assign(tx, context.actor, name, found)
     return Output({"list": name, "company": found.name}, f"{found.name} has the prices of {name}.")
 
 
@@ -67,8 +67,7 @@ async def unassign(context: CommandContext, company: CompanyArgument) -> Output:
     """Take a company's list away: it pays the catalogue's prices."""
     async with context.transaction() as tx:
         found = await company_store.find_company(tx, company)
-        if not await price_store.unassign(tx, found.id):
-            raise CommandRefused(f"{found.name} has no price list")
+        await price_deeds.unassign(tx, context.actor, found)
     return Output({"company": found.name}, f"{found.name} has the catalogue's prices.")
 
 
@@ -97,7 +96,7 @@ async def show(context: CommandContext, name: ListName) -> Output:
     view = table(
         ["~for", ">discount", ">price", ">fee", "from", "until", "applies"],
         [
-            (_target(one), *_said(one), ok or "no: its face value changed")
+            (_target(one), *one.said, one.valid_from, one.valid_until, ok or "no: its face value changed")
             for one, ok in zip(entries, fits, strict=True)
         ],
         empty="It says nothing yet.",
@@ -121,14 +120,11 @@ async def set_(
 ) -> Output:
     """Say what a list's companies pay for a product, a brand, or everything."""
     wanted = Wanted(slug, brand, discount, price, fee, from_, until)
-    async with context.transaction() as tx:
-        list_id = await price_store.find_list(tx, name)
-        try:
-            entry = await price_changes.set_entry(tx, list_id, wanted)
-        except BadProduct as bad:
-            raise typer.BadParameter(str(bad)) from None
+    with usage(BadProduct):
+        async with context.transaction() as tx:
+            entry = await price_deeds.set_entry(tx, context.actor, name, wanted)
     made = ListedEntry(slug, brand, entry, from_, until)
-    off, *instead = _said(made)[:3]
+    off, *instead = made.said
     words = f"{off} off" if off else f"{next(filter(None, instead))} for"
     return Output({"list": name} | _document(made), f"{name}: {words} {_target(made)}.")
 
@@ -138,12 +134,8 @@ async def remove_entry(
     context: CommandContext, name: ListName, slug: Slug = None, brand: Brand = None, from_: From = None
 ) -> Output:
     """Take back what a list says of a product, a brand, or everything (from that day on)."""
-    wanted = Wanted(slug, brand, from_=from_)
     async with context.transaction() as tx:
-        list_id = await price_store.find_list(tx, name)
-        target, _ = await price_changes.found(tx, wanted)
-        if not await price_store.remove_entry(tx, list_id, target):
-            raise CommandRefused(f"{name} says nothing of that" + (f" from {from_} on" if from_ else ""))
+        await price_deeds.remove_entry(tx, context.actor, name, Wanted(slug, brand, from_=from_))
     return Output({"list": name, "product": slug, "brand": brand, "from": from_}, f"{name} says it no more.")
 
 
@@ -154,11 +146,7 @@ async def export(
     """Write what a price list says to a file that `price import` reads."""
     async with context.connection() as connection:
         entries = await price_store.entries(connection, await price_store.find_list(connection, name))
-    rows = [
-        (one.slug, one.brand_slug, *_said(one)[:3], *(day and day.isoformat() for day in _said(one)[3:]))
-        for one in entries
-    ]
-    return save(context, file, format_, "prices", price_list_files.COLUMNS, rows)
+    return save(context, file, format_, "prices", price_list_files.COLUMNS, price_list_files.rows(entries))
 
 
 @command(app, "import")
@@ -166,8 +154,7 @@ async def import_(context: CommandContext, name: ListName, file: InFile) -> Outp
     """Let a price list say what a file says and nothing else: all of it, or nothing if it has an error."""
     wanted = price_list_files.read_file(await read_rows(context, file))
     async with context.transaction() as tx:
-        list_id = await price_store.find_list(tx, name)
-        count = await price_changes.replace_entries(tx, list_id, wanted)
+        count = await price_deeds.import_file(tx, context.actor, name, name_of(file), wanted)
     return Output({"list": name, "entries": count}, f"{name} has {count} entries now.")
 
 
@@ -177,27 +164,16 @@ def _target(one: ListedEntry) -> str:
     return "everything" if one.brand_slug is None else f"brand {one.brand_slug}"
 
 
-def _said(one: ListedEntry) -> tuple[Any, ...]:
-    """Discount, price, fee and period, as they are written."""
-    terms = one.entry.terms
-    texts = (
-        price_list_files.discount_text(terms),
-        price_list_files.price_text(terms),
-        price_list_files.fee_text(one.entry),
-    )
-    return *texts, one.valid_from, one.valid_until
-
-
 def _document(one: ListedEntry) -> dict[str, Any]:
-    discount, price, fee, from_, until = _said(one)
+    discount, price, fee = one.said
     return {
         "product": one.slug,
         "brand": one.brand_slug,
         "discount": discount,
         "price": price,
         "fee": fee,
-        "from": from_,
-        "until": until,
+        "from": one.valid_from,
+        "until": one.valid_until,
     }
 
 

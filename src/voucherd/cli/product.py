@@ -9,11 +9,10 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from voucherd.catalogue import changes as goods
-from voucherd.catalogue import store
-from voucherd.catalogue.changes import every_product
+from voucherd.catalogue import product_deeds, store
 from voucherd.catalogue.products import Leaflet, Listing, ProductChanges, ProductDraft, ProductVersion
-from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.catalogue.search import every_product
+from voucherd.catalogue.texts import face_text, read_face, read_selling
 from voucherd.cli import product_files
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
@@ -89,7 +88,7 @@ async def add(
             image_url=image_url,
         )
     async with context.transaction() as tx:
-        added = await goods.add(tx, draft, active=not inactive)
+        added = await product_deeds.add(tx, context.actor, draft, active=not inactive)
     return _whole(added, Leaflet(redeem_instructions, terms, image_url))
 
 
@@ -141,7 +140,7 @@ async def set_(
     if all(getattr(changes, field.name) is None for field in fields(changes)):
         raise typer.BadParameter("nothing to change: give at least one option")
     async with context.transaction() as tx:
-        after = await goods.change(tx, slug, changes)
+        after = await product_deeds.change(tx, context.actor, slug, changes)
         leaflets = await store.leaflets(tx, [after.version.version_id])
     return _whole(after, leaflets[after.version.version_id])
 
@@ -178,15 +177,6 @@ def _row(listing: Listing) -> tuple[object, ...]:
         version.product_type,
         version.name,
     )
-
-
-def face_text(version: ProductVersion) -> str:
-    """The face value, or the range of them."""
-    currency = version.face_currency
-    if version.face_minor is not None:
-        return str(Money(version.face_minor, currency))
-    low, high = version.face_min_minor or 0, version.face_max_minor or 0
-    return f"{decimal(low, currency)}–{Money(high, currency)}"
 
 
 def _selling_text(version: ProductVersion) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from textwrap import shorten
 from typing import Annotated, Any, Final
@@ -11,13 +11,10 @@ import typer
 from rich.console import RenderableType
 from rich.progress import Progress
 
-from voucherd.catalogue import changes, files, store
-from voucherd.catalogue.changes import every_product
-from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, values
+from voucherd.catalogue import files, product_deeds, search
 from voucherd.catalogue.files import Change, Plan
-from voucherd.catalogue.products import draft_of
 from voucherd.cli.context import CommandContext
-from voucherd.cli.files import FormatOption, InFile, OutFile, read_rows, save
+from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
 from voucherd.cli.output import CommandRefused, Output, screen, stacked, table
 
 TEXT_CHARS_SHOWN: Final = 60
@@ -34,16 +31,8 @@ async def export(
 ) -> Output | None:
     """Write all products to a file that `product import` reads."""
     async with context.connection() as connection:
-        listings = await every_product(connection)
-        leaflets = await store.leaflets(connection, [listing.version.version_id for listing in listings])
-    columns = PRICE_COLUMNS if prices else COLUMNS
-    rows = [
-        values(draft_of(listing.version, leaflets[listing.version.version_id]), listing.active)
-        for listing in listings
-    ]
-    return save(
-        context, file, format_, "products", columns, [[row[column] for column in columns] for row in rows]
-    )
+        columns, rows = await search.sheet(connection, prices=prices)
+    return save(context, file, format_, "products", columns, rows)
 
 
 async def import_(
@@ -55,26 +44,26 @@ async def import_(
 ) -> Output:
     """Add and change products as a file says: all of it, or nothing if it has an error."""
     rows = files.read(await read_rows(context, file))
-    async with context.transaction() as tx:
-        listings = await store.lock(tx, [row.slug for row in rows if row.slug])
-        leaflets = await store.leaflets(tx, [listing.version.version_id for listing in listings.values()])
-        plan = files.plan(rows, listings, leaflets)
-        if plan.error_count:
-            cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
-            raise CommandRefused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
-        if not dry_run:
-            with _progress(len(plan.changes)) as step:
-                await changes.carry_out(tx, plan, listings, step)
+    if dry_run:
+        async with context.connection() as connection:
+            plan = files.plan(rows, *await product_deeds.planned_from(connection, rows))
+    else:
+        async with context.transaction() as tx:
+            with _progress() as step:
+                plan = await product_deeds.import_file(tx, context.actor, name_of(file), rows, step)
+    if plan.error_count:
+        cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
+        raise CommandRefused(f"{cells} wrong; nothing was changed", _answer(plan, dry_run=dry_run))
     return _answer(plan, dry_run=dry_run)
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Any]:
+def _progress() -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal; nothing elsewhere."""
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("products", total=total)
-        yield lambda: bar.advance(task)
+        task = bar.add_task("products")
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _answer(plan: Plan, *, dry_run: bool) -> Output:

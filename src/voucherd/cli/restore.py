@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from voucherd import backups, bootstrap, trail
+from voucherd import backups, bootstrap
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output
-from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place, stop_now
 from voucherd.migrate import migrate
+from voucherd.trail import Actor
 
 app = noun()
 
@@ -39,7 +39,7 @@ async def restore(
         async with bootstrap.database(settings, exclusive=True) as url:
             await backups.put_back(url, file)
             ran = await migrate(url)
-            orders = await _note(url, file)
+            orders = await _note(url, context.actor, file)
     except BaseException:
         # Half a database must not be taken for a whole one. Nothing was here before, so nothing else is lost.
         await asyncio.to_thread(_remove, settings.data)
@@ -71,12 +71,12 @@ def _refuse_used(data: Path, key_file: Path) -> None:
         raise CommandRefused(f"{data} is not empty ({others[0]}): restore into a new folder, with --data")
 
 
-async def _note(url: str, file: Path) -> int:
+async def _note(url: str, actor: Actor, file: Path) -> int:
     """Write down that this database was restored; how many orders it has."""
     pool = await open_pool(url, size_max=1)
     try:
         async with transaction(pool) as tx:
-            await trail.record(tx, operator(), "backup.restore", f"file {file.name}")
+            await backups.record_restored(tx, actor, file)
             return int(await tx.fetchval("SELECT count(*) FROM orders"))
     finally:
         await pool.close()

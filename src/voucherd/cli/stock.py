@@ -14,17 +14,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.store import UnknownProduct
+from voucherd.catalogue.texts import face_text
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
-from voucherd.cli.files import FormatOption, OutFile, save
+from voucherd.cli.files import FormatOption, OutFile, name_of, save
 from voucherd.cli.output import CommandRefused, Output, record, screen, stacked, table
-from voucherd.cli.product import face_text
 from voucherd.cli.signals import InterruptibleStream
 from voucherd.cli.words import StateOption, StateWord, decimal, read_money
 from voucherd.db import Connection
 from voucherd.money import Money
 from voucherd.suppliers import stocking
-from voucherd.suppliers.stocking import FaceMissing, NoRateFor, NoSuchFace, Terms
+from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, Terms
 from voucherd.vault import imports
 from voucherd.vault import store as vault
 from voucherd.vault.imports import ImportRefused, ImportReport
@@ -70,22 +70,20 @@ async def import_(
     """Take codes into the vault: all of a file or nothing, unless bad lines are skipped."""
     purchase = read_money("purchase-price", purchase_price)
     face = None if face_value is None else read_money("face-value", face_value)
-    if not 1 <= len(supplier.strip()) <= 100:
-        raise typer.BadParameter("supplier: must be 1 to 100 characters")
     async with context.pool() as pool:
         async with pool.acquire() as connection:
             sealer = await context.sealer(connection)
-            terms = await _terms(connection, slug, face, purchase)
+            terms = await _terms(connection, slug, supplier, face, purchase)
         with _progress(file) as told:
             try:
-                report = await imports.import_codes(
+                stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
+                report = await stocking.import_file(
                     pool,
+                    context.actor,
                     sealer,
-                    io.BufferedReader(InterruptibleStream(file.fileno(), context.ending)),
-                    target=terms.target,
-                    supplier=supplier.strip(),
-                    purchase=terms.purchase,
-                    purchase_fx_e8=terms.purchase_fx_e8,
+                    terms,
+                    name_of(file),
+                    stream,
                     skip_bad=skip_bad,
                     progress=told,
                 )
@@ -155,10 +153,14 @@ async def export(
     )
 
 
-async def _terms(connection: Connection, slug: str, face: Money | None, purchase: Money) -> Terms:
+async def _terms(
+    connection: Connection, slug: str, supplier: str, face: Money | None, purchase: Money
+) -> Terms:
     """What the codes are codes of, and what they cost."""
     try:
-        return await stocking.terms(connection, slug, face, purchase)
+        return await stocking.terms(connection, slug, supplier, face, purchase)
+    except BadSupplierName as bad:
+        raise typer.BadParameter(f"supplier: {bad}") from None
     except FaceMissing as missing:
         raise CommandRefused(
             f"{slug} has a variable face value ({face_text(missing.version)}): give --face-value"

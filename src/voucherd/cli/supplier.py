@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.store import UnknownProduct
 from voucherd.cli import supplier_reconcile, supplier_trial
-from voucherd.cli.command import command, noun
+from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output
-from voucherd.cli.product import face_text
 from voucherd.cli.supplier_options import (
     Concurrency,
     Config,
@@ -33,15 +29,13 @@ from voucherd.cli.supplier_options import (
     check_name,
     new_config,
     read_key,
-    read_percent,
 )
 from voucherd.cli.supplier_views import OFFERS_SHOWN, described, listed, offer_line, shown
 from voucherd.cli.words import StateWord, read_money
-from voucherd.db import Connection, Pool, transaction
-from voucherd.money import Money
-from voucherd.suppliers import changes, overview, registry
+from voucherd.db import Pool, transaction
+from voucherd.suppliers import deeds, overview, registry
 from voucherd.suppliers import store as supplier_store
-from voucherd.suppliers.changes import SupplierChanges
+from voucherd.suppliers.deeds import BadSku, SupplierChanges
 from voucherd.suppliers.registry import Spec
 from voucherd.suppliers.store import SupplierDraft
 
@@ -77,12 +71,12 @@ async def add(
     """Add a supplier. Its key is asked for, or read from a file or stdin, and stored sealed."""
     check_name(name)
     check_key_options(key_file, key)
-    slack_bp = read_percent(price_slack)
     state = state or (StateWord.SANDBOX if kind is KindWord.SANDBOX else StateWord.LIVE)
-    if kind is KindWord.SANDBOX and state is StateWord.LIVE:
-        raise typer.BadParameter("--state: a sandbox supplier is for sandbox orders only")
+    with usage():
+        slack_bp = deeds.read_slack(price_slack)
+        deeds.check_state(kind, state.state)
     found = new_config(kind, None, file=file, url=url, currency=currency, more=config) or {}
-    _declare_risk(kind, found, on_unknown)
+    deeds.declare_risk(kind, found, on_unknown)
     needed = registry.needs_secret(kind, found)
     if not needed and (key or key_file):
         raise typer.BadParameter("--key: this supplier takes none")
@@ -103,7 +97,7 @@ async def add(
     async with context.pool() as pool:
         await _try_out(pool, Spec(name, draft.kind, draft.state, found, secret, draft.timeout_s))
         async with transaction(pool) as tx:
-            row = await supplier_store.add_supplier(tx, draft, await context.sealer(tx))
+            row = await deeds.add(tx, context.actor, draft, await context.sealer(tx))
     return described(row, hint=f"Say what it sells: voucherd supplier offer {name} SLUG")
 
 
@@ -130,13 +124,15 @@ async def set_(
     """Change a supplier. A new address or key makes its prices be asked for anew."""
     check_key_options(key_file, key)
     secret = read_key(context, key_file, key, needed=False)
+    with usage():
+        slack_bp = None if price_slack is None else deeds.read_slack(price_slack)
     async with context.pool() as pool:
         async with pool.acquire() as connection:
             before = await supplier_store.supplier(connection, name)
             sealer = await context.sealer(connection)
         found = new_config(before.kind, before.config, file=file, url=url, currency=currency, more=config)
         if found is not None:
-            _declare_risk(before.kind, found, on_unknown)
+            deeds.declare_risk(before.kind, found, on_unknown)
         made = SupplierChanges(
             config=found,
             secret=secret,
@@ -145,14 +141,12 @@ async def set_(
             settle_s=settle_s,
             quote_age_s=quote_age_s,
             concurrency_max=concurrency,
-            price_slack_bp=None if price_slack is None else read_percent(price_slack),
+            price_slack_bp=slack_bp,
             on_unknown=on_unknown,
         )
         if made == SupplierChanges():
             raise typer.BadParameter("nothing to change: give at least one option")
         after = before.config if found is None else found
-        if secret is not None and not registry.needs_secret(before.kind, after):
-            raise CommandRefused(f"supplier {name} takes no key")
         if made.speaks_anew:
             spec = before.spec(sealer)
             trial = Spec(
@@ -160,7 +154,7 @@ async def set_(
             )
             await _try_out(pool, trial)
         async with transaction(pool) as tx:
-            row = await changes.set_supplier(tx, name, made, sealer)
+            row = await deeds.change(tx, context.actor, name, made, sealer)
     return described(row)
 
 
@@ -173,29 +167,10 @@ async def offer(
     face: Face = None,
 ) -> Output:
     """Say that a supplier sells a product; of a variable one every face value, unless you name one."""
-    sku = slug if sku is None else sku.strip()
-    if not 1 <= len(sku) <= changes.SKU_CHARS_MAX or not sku.isprintable():
-        raise typer.BadParameter(f"sku: must be 1 to {changes.SKU_CHARS_MAX} printable characters")
     wanted = None if face is None else read_money("face", face)
-    async with context.transaction() as tx:
-        row = await supplier_store.supplier(tx, name)
-        version = await _version(tx, slug)
-        first, last = _faces(version, wanted)
-        other = await changes.overlapping_offer(tx, row.id, version.product_id, first, last)
-        if other is not None:
-            low, high = (str(Money(minor, version.face_currency)) for minor in other)
-            raise CommandRefused(
-                f"{name} is down for {slug} of {low if low == high else f'{low} to {high}'} already: "
-                f"withdraw that first"
-            )
-        await supplier_store.add_offer(
-            tx, row, version.product_id, sku=sku, face_minor=first, face_to_minor=last
-        )
-        made = next(
-            one
-            for one in await supplier_store.offers(tx, row.id)
-            if (one.product_id, one.face_minor) == (version.product_id, first)
-        )
+    with usage(BadSku):
+        async with context.transaction() as tx:
+            row, made = await deeds.offer(tx, context.actor, name, slug, sku, wanted)
     return offer_line(row, made)
 
 
@@ -204,12 +179,7 @@ async def withdraw(context: CommandContext, name: Name, slug: Slug, face: Face =
     """Buy a product at a supplier no more; what is under way there goes on."""
     wanted = None if face is None else read_money("face", face)
     async with context.transaction() as tx:
-        row = await supplier_store.supplier(tx, name)
-        version = await _version(tx, slug)
-        minor = None if wanted is None else _faces(version, wanted)[0]
-        ended = await changes.withdraw_offers(tx, row.id, version.product_id, minor)
-    if not ended:
-        raise CommandRefused(f"{name} is not down for {slug}" + ("" if wanted is None else f" of {wanted}"))
+        ended = await deeds.withdraw(tx, context.actor, name, slug, wanted)
     return Output(
         {"supplier": name, "product": slug, "withdrawn": ended}, f"{slug} is bought at {name} no more."
     )
@@ -242,15 +212,6 @@ command(app, "test")(supplier_trial.try_out)
 command(app, "reconcile")(supplier_reconcile.reconcile)
 
 
-def _declare_risk(kind: str, config: dict[str, Any], on_unknown: object) -> None:
-    """Refuse a supplier that can't be asked what became of a purchase, unless that risk is accepted."""
-    if on_unknown is None and not registry.can_look_up(kind, config):
-        raise CommandRefused(
-            "the description has no look_up, so nobody can tell what became of a purchase whose answer is lost: "
-            "say --on-unknown wait (its lines wait for you) or rebuy (they are bought again, perhaps twice)"
-        )
-
-
 async def _try_out(pool: Pool, spec: Spec) -> None:
     """Refuse what no adapter could work with, such as a live key for a sandbox supplier."""
     try:
@@ -258,22 +219,3 @@ async def _try_out(pool: Pool, spec: Spec) -> None:
     except ValueError as wrong:
         raise CommandRefused(str(wrong)) from None
     await adapter.close()
-
-
-async def _version(connection: Connection, slug: str) -> ProductVersion:
-    listing = (await catalogue.current(connection, [slug])).get(slug)
-    if listing is None:
-        raise UnknownProduct(slug)
-    return listing.version
-
-
-def _faces(version: ProductVersion, face: Money | None) -> tuple[int, int | None]:
-    """The face value that is meant, or both ends of the whole range."""
-    if face is not None:
-        if face.currency != version.face_currency or not version.accepts_face(face.minor):
-            raise CommandRefused(f"{version.slug} has no face value of {face}: it has {face_text(version)}")
-        return face.minor, None
-    if version.face_minor is not None:
-        return version.face_minor, None
-    assert version.face_min_minor is not None, "a product has a face value or a range of them"
-    return version.face_min_minor, version.face_max_minor

@@ -18,13 +18,13 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused
 from voucherd.cli.signals import InterruptibleStream
 from voucherd.suppliers import registry
+from voucherd.suppliers.deeds import LIMITS
 
 KEY_BYTES_MAX: Final = 4_096
 NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 NAME_CHARS_MAX: Final = 60
 STDIN: Final = "-"
 
-_PERCENT: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?%")
 _URL_KEYS: Final = {"voucherd": "url", "http": "base_url"}
 """Under which name each kind keeps its address."""
 
@@ -42,15 +42,6 @@ class OnUnknown(StrEnum):
 
     WAIT = "wait"
     REBUY = "rebuy"
-
-
-def read_percent(text: str) -> int:
-    """The hundredths of a percent in a text such as 1% or 0.5%."""
-    match = _PERCENT.fullmatch(text.strip())
-    found = 0 if match is None else int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0"))
-    if match is None or found > 10_000:
-        raise typer.BadParameter(f"{text!r} is not a part such as 1% or 0.5%, up to 100%")
-    return found
 
 
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as wholesale-eu.")]
@@ -80,15 +71,16 @@ Unknown: TypeAlias = Annotated[
 ]
 
 
-def seconds(flag: str, low: int, high: int, about: str) -> Any:
-    """An option of so many seconds."""
-    return typer.Option(flag, metavar="SECONDS", min=low, max=high, help=about)
+def _number(flag: str, field: str, about: str, metavar: str | None = "SECONDS") -> Any:
+    """An option for one of a supplier's numbers."""
+    low, high = LIMITS[field]
+    return typer.Option(flag, metavar=metavar, min=low, max=high, help=about)
 
 
-Timeout: Final = seconds("--timeout", 1, 300, "For one call.")
-Settle: Final = seconds("--settle", 0, 86_400, "How long after its call a purchase may turn up.")
-QuoteAge: Final = seconds("--quote-age", 1, 86_400, "How long a price may be used.")
-Concurrency: Final = typer.Option("--concurrency", min=1, max=1_000, help="Calls at once.")
+Timeout: Final = _number("--timeout", "timeout_s", "For one call.")
+Settle: Final = _number("--settle", "settle_s", "How long after its call a purchase may turn up.")
+QuoteAge: Final = _number("--quote-age", "quote_age_s", "How long a price may be used.")
+Concurrency: Final = _number("--concurrency", "concurrency_max", "Calls at once.", None)
 
 
 def check_name(name: str) -> None:

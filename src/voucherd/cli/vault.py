@@ -104,7 +104,7 @@ async def rotate(
         async with pool.acquire() as connection:
             key_ring = await context.key_ring(connection)
         version = await rotation.begin(pool, key_ring, TEXTS)
-        since = await rotation.activate(pool, key_ring, version)
+        since = await rotation.activate(pool, context.actor, key_ring, version)
         try:
             with _progress() as told:
                 count = await rotation.reseal_all(pool, key_ring, version, TEXTS, since, told)
@@ -129,10 +129,9 @@ async def retire(
     context: CommandContext, version: Annotated[int, typer.Argument(metavar="KEY", min=1)]
 ) -> Output:
     """Destroy a key that seals nothing any more."""
-    context.about(f"key {version} of the vault")
     async with context.pool() as pool:
         try:
-            await rotation.retire(pool, version, TEXTS)
+            await rotation.retire(pool, context.actor, version, TEXTS)
         except rotation.NoSuchKey:
             raise CommandRefused(f"there is no key {version}, or it is retired already") from None
         except rotation.StillUsed:
@@ -148,12 +147,11 @@ async def retire(
 async def _rotate_master(context: CommandContext, new_key_file: Path | None) -> Output:
     change = master_files.plan(context.settings, new_key_file)
     async with context.transaction() as tx:
-        context.about("master key")
         key_ring = await context.key_ring(tx)
         # Whoever begins in this moment reads either the old state of the database or the new one.
         await tx.execute("LOCK TABLE vault_master IN SHARE ROW EXCLUSIVE MODE")
         if not change.done(key_ring.master):
-            await rotation.replace_master(tx, key_ring, change.fresh)
+            await rotation.replace_master(tx, context.actor, key_ring, change.fresh)
         generation = await tx.fetchval("SELECT generation FROM vault_master")
     kept_at = change.finish(generation - 1)
     rows: list[tuple[str, object]] = [("master key", f"number {generation}")]

@@ -6,14 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from voucherd.cli.command import command, noun
+from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, record, table
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, decimal, read_currency, read_money
 from voucherd.companies import store as company_store
 from voucherd.ids import Identifiers
-from voucherd.wallet import low_balance, store, top_ups
+from voucherd.wallet import deeds, store
 from voucherd.wallet import statement as statements
+from voucherd.wallet.deeds import BadPayment, NoAlert
 from voucherd.wallet.statement import StatementFilters, StatementLine
 from voucherd.wallet.store import Balance
 
@@ -33,13 +34,11 @@ async def top_up(
 ) -> Output:
     """Add money to a company's balance."""
     money = read_money("amount", f"{amount} {currency}")
-    if money.minor == 0:
-        raise typer.BadParameter("amount: must be more than 0")
-    if not 1 <= len(reference) <= 200:
-        raise typer.BadParameter("reference: must be 1 to 200 characters")
+    with usage(BadPayment):
+        deeds.check_top_up(money, reference)
     async with context.transaction() as tx:
         owner = await company_store.find_company(tx, company)
-        booked, balance = await top_ups.book(tx, owner.id, state.state, money, reference)
+        booked, balance = await deeds.top_up(tx, context.actor, owner, state.state, money, reference)
     document = _document(balance) | {"toppedUp": booked, "company": company, "reference": reference}
     said = f"{money} added" if booked else f"nothing: {reference!r} was booked before"
     return Output(document, record([("top-up", said), *_pairs(balance)]))
@@ -113,14 +112,16 @@ async def alert(
     if (below is None) != off:
         raise typer.BadParameter("give either --below or --off")
     money = None if below is None else read_money("below", f"{below} {currency}")
-    if money is not None and money.minor <= 0:
-        raise typer.BadParameter("below: must be more than 0")
-    async with context.transaction() as tx:
-        owner = await company_store.find_company(tx, company)
-        if money is not None:
-            await low_balance.set_alert(tx, owner.id, state.state, money)
-        elif not await low_balance.remove_alert(tx, owner.id, state.state, currency):
-            raise CommandRefused(f"{owner.name} has no alert for its {state} wallet in {currency}")
+    try:
+        with usage(BadPayment):
+            async with context.transaction() as tx:
+                owner = await company_store.find_company(tx, company)
+                if money is not None:
+                    await deeds.set_alert(tx, context.actor, owner.id, state.state, money)
+                else:
+                    await deeds.remove_alert(tx, context.actor, owner.id, state.state, currency)
+    except NoAlert:
+        raise CommandRefused(f"{owner.name} has no alert for its {state} wallet in {currency}") from None
     said = "no alert any more" if money is None else f"an alert below {money}"
     document = {
         "company": owner.name,

@@ -41,7 +41,10 @@ _SUBJECTS: Final = {
     "currency": "currency",
 }
 """What a command is about, by the name of its word: the first of these that it has. None: the noun says it."""
-_NOUNS: Final = {"price": "price list"}
+WRITES_ITSELF: Final = frozenset(
+    {"attempt", "brand", "fx", "order", "price", "product", "stock", "supplier", "vault", "wallet"}
+)
+"""Nouns whose deeds write their own rows: their commands have no witness."""
 
 
 class Witness:
@@ -84,7 +87,7 @@ class Witness:
     def _first_subject(self) -> str:
         for name, kind in _SUBJECTS.items():
             if isinstance(value := self._words.get(name), str | int):
-                return f"{kind or _NOUNS.get(self._noun, self._noun)} {value}"
+                return f"{kind or self._noun} {value}"
         return self._noun
 
     async def _whose(self, tx: Tx) -> int | None:

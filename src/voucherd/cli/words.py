@@ -13,7 +13,7 @@ import typer
 
 from voucherd.catalogue.texts import read_amount
 from voucherd.ids import State
-from voucherd.money import DIGITS, Money, digits, plain
+from voucherd.money import DIGITS, Money, digits
 from voucherd.vault.lines import read_expiry
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([smhd])")
@@ -92,11 +92,6 @@ def spend_words(order_minor: int | None, day_minor: int | None) -> str:
 def decimal(minor: int, currency: str) -> Decimal:
     """The amount as the wire writes it: a number with the currency's digits (OP-07)."""
     return Decimal(minor).scaleb(-digits(currency))
-
-
-def percent(share_bp: int) -> str:
-    """A share as people write it: 1.5%."""
-    return f"{plain(share_bp, 2).rstrip('0').rstrip('.')}%"
 
 
 def read_day(text: str) -> date:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from voucherd.db import Pool, transaction
 from voucherd.money import Money
 from voucherd.orders import confirm, store
+from voucherd.orders.deeds import cancel_entry
 from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.decide import Cancel
@@ -14,6 +15,7 @@ from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.orders.store import OrderCaches
 from voucherd.settings import Settings
+from voucherd.trail import Actor
 
 
 class CancelPreview(Struct, frozen=True):
@@ -45,17 +47,17 @@ class CancelPreview(Struct, frozen=True):
         return self.after.lines - self.after.lines_finished - self.after.lines_cancelled
 
 
-async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPreview | Refusal:
+async def preview(pool: Pool, settings: Settings, order: Order) -> CancelPreview | Refusal:
     """What would come of cancelling the order now. Everything is undone: nothing is stored."""
-    assert command.order_id is not None, "the caller has found the order"
+    command = Cancel(order.id, order.company_id, order.state)
     async with pool.acquire() as conn:
         held = conn.transaction()
         await held.start()
         try:
             facts = await store.load(
-                conn, [command.order_id], OrderCaches.empty(settings), with_lines=True, with_shelves=False
+                conn, [order.id], OrderCaches.empty(settings), with_lines=True, with_shelves=False
             )
-            before = facts.orders.get(command.order_id)
+            before = facts.orders.get(order.id)
             answer = decide.cancel(facts, [command]).answers[0]
         finally:
             await held.rollback()
@@ -65,8 +67,10 @@ async def preview(pool: Pool, settings: Settings, command: Cancel) -> CancelPrev
     return CancelPreview(before, answer)
 
 
-async def cancel(pool: Pool, settings: Settings, command: Cancel) -> Order:
-    """Cancel an order for somebody who is written down: in no batch with others, so that both commit together."""
+async def cancel(pool: Pool, settings: Settings, actor: Actor, trx: str, order: Order) -> Order:
+    """Delete an order that is not confirmed, or cancel and refund what is undelivered of it; the order after it."""
+    entry = cancel_entry(actor, trx, order.company_id, order.state)
+    command = Cancel(order.id, order.company_id, order.state, entry=entry)
     async with transaction(pool) as tx:
         (answer,) = await confirm.cancel(tx, OrderCaches.empty(settings), [command])
     if isinstance(answer, Refusal):

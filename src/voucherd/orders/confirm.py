@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from voucherd import trail
+from voucherd.actors import TrailEntry
 from voucherd.approvals import store as approvals
 from voucherd.db import Tx
 from voucherd.idempotency import store as idempotency
@@ -51,8 +53,11 @@ async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> lis
 
 
 async def _save(tx: Tx, commands: Sequence[Finalise | Cancel], ruling: Ruling) -> None:
-    """Store the ruling, to whom its codes will be shown, and which order each repeatable request has changed."""
+    """Store the ruling, who will see its codes, the trail's rows, and which order each repeatable request changed."""
     await store.save(tx, ruling, _reveals(commands, ruling.answers))
+    entries = _entries(commands, ruling.answers)
+    if entries:
+        await trail.record_all(tx, entries)
     effects = effects_of(commands, ruling.answers)
     if effects:
         await idempotency.name_effects(tx, effects)
@@ -66,6 +71,15 @@ def effects_of(
         (command.ticket, answer.id)
         for command, answer in zip(commands, answers, strict=True)
         if command.ticket is not None and isinstance(answer, Order)
+    ]
+
+
+def _entries(commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]) -> list[TrailEntry]:
+    """The trail's rows of those commands that carry one and were not refused."""
+    return [
+        command.entry
+        for command, answer in zip(commands, answers, strict=True)
+        if command.entry is not None and isinstance(answer, Order)
     ]
 
 

@@ -6,6 +6,7 @@ import math
 
 from msgspec import Struct
 
+from voucherd import trail
 from voucherd.approvals import store as approvals
 from voucherd.approvals.model import Approval, ApprovalNotFound, Consent, NotOpen, refuse
 from voucherd.db import Pool, transaction
@@ -27,7 +28,7 @@ from voucherd.orders.service import OrderService
 from voucherd.people import members
 from voucherd.people.members import Policy
 from voucherd.people.roles import Right
-from voucherd.trail import TrailEntry
+from voucherd.trail import Actor, TrailEntry
 
 
 class Buyer(Struct, frozen=True):
@@ -48,6 +49,7 @@ async def confirm(
     sandbox_outcome: SandboxOutcome = SandboxOutcome.FINISHED,
     *,
     slow_s: int = 0,
+    entry: TrailEntry | None = None,
     wait_s_max: float = math.inf,
 ) -> Answer | Approval:
     """Pay and deliver; an order from the company's amount on becomes a request to its other people instead."""
@@ -60,15 +62,16 @@ async def confirm(
         slow_s=slow_s,
         limits=buyer.limits,
         approve_from_eur_minor=buyer.policy.approve_from_eur_minor,
+        entry=entry,
     )
     try:
         return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalNeeded:
         order = (await order_service.find(order_id, buyer.company_id, buyer.state)).order
-        return await ask(pool, order, buyer.user_id)
+        return await ask(pool, order, buyer.user_id, None if entry is None else entry.actor)
 
 
-async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
+async def ask(pool: Pool, order: Order, requested_by: int, actor: Actor | None = None) -> Approval:
     """The request for this order; there is one at a time, and it ends with the order's price."""
     async with transaction(pool) as tx:
         number, new = await approvals.ask_for_order(
@@ -84,6 +87,9 @@ async def ask(pool: Pool, order: Order, requested_by: int) -> Approval:
         if new:
             others = await members.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
             await letters.ask(tx, [one.email for one in others if one.id != requested_by], approval)
+            if actor is not None:
+                detail = {"amount": str(approval.money)}
+                await trail.record(tx, actor, "approval.ask", f"approval {number}", detail)
     return approval
 
 
@@ -110,7 +116,8 @@ async def agree(
         buyer.state,
         resolve=False,
         limits=buyer.limits,
-        consent=Consent(number, buyer.user_id, entry),
+        consent=Consent(number, buyer.user_id),
+        entry=entry,
     )
     try:
         return await order_service.confirm(command, wait_s_max=wait_s_max)

@@ -1,6 +1,6 @@
 """What a person does about purchases that no call could tell the outcome of.
 
-Each deed is one transaction, and an event in it says who did what and why.
+Each deed is one transaction, in which an event and a row of the trail say who did what and why.
 """
 
 from __future__ import annotations
@@ -8,30 +8,40 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
-from msgspec import Struct
-
+from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, transaction
-from voucherd.events import kinds, log
+from voucherd.events import kinds
 from voucherd.orders.model import Order
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, outcomes
 from voucherd.purchasing.attempts import Attempt, Phase
-from voucherd.purchasing.outcomes import Call, NotOpen
+from voucherd.purchasing.outcomes import Call, Hand, NotOpen
+from voucherd.purchasing.records import Record
 from voucherd.suppliers.protocol import SURPLUS_MAX, Bought, Code
+from voucherd.suppliers.stocking import NoRateFor
+from voucherd.trail import Actor
 from voucherd.vault import purchased as purchases
 from voucherd.vault.lines import BadLine, CodeFile
 from voucherd.vault.purchased import Quarantined
 from voucherd.vault.seal import Sealer
 from voucherd.vault.sources import FileRefused
 
+BY_CHARS_MAX: Final = 200
+NOTE_CHARS_MAX: Final = 250
+SHOWN_AT_END: Final = 4
+SHOWN_IF_LONGER: Final = 12
+"""A masked code shows its last few characters only if most of it stays hidden."""
+
 _EVER: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
-class Hand(Struct, frozen=True):
-    """Who does it, and why."""
+class BadHand(ValueError):
+    """The name or the note can't be written down; says which, and why."""
 
-    by: str
-    note: str = ""
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"--{field}: {rule}")
+        self.field = field
+        self.rule = rule
 
 
 class TooEarly(Exception):
@@ -48,6 +58,16 @@ class BadCodes(Exception):
     def __init__(self, text: str, bad: list[BadLine] | None = None) -> None:
         super().__init__(text)
         self.bad = bad or []
+
+
+def hand_of(actor: Actor, by: str, note: str) -> Hand:
+    """Who does it and why, as it is written down."""
+    by, note = by.strip(), note.strip()
+    if not 1 <= len(by) <= BY_CHARS_MAX or not by.isprintable():
+        raise BadHand("by", f"must be 1 to {BY_CHARS_MAX} printable characters")
+    if len(note) > NOTE_CHARS_MAX or not note.isprintable():
+        raise BadHand("note", f"must be at most {NOTE_CHARS_MAX} printable characters")
+    return Hand(actor, by, note)
 
 
 def read_codes(stream: BinaryIO) -> tuple[Code, ...]:
@@ -72,8 +92,7 @@ async def fail(pool: Pool, caches: OrderCaches, attempt: Attempt, hand: Hand) ->
     if not attempt.settled:
         raise TooEarly
     reason = f"settled by hand: {hand.note}" if hand.note else "settled by hand"
-    call = Call(by=hand.by, note=hand.note)
-    return await outcomes.fail(pool, caches, attempt, reason, call, fence=False)
+    return await outcomes.fail(pool, caches, attempt, reason, Call(hand=hand), fence=False)
 
 
 async def receive(
@@ -82,7 +101,12 @@ async def receive(
     """The supplier says that these are the codes: they are stored and delivered like any others."""
     if len(bought.codes) > attempt.count + SURPLUS_MAX:
         raise TooMany
-    return await outcomes.receive(pool, caches, sealer, attempt, bought, Call(by=hand.by, note=hand.note))
+    if bought.price is not None:
+        async with pool.acquire() as conn:
+            rates = await catalogue.rates(conn, [bought.price.currency])
+        if bought.price.currency not in rates:
+            raise NoRateFor(bought.price.currency)
+    return await outcomes.receive(pool, caches, sealer, attempt, bought, Call(hand=hand))
 
 
 async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
@@ -92,12 +116,7 @@ async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
         if standing.phase is not Phase.UNKNOWN:
             raise NotOpen(standing.phase)
         await attempts.ask_anew(tx, attempt.id)
-        await log.append(
-            tx,
-            kinds.ATTEMPT_RETRIED,
-            state=attempt.state,
-            data={"attempt": attempt.reference, "by": hand.by, "note": hand.note},
-        )
+        await outcomes.record(tx, kinds.ATTEMPT_RETRIED, "attempt.retry", attempt, hand, hand.told)
 
 
 async def quarantined(
@@ -107,10 +126,31 @@ async def quarantined(
     async with transaction(pool) as tx:
         found = await purchases.quarantined(tx, sealer, attempt.id)
         if reveal and found:
-            await log.append(
-                tx,
-                kinds.ATTEMPT_REVEALED,
-                state=attempt.state,
-                data={"attempt": attempt.reference, "by": hand.by, "note": hand.note, "codes": len(found)},
-            )
+            data = {**hand.told, "codes": len(found)}
+            await outcomes.record(tx, kinds.ATTEMPT_REVEALED, "attempt.quarantine", attempt, hand, data)
     return found
+
+
+def masked(text: str) -> str:
+    """The text with nothing readable but perhaps its end."""
+    if not text:
+        return ""
+    return "••••" + (text[-SHOWN_AT_END:] if len(text) >= SHOWN_IF_LONGER else "")
+
+
+def settled_words(before: Record, after: Record) -> str:
+    """What settling changed, for people."""
+    came = after.codes - before.codes
+    parts = [f"{came} code{' was' if came == 1 else 's were'} taken"] if came else []
+    spare, aside = after.spare - before.spare, after.quarantined - before.quarantined
+    parts += [f"{spare} of them lie on the shelf, for no line wanted them"] if spare else []
+    parts += [f"{aside} went to quarantine"] if aside else []
+    freed = released(before, after)
+    parts += [f"{freed} lines go on to the next supplier or are refunded"] if freed else []
+    return f"The purchase is {after.phase.name.lower()}" + "".join(f"; {part}" for part in parts) + "."
+
+
+def released(before: Record, after: Record) -> int:
+    """How many lines that waited for the purchase wait for it no more, and got no code."""
+    delivered = (after.codes - before.codes) - (after.spare - before.spare)
+    return max(before.waiting - after.waiting - delivered, 0)

@@ -7,14 +7,17 @@ to the same purchase, a Cancel and the end of a window each see what the other d
 from __future__ import annotations
 
 import random
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import asyncpg
 from msgspec import Struct
 
+from voucherd import trail
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, Tx, transaction
 from voucherd.events import kinds, log
+from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders import store
 from voucherd.orders.model import Order
@@ -25,11 +28,25 @@ from voucherd.purchasing import attempts, intake
 from voucherd.purchasing.attempts import LIVE, Attempt, AttemptStanding, Change, Phase
 from voucherd.suppliers.protocol import Bought
 from voucherd.suppliers.store import note_call
+from voucherd.trail import Actor
 from voucherd.vault.seal import Sealer
 
 RECEIVE_TRIES_MAX: Final = 5
 
 _chance: Final = random.SystemRandom().random
+
+
+class Hand(Struct, frozen=True):
+    """Who does something about a purchase by hand, under which name, and why."""
+
+    actor: Actor
+    by: str
+    note: str = ""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What is written down of it with every deed."""
+        return {"by": self.by, "note": self.note}
 
 
 class Call(Struct, frozen=True):
@@ -38,10 +55,13 @@ class Call(Struct, frozen=True):
     failed: bool = False
     """Whether it counts against the supplier."""
     ms: int | None = None
-    by: str | None = None
+    hand: Hand | None = None
     """The person who settles by hand what no call could tell."""
-    note: str = ""
-    """What that person says about it."""
+
+    @property
+    def by(self) -> str | None:
+        """The name of that person."""
+        return None if self.hand is None else self.hand.by
 
 
 class NothingNew(Exception):
@@ -88,14 +108,14 @@ async def _receive(
         _refuse_hand(standing, call, over=standing.codes >= attempt.count)
         cost = await _cost(conn, attempt, bought)
         delivery = await intake.sort_out(conn, sealer, attempt, bought, facts.now, cost)
-        if call.by is not None and delivery.count == 0:
+        if call.hand is not None and delivery.count == 0:
             raise NothingNew
         ruling = waiting.receive(facts, attempt.id, [taken.lot for taken in delivery.lots])
         spare = await intake.put_away(conn, sealer, attempt, delivery, ruling.cursors, bought.external_id)
         await store.save(conn, ruling)
         codes = standing.codes + delivery.count
         came = codes + standing.quarantined + delivery.quarantined
-        over = call.by is not None or bought.final
+        over = call.hand is not None or bought.final
         phase = _phase(attempt, standing.phase, codes, came, over=over)
         change = Change(
             phase,
@@ -175,26 +195,32 @@ async def fail(
 
 def _refuse_hand(standing: AttemptStanding, call: Call, *, over: bool) -> None:
     """Refuse a person whom a call was faster than, or who speaks while one is being made."""
-    if call.by is not None and (over or standing.phase is Phase.CALLING):
+    if call.hand is not None and (over or standing.phase is Phase.CALLING):
         raise NotOpen(standing.phase)
 
 
 async def _note_call(tx: Tx, attempt: Attempt, call: Call, before: Phase, change: Change) -> None:
     """Count the call for the breaker; what a person did is no call, and is written down instead."""
-    if call.by is None:
+    if call.hand is None:
         await note_call(tx, attempt.supplier_id, failed=call.failed)
         return
     data = {
-        "attempt": attempt.reference,
-        "by": call.by,
-        "note": call.note,
+        **call.hand.told,
         "from": before.name.lower(),
         "to": change.phase.name.lower(),
         "codes": change.codes,
         "spare": change.spare,
         "quarantined": change.quarantined,
     }
-    await log.append(tx, kinds.ATTEMPT_SETTLED, state=attempt.state, data=data)
+    await record(tx, kinds.ATTEMPT_SETTLED, "attempt.settle", attempt, call.hand, data)
+
+
+async def record(
+    tx: Tx, event: str, action: str, attempt: Attempt, hand: Hand, data: Mapping[str, Any]
+) -> None:
+    """Write down what a person did about a purchase: the event, and the row of the trail."""
+    await log.append(tx, event, state=attempt.state, data={"attempt": attempt.reference, **data})
+    await trail.record(tx, hand.actor, action, f"attempt {attempt.id}", data, state=State(attempt.state))
 
 
 async def ask_again(

@@ -16,10 +16,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd import trail
 from voucherd.db import Connection, Tx
-from voucherd.ids import State, derive
+from voucherd.ids import derive
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.orders.rules.states import Status
+from voucherd.trail import Actor
 
 PIN_DIGITS_MIN: Final = 4
 PIN_DIGITS_MAX: Final = 12
@@ -62,9 +64,14 @@ class Pins:
     def __init__(self, master: bytes) -> None:
         self._key = derive(master, "recipient/pin")
 
-    async def set(self, tx: Tx, order_id: int | None, company_id: int, state: State, pin: str | None) -> None:
-        """Put a PIN before the order's codes, another one, or (None) none; earlier tries are forgotten."""
+    async def set(self, tx: Tx, actor: Actor, trx: str, order_id: int | None, pin: str | None) -> None:
+        """Put a PIN before the order's codes, another one, or (None) none; earlier tries are forgotten.
+
+        Refused for an order that is not the actor's company's, in the state that the actor works in.
+        """
         pin = checked(pin)
+        assert actor.company_id is not None, "only a company's people and keys protect its orders"
+        assert actor.state is not None, "they work in one state at a time"
         # Held until the end, so that the order is not removed meanwhile.
         found = await tx.fetchval(
             """
@@ -72,12 +79,13 @@ class Pins:
             FOR KEY SHARE
             """,
             order_id,
-            company_id,
-            int(state),
+            actor.company_id,
+            int(actor.state),
             int(Status.DELETED),
         )
         if found is None:
             raise OrderNotFound
+        await trail.record(tx, actor, "order.protect", f"order {trx}", {"pin": pin is not None})
         if pin is None:
             await tx.execute("DELETE FROM order_pin WHERE order_id = $1", found)
             return

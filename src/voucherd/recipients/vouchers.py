@@ -8,10 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd import trail
 from voucherd.db import Connection, Tx
 from voucherd.ids import State, state_of
 from voucherd.money import Money
 from voucherd.orders.rules.states import Status
+from voucherd.trail import Actor
 
 
 class VoucherStatus(Enum):
@@ -146,19 +148,23 @@ class NoCode(Exception):
     """The line has no code that could be taken back, or there is no such line."""
 
 
-async def take_back(tx: Tx, order_id: int, line: int) -> datetime:
+async def take_back(tx: Tx, actor: Actor, trx: str, order_id: int, line: int) -> datetime:
     """Write down that the line's code was taken back; when, which is the first time that it was said."""
     voucher = await look(tx, order_id, line)
     if voucher is None or voucher.place is None:
         raise NoCode
-    await tx.execute(
+    first = await tx.fetchval(
         """
         INSERT INTO line_view AS seen (order_id, line, returned_at) VALUES ($1, $2, now())
         ON CONFLICT (order_id, line) DO UPDATE SET returned_at = now() WHERE seen.returned_at IS NULL
+        RETURNING true
         """,
         order_id,
         line,
     )
+    if first:
+        detail = {"line": line + 1}
+        await trail.record(tx, actor, "order.return", f"order {trx}", detail, state=state_of(order_id))
     at: datetime = await tx.fetchval(
         "SELECT returned_at FROM line_view WHERE order_id = $1 AND line = $2", order_id, line
     )

@@ -15,8 +15,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd import trail
 from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.ids import derive
+from voucherd.trail import Actor
 from voucherd.vault.key_ring import POLL_S, ROOT, KeyRing, key_purpose, master_fingerprint, unwrap, wrap
 from voucherd.vault.master_key import KEY_VERSION, new_master
 from voucherd.vault.resealing import Texts, left, reseal_codes, reseal_texts, sealed_with, total
@@ -90,14 +92,20 @@ async def begin(pool: Pool, key_ring: KeyRing, texts: Sequence[Texts]) -> int:
     return version
 
 
-async def activate(pool: Pool, key_ring: KeyRing, version: int, *, notice_s: float = NOTICE_S) -> datetime:
+async def activate(
+    pool: Pool, actor: Actor, key_ring: KeyRing, version: int, *, notice_s: float = NOTICE_S
+) -> datetime:
     """Let every process seal with this version, once all have heard of it; since when."""
     if await pool.fetchval("SELECT active_at IS NULL FROM vault_key WHERE version = $1", version):
         await asyncio.sleep(notice_s)
-        await pool.execute(
-            "UPDATE vault_key SET active_at = clock_timestamp() WHERE version = $1 AND active_at IS NULL",
-            version,
-        )
+        async with transaction(pool) as tx:
+            done = await tx.fetchval(
+                """UPDATE vault_key SET active_at = clock_timestamp()
+                   WHERE version = $1 AND active_at IS NULL RETURNING true""",
+                version,
+            )
+            if done:
+                await trail.record(tx, actor, "vault.rotate", f"key {version} of the vault")
     async with pool.acquire() as conn:
         await key_ring.refresh(conn)
     since: datetime = await pool.fetchval("SELECT active_at FROM vault_key WHERE version = $1", version)
@@ -130,7 +138,7 @@ async def reseal_all(
     raise SomebodyWrites
 
 
-async def retire(pool: Pool, version: int, texts: Sequence[Texts]) -> None:
+async def retire(pool: Pool, actor: Actor, version: int, texts: Sequence[Texts]) -> None:
     """Destroy a key that seals nothing and never will."""
     async with transaction(pool) as tx:
         known = {key.version: key for key in await keys(tx)}
@@ -145,9 +153,10 @@ async def retire(pool: Pool, version: int, texts: Sequence[Texts]) -> None:
         await tx.execute(
             "UPDATE vault_key SET retired_at = now(), wrapped = NULL WHERE version = $1", version
         )
+        await trail.record(tx, actor, "vault.retire", f"key {version} of the vault")
 
 
-async def replace_master(tx: Tx, key_ring: KeyRing, fresh: bytes) -> None:
+async def replace_master(tx: Tx, actor: Actor, key_ring: KeyRing, fresh: bytes) -> None:
     """Wrap the root and all data keys with another master key; it counts when the transaction commits."""
     rows = await tx.fetch("SELECT version, wrapped FROM vault_key WHERE wrapped IS NOT NULL FOR UPDATE")
     for row in rows:
@@ -162,6 +171,7 @@ async def replace_master(tx: Tx, key_ring: KeyRing, fresh: bytes) -> None:
         master_fingerprint(fresh),
         wrap(fresh, ROOT, key_ring.root),
     )
+    await trail.record(tx, actor, "vault.rotate", "master key")
 
 
 async def _old_writers(conn: Connection | Pool, since: datetime) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from voucherd.catalogue import product_deeds
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.changes import tell_updated
 from voucherd.catalogue.fx import parse_rate
-from voucherd.catalogue.products import Listing, ProductVersion
+from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.demo_shop.handout import Handout, Person
 from voucherd.cli.output import CommandRefused
@@ -26,10 +26,11 @@ from voucherd.orders.service import OrderService
 from voucherd.people import user_store
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.settings import Settings
+from voucherd.trail import SYSTEM
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.key_ring import KeyRing
 from voucherd.vault.seal import Sealer
-from voucherd.wallet import top_ups
+from voucherd.wallet import deeds as wallet_deeds
 
 COMPANY: Final = "Demo Trading"
 OPERATOR_EMAIL: Final = "operator@demo.example"
@@ -63,14 +64,13 @@ async def open_shop(tx: Tx, sealer: Sealer) -> Company:
     company = await company_store.add_company(tx, CompanyDraft(COMPANY, "NL", verified=True))
     for state in State:
         for text in BALANCES:
-            await top_ups.book(tx, company.id, state, Money.read(text), "demo opening balance")
+            await wallet_deeds.top_up(tx, SYSTEM, company, state, Money.read(text), "demo opening balance")
     for currency, rate in RATES.items():
         await catalogue.set_rate(tx, currency, parse_rate(rate), RATES_SOURCE)
     now: datetime = await tx.fetchval("SELECT now()")
     for good in goods():
-        version = await catalogue.add_product(tx, good.draft, active=good.active)
-        await tell_updated(tx, Listing(version, good.active))
-        await _stock(tx, sealer, good, version, now)
+        listing = await product_deeds.add(tx, SYSTEM, good.draft, active=good.active)
+        await _stock(tx, sealer, good, listing.version, now)
     return company
 
 

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.actors import TrailEntry
 from voucherd.approvals.model import Consent, needed
 from voucherd.events import kinds
 from voucherd.idempotency.model import Ticket
@@ -89,6 +90,8 @@ class Finalise(Struct, frozen=True):
     """A second person's yes, which this call carries out."""
     viewer: Viewer | None = None
     """Who is shown the codes; None if nobody is."""
+    entry: TrailEntry | None = None
+    """What the audit trail says of it; None for the calls of keys, whose events say enough."""
 
 
 class Cancel(Struct, frozen=True):
@@ -101,6 +104,7 @@ class Cancel(Struct, frozen=True):
     """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
     ticket: Ticket | None = None
     viewer: Viewer | None = None
+    entry: TrailEntry | None = None
 
 
 class _OpenLines(Struct, frozen=True):

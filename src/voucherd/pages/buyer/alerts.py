@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, BadAmount, Money
-from voucherd.pages import deeds
 from voucherd.pages.buyer.funds import purses_of
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
 from voucherd.services import Services
-from voucherd.wallet import low_balance
+from voucherd.wallet import deeds
+from voucherd.wallet.deeds import BadPayment, NoAlert
 
 
 async def alerts(services: Services, visit: Visit) -> Response:
@@ -25,20 +27,19 @@ async def set_alert(services: Services, visit: Visit) -> Response:
     if currency not in DIGITS:
         raise HttpError(400, "bad_currency", "There is no such currency.")
     if not text:
-        async with transaction(services.pool) as tx:
-            if await low_balance.remove_alert(tx, visit.company_id, visit.state, currency):
-                await deeds.record(tx, visit, "alert.remove", f"balance in {currency}")
+        with suppress(NoAlert):
+            async with transaction(services.pool) as tx:
+                await deeds.remove_alert(tx, visit.actor, visit.company_id, visit.state, currency)
         visit.tell(f"No alert for {currency} any more.")
         return see_other("/portal/alerts")
     try:
         below = Money.parse(text, currency)
+        async with transaction(services.pool) as tx:
+            await deeds.set_alert(tx, visit.actor, visit.company_id, visit.state, below)
     except BadAmount:
         return await _page(services, visit, wrong=currency, problem="Write an amount such as 250.00")
-    if below.minor <= 0:
+    except BadPayment:
         return await _page(services, visit, wrong=currency, problem="An alert is above zero")
-    async with transaction(services.pool) as tx:
-        await low_balance.set_alert(tx, visit.company_id, visit.state, below)
-        await deeds.record(tx, visit, "alert.set", f"balance in {currency}", {"below": str(below)})
     visit.tell(f"You will see an alert when there is less than {below}.")
     return see_other("/portal/alerts")
 

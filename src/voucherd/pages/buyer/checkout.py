@@ -10,11 +10,11 @@ from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.limits.spending import limits_of
 from voucherd.orders import carts, consent
+from voucherd.orders.deeds import cancel_entry, confirm_entry
 from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
 from voucherd.orders.rules.decide import Cancel, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
-from voucherd.pages import deeds
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.cart import asked, cart_page
 from voucherd.pages.buyer.catalogue import payment_currency
@@ -60,7 +60,6 @@ async def confirm(services: Services, visit: Visit) -> Response:
     sandbox_outcome = _CHANCES.get(visit.form.get("outcome"), SandboxOutcome.FINISHED)
     if visit.state is State.LIVE:
         sandbox_outcome = SandboxOutcome.FINISHED
-    await note(services, visit, "order.confirm")
     try:
         answer = await consent.confirm(
             services.orders,
@@ -69,6 +68,7 @@ async def confirm(services: Services, visit: Visit) -> Response:
             services.ids.order_id(trx),
             sandbox_outcome,
             slow_s=SLOW_S if sandbox_outcome is SandboxOutcome.SLOW else 0,
+            entry=confirm_entry(visit.actor, trx),
             wait_s_max=WAIT_S_MAX,
         )
     except OrderNotFound:
@@ -95,26 +95,18 @@ async def buyer_of(services: Services, visit: Visit) -> consent.Buyer:
     )
 
 
-async def note(services: Services, visit: Visit, action: str) -> None:
-    """Write down who asks for it, before it is done: an order's own events know the company alone."""
-    trx = visit.parameters["trx"]
-    await services.orders.find(services.ids.order_id(trx), visit.company_id, visit.state)
-    async with transaction(services.pool) as tx:
-        await deeds.record(tx, visit, action, f"order {trx}")
-
-
 async def reopen(services: Services, visit: Visit) -> Response:
     """Withdraw an order that is not confirmed, and put what was in it back into the cart."""
-    answer = await services.orders.find(
-        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
-    )
+    trx = visit.parameters["trx"]
+    answer = await services.orders.find(services.ids.order_id(trx), visit.company_id, visit.state)
     found = answer.order
+    entry = cancel_entry(visit.actor, trx, visit.company_id, visit.state)
     try:
         if found.status is Status.CREATED:
-            await services.orders.cancel(Cancel(found.id, visit.company_id, visit.state))
+            await services.orders.cancel(Cancel(found.id, visit.company_id, visit.state, entry=entry))
     except Refusal as refusal:
         visit.tell(words.said(refusal), "bad")
-        return see_other(f"/portal/orders/{visit.parameters['trx']}")
+        return see_other(f"/portal/orders/{trx}")
     await refill(services, visit, found)
     return see_other("/portal/cart")
 

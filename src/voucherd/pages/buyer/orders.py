@@ -9,6 +9,7 @@ from voucherd.approvals import lists
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.orders.deeds import cancel_entry
 from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import TYPES, Order
 from voucherd.orders.rules.decide import Cancel
@@ -16,7 +17,7 @@ from voucherd.orders.rules.refusals import OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.catalogue import page_number
-from voucherd.pages.buyer.checkout import OUTCOMES, note
+from voucherd.pages.buyer.checkout import OUTCOMES
 from voucherd.pages.buyer.funds import purses_of
 from voucherd.pages.buyer.reveal import seen_by
 from voucherd.pages.render import render
@@ -90,10 +91,10 @@ async def cancel_page(services: Services, visit: Visit) -> Response:
 async def cancel(services: Services, visit: Visit) -> Response:
     """Cancel what is not delivered yet."""
     trx = visit.parameters["trx"]
-    await note(services, visit, "order.cancel")
+    entry = cancel_entry(visit.actor, trx, visit.company_id, visit.state)
     try:
         answer = await services.orders.cancel(
-            Cancel(services.ids.order_id(trx), visit.company_id, visit.state)
+            Cancel(services.ids.order_id(trx), visit.company_id, visit.state, entry=entry)
         )
     except OrderNotFound:
         raise

@@ -6,15 +6,6 @@ from voucherd.catalogue.products import Fee, ProductDraft, ProductVersion
 from voucherd.money import RATE_DIGITS, Money, digits, plain, to_minor
 
 
-def face_words(version: ProductVersion) -> str:
-    """The face value, or the range of them."""
-    currency = version.face_currency
-    if version.face_minor is not None:
-        return str(Money(version.face_minor, currency))
-    low, high = version.face_min_minor or 0, version.face_max_minor or 0
-    return f"{plain(low, digits(currency))}–{Money(high, currency)}"
-
-
 def price_words(version: ProductVersion) -> str:
     """The price, or how it is made from the face value."""
     if version.price_minor is not None and version.price_currency is not None:

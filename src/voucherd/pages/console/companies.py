@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from voucherd import clock
-from voucherd.catalogue import price_store
+from voucherd.catalogue import price_deeds, price_store
+from voucherd.catalogue.price_deeds import NoPriceList
 from voucherd.catalogue.price_store import UnknownPriceList
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyExists
@@ -130,12 +131,13 @@ async def set_prices(services: Services, visit: Visit) -> Response:
         found = await company_of(tx, visit)
         try:
             if name:
-                await price_store.assign(tx, found.id, await price_store.find_list(tx, name))
-                await _note(tx, visit, "price.list.assign", found, {"list": name})
-            elif await price_store.unassign(tx, found.id):
-                await _note(tx, visit, "price.list.unassign", found, {})
+                await price_deeds.assign(tx, visit.actor, name, found)
+            else:
+                await price_deeds.unassign(tx, visit.actor, found)
         except UnknownPriceList as unknown:
             problems["list"] = str(unknown)
+        except NoPriceList:
+            pass  # It has the catalogue's prices already.
     if problems:
         return await _page(services, visit, found, problems)
     visit.tell(

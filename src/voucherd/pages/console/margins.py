@@ -9,10 +9,11 @@ from msgspec import Struct
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import BP_ONE
 from voucherd.catalogue.products import ProductVersion, price_with_fee
+from voucherd.catalogue.texts import face_text
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.money import Money, divide_half_up, plain, worth
-from voucherd.pages.console.amounts import face_words, price_words
+from voucherd.pages.console.amounts import price_words
 from voucherd.suppliers import overview
 from voucherd.suppliers.offers import QuoteTerms
 from voucherd.vault import shelf
@@ -114,7 +115,7 @@ def differences(older: ProductVersion, newer: ProductVersion) -> list[tuple[str,
         for field, label in _FIELDS.items()
         if getattr(older, field) != getattr(newer, field)
     ]
-    for label, words in (("face value", face_words), ("price", price_words)):
+    for label, words in (("face value", face_text), ("price", price_words)):
         if words(older) != words(newer):
             found.append((label, words(older), words(newer)))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from voucherd.approvals import lists
@@ -11,21 +12,19 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Tx, transaction
 from voucherd.http import Response
-from voucherd.ids import State
 from voucherd.money import DIGITS, Money
-from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, amount_of, currency_of, missing, number_in, number_of
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
 from voucherd.services import Services
+from voucherd.trail import Actor
+from voucherd.wallet import deeds
 from voucherd.wallet import store as wallets
-from voucherd.wallet import top_ups
+from voucherd.wallet.deeds import BadPayment, NothingBooked
 from voucherd.wallet.ledger import Overdrawn
 from voucherd.wallet.store import ReferenceReused
-from voucherd.wallet.top_ups import NothingBooked
 
-REFERENCE_CHARACTERS_MAX: Final = 200
 _NUMBER_MAX: Final = 2**63 - 1
 KINDS: Final = {
     "top-up": (Kind.TOP_UP, 1, "Top-up"),
@@ -66,20 +65,25 @@ async def propose(services: Services, visit: Visit) -> Response:
         problems["kind"] = "must be one of these"
     currency = problems.read("currency", lambda: currency_of(form.get("currency")))
     money = problems.read("amount", lambda: amount_of(form.get("amount"), currency or "EUR"))
-    reference = form.get("reference")
-    if not (1 <= len(reference) <= REFERENCE_CHARACTERS_MAX and reference.isprintable()):
-        problems["reference"] = f"must be 1 to {REFERENCE_CHARACTERS_MAX} printable characters"
-    async with transaction(services.pool) as tx:
-        company = await _named(tx, visit)
-        if company is None:
-            problems["company"] = "there is no such company"
-        elif kind is not None and money is not None and not problems:
-            money = Money(kind[1] * money.minor, money.currency)
-            number = await _propose(tx, visit, company, kind[0], money, problems)
-    if problems:
+    async with services.pool.acquire() as conn:
+        company = await _named(conn, visit)
+    if company is None:
+        problems["company"] = "there is no such company"
+    if problems or company is None or kind is None or money is None:
         return await _form(services, visit, problems)
+    money, reference = Money(kind[1] * money.minor, money.currency), form.get("reference")
+    try:
+        async with transaction(services.pool) as tx:
+            proposed = await deeds.propose(
+                tx, visit.actor, kind[0], company, visit.state, money, reference, form.get("note")
+            )
+    except BadPayment as bad:
+        return await _form(services, visit, Problems({bad.field: bad.rule}))
+    except AlreadyProposed:
+        waits = "a payment with this reference waits for approval already"
+        return await _form(services, visit, Problems({"reference": waits}))
     visit.tell("It is proposed. It moves when a second person agrees.")
-    return see_other(f"/console/money/{number}")
+    return see_other(f"/console/money/{proposed.id}")
 
 
 async def payment(services: Services, visit: Visit) -> Response:
@@ -89,88 +93,46 @@ async def payment(services: Services, visit: Visit) -> Response:
 
 async def approve(services: Services, visit: Visit) -> Response:
     """Agree to a proposal of somebody else: the money moves."""
-    number = number_in(visit, "number", _NUMBER_MAX)
-    try:
-        async with transaction(services.pool) as tx:
-            done = await top_ups.carry_out(tx, number, visit.someone.id)
-            await _note(tx, visit, "money.approve", done)
-    except ApprovalNotFound:
-        raise missing() from None
-    except (NotOpen, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
-        return await _page(services, visit, await _found(services, visit), _REFUSALS[type(refused)])
-    visit.tell(f"Done: {done.money} for {done.company}.")
-    return see_other(f"/console/money/{number}")
+    return await _decide(services, visit, deeds.approve, lambda one: f"Done: {one.money} for {one.company}.")
 
 
 async def reject(services: Services, visit: Visit) -> Response:
     """Say no to a proposal of somebody else."""
-    return await _close(services, visit, "money.reject", "It is rejected. Nothing was moved.")
+    return await _decide(
+        services, visit, deeds.reject, lambda _: "It is rejected. Nothing was moved.", "note"
+    )
 
 
 async def withdraw(services: Services, visit: Visit) -> Response:
     """Take back what one has proposed oneself."""
-    return await _close(services, visit, "money.withdraw", "It is withdrawn. Nothing was moved.")
+    return await _decide(
+        services, visit, deeds.withdraw, lambda _: "It is withdrawn. Nothing was moved.", "note"
+    )
 
 
-async def _close(services: Services, visit: Visit, action: str, said: str) -> Response:
+async def _decide(
+    services: Services,
+    visit: Visit,
+    decide: Callable[[Tx, Actor, int], Awaitable[Approval]],
+    said: Callable[[Approval], str],
+    kind: str = "good",
+) -> Response:
     number = number_in(visit, "number", _NUMBER_MAX)
-    close = approvals.reject if action == "money.reject" else approvals.withdraw
     try:
         async with transaction(services.pool) as tx:
-            closed = await close(tx, number, None, visit.someone.id)
-            await _note(tx, visit, action, closed)
+            done = await decide(tx, visit.actor, number)
     except ApprovalNotFound:
         raise missing() from None
-    except (NotOpen, SamePerson) as refused:
+    except (NotOpen, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
         return await _page(services, visit, await _found(services, visit), _REFUSALS[type(refused)])
-    visit.tell(said, "note")
+    visit.tell(said(done), kind)
     return see_other(f"/console/money/{number}")
-
-
-async def _propose(
-    tx: Tx, visit: Visit, company: Company, kind: Kind, money: Money, problems: Problems
-) -> int | None:
-    """The number of the new proposal; None where it is refused."""
-    before = await _balance(tx, company.id, money.currency, visit.state)
-    if before.minor + money.minor < 0:
-        problems["amount"] = f"the wallet has only {before}"
-        return None
-    try:
-        number = await approvals.propose(
-            tx,
-            kind,
-            company_id=company.id,
-            state=visit.state,
-            money=money,
-            reference=visit.form.get("reference"),
-            requested_by=visit.someone.id,
-            note=visit.form.get("note"),
-        )
-    except AlreadyProposed:
-        problems["reference"] = "a payment with this reference waits for approval already"
-        return None
-    await _note(tx, visit, "money.propose", await approvals.find(tx, number, None))
-    return number
-
-
-async def _note(tx: Tx, visit: Visit, action: str, one: Approval) -> None:
-    detail = {"kind": one.kind.word, "amount": str(one.money), "reference": one.reference}
-    await deeds.record(
-        tx, visit, action, f"payment {one.id}", detail, company_id=one.company_id, state=one.state
-    )
 
 
 async def _named(conn: Connection, visit: Visit) -> Company | None:
     """The company that a path or a form names by its number."""
     number = number_of(visit.parameters.get("company") or visit.form.get("company"), 2**31 - 1)
     return None if number is None else (await company_store.companies(conn, [number])).get(number)
-
-
-async def _balance(conn: Connection, company_id: int, currency: str, state: State) -> Money:
-    """What can be spent now; nothing where there is no wallet yet."""
-    balances = await wallets.balances(conn, company_id, state)
-    minor = next((b.balance_minor - b.held_minor for b in balances if b.currency == currency), 0)
-    return Money(minor, currency)
 
 
 async def _found(services: Services, visit: Visit) -> Approval:
@@ -182,7 +144,7 @@ async def _found(services: Services, visit: Visit) -> Approval:
 
 async def _page(services: Services, visit: Visit, one: Approval, problem: str = "") -> Response:
     async with services.pool.acquire() as conn:
-        before = await _balance(conn, one.company_id, one.currency, one.state)
+        before = await deeds.available(conn, one.company_id, one.currency, one.state)
     own = one.requested_by == visit.someone.id
     return render(
         "console/payment.html",

@@ -13,13 +13,11 @@ from voucherd.money import Money
 from voucherd.orders import cancel_by_operator, reading, register
 from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
 from voucherd.orders.register import Registered
-from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.pages.periods import read_period
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
@@ -111,7 +109,7 @@ async def order(services: Services, visit: Visit) -> Response:
 async def cancel_page(services: Services, visit: Visit) -> Response:
     """What cancelling would do, before it is done."""
     found = await _found(services, visit)
-    foretold = await cancel_by_operator.preview(services.pool, services.settings, _command(found))
+    foretold = await cancel_by_operator.preview(services.pool, services.settings, found)
     if isinstance(foretold, Refusal):
         visit.tell(f"The order is {found.status.name.lower()} and can’t be cancelled.", "bad")
         return see_other(f"{PATH}/{visit.parameters['trx']}")
@@ -125,8 +123,7 @@ async def cancel(services: Services, visit: Visit) -> Response:
     found = await _found(services, visit)
     trx = visit.parameters["trx"]
     try:
-        with witnessed(visit, "order.cancel", f"order {trx}", company_id=found.company_id, state=found.state):
-            after = await cancel_by_operator.cancel(services.pool, services.settings, _command(found))
+        after = await cancel_by_operator.cancel(services.pool, services.settings, visit.actor, trx, found)
     except Refusal:
         visit.tell("The order has ended by itself and can’t be cancelled any more.", "bad")
         return see_other(f"{PATH}/{trx}")
@@ -141,10 +138,6 @@ async def cancel(services: Services, visit: Visit) -> Response:
         back = Money(after.refunded_minor - found.refunded_minor, after.payment_currency)
         visit.tell(f"Cancelled. {back} went back to the buyer’s balance.")
     return see_other(f"{PATH}/{trx}")
-
-
-def _command(found: Order) -> Cancel:
-    return Cancel(found.id, found.company_id, found.state)
 
 
 async def _company(conn: Connection, name: str) -> tuple[int | None, str]:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import io
-from typing import Any, Final
+from typing import Final
 
-from voucherd.catalogue import price_changes, price_list_files, price_store, store
-from voucherd.catalogue.price_changes import BadRow, UnknownBrand
+from voucherd.catalogue import price_deeds, price_list_files, price_store, store
+from voucherd.catalogue.price_deeds import BadListName, BadRow, NothingSaid, UnknownBrand
 from voucherd.catalogue.price_list_files import Wanted
-from voucherd.catalogue.price_store import (
-    NAME_CHARS_MAX,
-    ListedEntry,
-    PriceList,
-    PriceListExists,
-    PriceListInUse,
-)
+from voucherd.catalogue.price_store import PriceList, PriceListExists, PriceListInUse
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.db import Connection, Tx, transaction
+from voucherd.db import Connection, transaction
 from voucherd.http import Response
-from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, missing, number_in, optional_day
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
@@ -45,15 +38,11 @@ async def price_lists(services: Services, visit: Visit) -> Response:
 async def add_list(services: Services, visit: Visit) -> Response:
     """Add a price list."""
     name, problems = visit.form.get("name"), Problems()
-    if not (1 <= len(name) <= NAME_CHARS_MAX and name.isprintable()):
-        problems["name"] = f"must be 1 to {NAME_CHARS_MAX} printable characters"
-        return await _lists(services, visit, problems)
     try:
         async with transaction(services.pool) as tx:
-            number = await price_store.add_list(tx, name)
-            await deeds.record(tx, visit, "price.list.add", f"price list {name}")
-    except PriceListExists as taken:
-        problems["name"] = str(taken)
+            number = await price_deeds.add_list(tx, visit.actor, name)
+    except (BadListName, PriceListExists) as refused:
+        problems["name"] = str(refused)
         return await _lists(services, visit, problems)
     return see_other(f"/console/prices/{number}")
 
@@ -71,8 +60,7 @@ async def remove_list(services: Services, visit: Visit) -> Response:
         found = await _found(conn, visit)
     try:
         async with transaction(services.pool) as tx:
-            await price_store.remove_list(tx, found.name)
-            await deeds.record(tx, visit, "price.list.remove", f"price list {found.name}")
+            await price_deeds.remove_list(tx, visit.actor, found.name)
     except PriceListInUse as used:
         return await _page(services, visit, found, Problems({"list": str(used)}))
     visit.tell(f"The price list {found.name} is gone.", "note")
@@ -87,8 +75,7 @@ async def set_entry(services: Services, visit: Visit) -> Response:
         found = await _found(tx, visit)
         if not problems:
             try:
-                await price_changes.set_entry(tx, found.id, wanted)
-                await _note(tx, visit, "price.set", found, _told(wanted))
+                await price_deeds.set_entry(tx, visit.actor, found.name, wanted)
             except BadProduct as bad:
                 problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = str(bad)
             except UnknownProduct as unknown:
@@ -107,13 +94,12 @@ async def remove_entry(services: Services, visit: Visit) -> Response:
     wanted = _wanted(visit, problems)
     async with transaction(services.pool) as tx:
         found = await _found(tx, visit)
-        try:
-            target, _ = await price_changes.found(tx, wanted)
-        except (UnknownProduct, UnknownBrand):
-            raise missing() from None
-        if problems or not await price_store.remove_entry(tx, found.id, target):
+        if problems:
             raise missing()
-        await _note(tx, visit, "price.remove", found, _told(wanted))
+        try:
+            await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
+        except (UnknownProduct, UnknownBrand, NothingSaid):
+            raise missing() from None
     visit.tell("The list says it no more.", "note")
     return see_other(f"/console/prices/{found.id}")
 
@@ -133,8 +119,7 @@ async def import_entries(services: Services, visit: Visit) -> Response:
         if len(rows) > ROWS_MAX:
             raise SheetRefused(f"a page takes {ROWS_MAX:,} rows at most: `voucherd price import` takes more")
         async with transaction(services.pool) as tx:
-            count = await price_changes.replace_entries(tx, found.id, rows)
-            await _note(tx, visit, "price.import", found, {"file": upload.name[:200], "entries": count})
+            count = await price_deeds.import_file(tx, visit.actor, found.name, upload.name, rows)
             if trial:
                 raise _OnlyTried
     except (SheetRefused, BadRow) as bad:
@@ -155,11 +140,7 @@ async def export_entries(services: Services, visit: Visit) -> Response:
         found = await _found(conn, visit)
         entries = await price_store.entries(conn, found.id)
     form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
-    rows = [
-        (one.slug, one.brand_slug, *_terms(one), *(day and day.isoformat() for day in _days(one)))
-        for one in entries
-    ]
-    file = io.BytesIO()
+    file, rows = io.BytesIO(), price_list_files.rows(entries)
     await asyncio.to_thread(write, file, form, "prices", price_list_files.COLUMNS, rows)
     name = f'attachment; filename="prices-{found.id}.{form.value}"'.encode()
     kind = XLSX if form is Format.XLSX else CSV
@@ -187,29 +168,6 @@ def _wanted(visit: Visit, problems: Problems) -> Wanted:
     return Wanted(**terms, from_=from_, until=until)
 
 
-def _told(wanted: Wanted) -> dict[str, Any]:
-    given = {name: getattr(wanted, name) for name in ("product", "brand", "discount", "price", "fee")}
-    days = {"from": wanted.from_, "until": wanted.until}
-    return {name: str(value) for name, value in (given | days).items() if value is not None}
-
-
-async def _note(tx: Tx, visit: Visit, action: str, found: PriceList, detail: dict[str, Any]) -> None:
-    await deeds.record(tx, visit, action, f"price list {found.name}", detail)
-
-
-def _terms(one: ListedEntry) -> tuple[str | None, str | None, str | None]:
-    terms = one.entry.terms
-    return (
-        price_list_files.discount_text(terms),
-        price_list_files.price_text(terms),
-        price_list_files.fee_text(one.entry),
-    )
-
-
-def _days(one: ListedEntry) -> tuple[Any, Any]:
-    return one.valid_from, one.valid_until
-
-
 async def _lists(services: Services, visit: Visit, problems: Problems) -> Response:
     async with services.pool.acquire() as conn:
         found = await price_store.lists(conn)
@@ -235,7 +193,7 @@ async def _page(
         {
             "slug": one.slug,
             "brand": one.brand_slug,
-            "says": next(filter(None, _terms(one)), ""),
+            "says": next(filter(None, one.said), ""),
             "from": one.valid_from,
             "until": one.valid_until,
             "applies": one.slug is None or one.entry.fits(products[one.slug].version),

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Mapping
 from typing import Any, Final
 
-from voucherd.catalogue import changes, store
 from voucherd.catalogue import files as product_rows
+from voucherd.catalogue import product_deeds, search
 from voucherd.catalogue.cells import RowCells
-from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, values
 from voucherd.catalogue.files import Change, Plan
-from voucherd.catalogue.products import Leaflet, Listing, draft_of
-from voucherd.db import Connection, transaction
+from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.pages.console import uploads as files
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.services import Services
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
@@ -46,17 +42,9 @@ async def export(services: Services, visit: Visit) -> Response:
     format_ = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
     prices = visit.query.get("prices") == "yes"
     async with services.pool.acquire() as conn:
-        listings = await changes.every_product(conn)
-        leaflets = await store.leaflets(conn, [listing.version.version_id for listing in listings])
-    columns = PRICE_COLUMNS if prices else COLUMNS
-    rows = [
-        values(draft_of(listing.version, leaflets[listing.version.version_id]), listing.active)
-        for listing in listings
-    ]
+        columns, rows = await search.sheet(conn, prices=prices)
     stream = io.BytesIO()
-    await asyncio.to_thread(
-        write, stream, format_, "products", columns, [[row[name] for name in columns] for row in rows]
-    )
+    await asyncio.to_thread(write, stream, format_, "products", columns, rows)
     name = f"{'prices' if prices else 'products'}.{format_.value}"
     disposition = (b"content-disposition", f'attachment; filename="{name}"'.encode())
     return Response(200, stream.getvalue(), _TYPES[format_], [disposition])
@@ -76,9 +64,8 @@ async def upload(services: Services, visit: Visit) -> Response:
             await uploads.end(services.pool, upload_id, Phase.REFUSED, {"problem": _sentence(str(refused))})
             return
         async with services.pool.acquire() as conn:
-            listings = await store.current(conn, [row.slug for row in rows if row.slug])
-            leaflets = await _leaflets(conn, listings)
-        plan = await asyncio.to_thread(product_rows.plan, rows, listings, leaflets)
+            known = await product_deeds.planned_from(conn, rows)
+        plan = await asyncio.to_thread(product_rows.plan, rows, *known)
         good = not plan.error_count and bool(plan.changes)
         await uploads.end(services.pool, upload_id, Phase.READY if good else Phase.REFUSED, _told(plan))
 
@@ -105,27 +92,10 @@ async def take(services: Services, visit: Visit) -> Response:
 
 async def _take(services: Services, visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
     rows = await asyncio.to_thread(_read, content)
-    with witnessed(visit, "product.import", f"file {row.name}", detail={"rows": len(rows)}):
-        async with transaction(services.pool) as tx:
-            listings = await store.lock(tx, [one.slug for one in rows if one.slug])
-            # Planned anew: somebody may have changed a product since the dry run.
-            plan = product_rows.plan(rows, listings, await _leaflets(tx, listings))
-            if plan.error_count:
-                await uploads.end(tx, row.id, Phase.REFUSED, _told(plan))
-                return
-            done = 0
-
-            def step() -> None:
-                nonlocal done
-                done += 1
-                far(done, len(plan.changes))
-
-            await changes.carry_out(tx, plan, listings, step)
-            await uploads.end(tx, row.id, Phase.TAKEN, _told(plan))
-
-
-async def _leaflets(conn: Connection, listings: Mapping[str, Listing]) -> dict[int, Leaflet]:
-    return await store.leaflets(conn, [listing.version.version_id for listing in listings.values()])
+    async with transaction(services.pool) as tx:
+        # Planned anew: somebody may have changed a product since the dry run.
+        plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
+        await uploads.end(tx, row.id, Phase.REFUSED if plan.error_count else Phase.TAKEN, _told(plan))
 
 
 def _read(content: bytes) -> list[RowCells]:

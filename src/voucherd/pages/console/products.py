@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from voucherd.catalogue import changes as goods
+from voucherd.catalogue import product_deeds, store
 from voucherd.catalogue import search as register
-from voucherd.catalogue import store
 from voucherd.catalogue.products import (
     PRODUCT_TYPES,
     REDEEM_TYPES,
@@ -20,14 +19,13 @@ from voucherd.catalogue.products import (
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import ProductSearch
 from voucherd.catalogue.store import ProductExists, UnknownProduct
-from voucherd.catalogue.texts import read_face, read_selling
+from voucherd.catalogue.texts import face_text, read_face, read_selling
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console import margins
-from voucherd.pages.console.amounts import face_fields, face_words, price_words, selling_fields
+from voucherd.pages.console.amounts import face_fields, price_words, selling_fields
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.services import Services
 from voucherd.storefront import search
 from voucherd.vault import lots
@@ -80,7 +78,7 @@ async def products(services: Services, visit: Visit) -> Response:
     return render(
         "console/products.html",
         visit,
-        rows=[(one, face_words(one.version), price_words(one.version)) for one in page],
+        rows=[(one, face_text(one.version), price_words(one.version)) for one in page],
         given=given,
         brands=[
             ("", "Every brand"),
@@ -109,7 +107,7 @@ async def product(services: Services, visit: Visit) -> Response:
         visit,
         listing=listing,
         leaflet=leaflet,
-        face=face_words(version),
+        face=face_text(version),
         price=price_words(version),
         editions=_history([(one, price_words(one.version)) for one in editions[:EDITIONS_SHOWN]]),
         more_editions=len(editions) > EDITIONS_SHOWN,
@@ -126,7 +124,7 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
         older = editions[at + 1][0].version if at + 1 < len(editions) else None
         new = edition.version
         changed = [] if older is None else margins.differences(older, new)
-        rows.append({"since": edition.since, "price": price, "face": face_words(new), "changed": changed})
+        rows.append({"since": edition.since, "price": price, "face": face_text(new), "changed": changed})
     return rows
 
 
@@ -151,9 +149,8 @@ async def add(services: Services, visit: Visit) -> Response:
             incentive="incentive" in form,
             **{name: _lines(form.get(name)) for name in _LEAFLET},
         )
-        with witnessed(visit, "product.add", f"product {draft.slug}", detail=_told(values)):
-            async with transaction(services.pool) as tx:
-                await goods.add(tx, draft, active="active" in form)
+        async with transaction(services.pool) as tx:
+            await product_deeds.add(tx, visit.actor, draft, active="active" in form)
     except BadProduct as bad:
         return _form(visit, values, problems=_problem(bad))
     except ProductExists:
@@ -187,9 +184,8 @@ async def edit(services: Services, visit: Visit) -> Response:
             active="active" in form,
             allow_loss="allow_loss" in form,
         )
-        with witnessed(visit, "product.set", f"product {slug}", detail=_told(values)):
-            async with transaction(services.pool) as tx:
-                await goods.change(tx, slug, changes)
+        async with transaction(services.pool) as tx:
+            await product_deeds.change(tx, visit.actor, slug, changes)
     except BadProduct as bad:
         return _form(visit, values, slug=slug, problems=_problem(bad))
     visit.tell("Saved. Orders that were made before keep their prices.")
@@ -203,9 +199,8 @@ async def activate(services: Services, visit: Visit) -> Response:
     active = _ACTIVE.get(visit.form.get("active"))
     if active is None:
         raise HttpError(400, "bad_active", "Say whether it is for sale.")
-    with witnessed(visit, "product.set", f"product {slug}", detail={"active": active}):
-        async with transaction(services.pool) as tx:
-            await goods.change(tx, slug, ProductChanges(active=active))
+    async with transaction(services.pool) as tx:
+        await product_deeds.change(tx, visit.actor, slug, ProductChanges(active=active))
     visit.tell(
         "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered."
     )
@@ -214,7 +209,7 @@ async def activate(services: Services, visit: Visit) -> Response:
 
 async def _listing(conn: Any, visit: Visit) -> Listing:
     try:
-        return await goods.find(conn, visit.parameters["slug"])
+        return await register.find(conn, visit.parameters["slug"])
     except UnknownProduct:
         raise HttpError(404, "not_found", "not found") from None
 
@@ -245,11 +240,6 @@ def _values(listing: Listing, leaflet: Leaflet) -> dict[str, str]:
     }
     values |= {name: "yes" if on else "" for name, on in flags.items()}
     return values | face_fields(draft) | selling_fields(draft)
-
-
-def _told(values: dict[str, str]) -> dict[str, str]:
-    """What the trail keeps of the form: not its long texts."""
-    return {name: value for name, value in values.items() if value and name not in _LEAFLET}
 
 
 def _problem(bad: BadProduct) -> dict[str, str]:

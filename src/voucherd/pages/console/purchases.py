@@ -7,7 +7,6 @@ import io
 import re
 from typing import Any, Final
 
-from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.texts import read_amount
 from voucherd.db import Connection
@@ -18,20 +17,19 @@ from voucherd.orders.store import OrderCaches
 from voucherd.pages.console import settling
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, Phase
-from voucherd.purchasing.by_hand import BadCodes, Hand, TooEarly, TooMany
-from voucherd.purchasing.outcomes import NothingNew, NotOpen
+from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooMany, masked
+from voucherd.purchasing.outcomes import Hand, NothingNew, NotOpen
 from voucherd.purchasing.records import ID_DIGITS, Problem, Record
 from voucherd.services import Services
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
+from voucherd.suppliers.stocking import NoRateFor
 
 PATH: Final = "/console/purchases"
 PAGE_SIZE: Final = 50
-NOTE_CHARS_MAX: Final = 250
 
 _PHASES: Final = {phase.name.lower(): phase for phase in Phase}
 _ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS}}}")
@@ -86,11 +84,8 @@ async def purchase(services: Services, visit: Visit) -> Response:
             "lots": await records.lots(conn, record.id),
             "deeds": await records.deeds(conn, record.id),
         }
-    hand = Hand(visit.someone.email)
-    kept = await by_hand.quarantined(services.pool, services.sealer, attempt, hand, reveal=False)
-    facts["quarantined"] = [
-        (settling.masked(one.code), settling.masked(one.serial), one.reason, one.at) for one in kept
-    ]
+    kept = await by_hand.quarantined(services.pool, services.sealer, attempt, _hand(visit), reveal=False)
+    facts["quarantined"] = [(masked(one.code), masked(one.serial), one.reason, one.at) for one in kept]
     facts["lines"] = [(services.ids.trx_unkept(line.order_id), line) for line in lines]
     facts["can_ask"] = record.phase is Phase.UNKNOWN and registry.can_look_up(row.kind, row.config)
     facts["can_settle"] = settling.can_be_settled(record)
@@ -110,8 +105,7 @@ async def ask(services: Services, visit: Visit) -> Response:
         visit.tell(f"{row.name} can’t be asked about purchases: settle it by hand.", "bad")
         return back
     try:
-        with witnessed(visit, "attempt.retry", f"attempt {record.id}", state=record.state):
-            await by_hand.retry(services.pool, attempt, Hand(visit.someone.email))
+        await by_hand.retry(services.pool, attempt, _hand(visit))
     except NotOpen as refused:
         visit.tell(settling.standing_words(record, refused.phase), "bad")
         return back
@@ -129,11 +123,8 @@ async def settle_failed(services: Services, visit: Visit) -> Response:
     async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
     try:
-        hand = _hand(visit, "failed_note")
-        with witnessed(
-            visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=_told(hand)
-        ):
-            moved = await by_hand.fail(services.pool, OrderCaches.empty(services.settings), attempt, hand)
+        caches, hand = OrderCaches.empty(services.settings), _reason(visit, "failed_note")
+        moved = await by_hand.fail(services.pool, caches, attempt, hand)
     except Wrong as wrong:
         return await _settle_form(services, visit, {wrong.field: wrong.text})
     except (NotOpen, TooEarly) as refused:
@@ -146,20 +137,14 @@ async def settle_bought(services: Services, visit: Visit) -> Response:
     async with services.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
     try:
-        hand = _hand(visit, "bought_note")
-        bought = await _bought(services, visit)
-        detail = _told(hand) | {"codes": len(bought.codes), "external_id": bought.external_id}
-        with witnessed(visit, "attempt.settle", f"attempt {record.id}", state=record.state, detail=detail):
-            moved = await by_hand.receive(
-                services.pool,
-                OrderCaches.empty(services.settings),
-                services.sealer,
-                attempt,
-                bought,
-                hand,
-            )
+        caches, hand = OrderCaches.empty(services.settings), _reason(visit, "bought_note")
+        bought = await _bought(visit)
+        moved = await by_hand.receive(services.pool, caches, services.sealer, attempt, bought, hand)
     except Wrong as wrong:
         return await _settle_form(services, visit, {wrong.field: wrong.text})
+    except NoRateFor as missing:
+        text = f"There is no exchange rate for {missing.currency}."
+        return await _settle_form(services, visit, {"price": text})
     except NothingNew:
         text = "None of these codes can be taken: they are known, malformed or expired."
         return await _settle_form(services, visit, {"codes": text})
@@ -188,7 +173,7 @@ async def _both(conn: Connection, visit: Visit) -> tuple[Record, Attempt]:
     return found[0], attempt
 
 
-async def _bought(services: Services, visit: Visit) -> Bought:
+async def _bought(visit: Visit) -> Bought:
     """What the form says was bought: codes from a file or from the field, each code once."""
     file, text = visit.files.get("file"), visit.form.raw("codes")
     content = file.content if file is not None and file.content else text.replace("\r\n", "\n").encode()
@@ -201,31 +186,30 @@ async def _bought(services: Services, visit: Visit) -> Bought:
     external_id = visit.form.get("external_id") or None
     if external_id is not None and len(external_id) > EXTERNAL_ID_CHARS_MAX:
         raise Wrong("external_id", f"Must be at most {EXTERNAL_ID_CHARS_MAX} characters.")
-    return Bought(codes, external_id, await _price(services, visit.form.get("price")))
+    return Bought(codes, external_id, _price(visit.form.get("price")))
 
 
-async def _price(services: Services, text: str) -> Money | None:
-    if not text:
-        return None
+def _price(text: str) -> Money | None:
     try:
-        price = read_amount("price", text)
+        return read_amount("price", text) if text else None
     except BadProduct:
         raise Wrong("price", "Must be an amount and a currency, such as 9.10 EUR.") from None
-    async with services.pool.acquire() as conn:
-        if price.currency not in await catalogue.rates(conn, [price.currency]):
-            raise Wrong("price", f"There is no exchange rate for {price.currency}.")
-    return price
 
 
-def _hand(visit: Visit, field: str) -> Hand:
-    note = visit.form.get(field)
-    if not 1 <= len(note) <= NOTE_CHARS_MAX or not note.isprintable():
-        raise Wrong(field, f"Say why, in 1 to {NOTE_CHARS_MAX} characters on one line: it is written down.")
-    return Hand(visit.someone.email[:200], note)
+def _hand(visit: Visit, note: str = "") -> Hand:
+    return by_hand.hand_of(visit.actor, visit.someone.email[: by_hand.BY_CHARS_MAX], note)
 
 
-def _told(hand: Hand) -> dict[str, Any]:
-    return {"note": hand.note}
+def _reason(visit: Visit, field: str) -> Hand:
+    """Who settles it, with the reason that the form gives."""
+    try:
+        hand = _hand(visit, visit.form.get(field))
+    except BadHand:
+        hand = None
+    if hand is None or not hand.note:
+        most = by_hand.NOTE_CHARS_MAX
+        raise Wrong(field, f"Say why, in 1 to {most} characters on one line: it is written down.")
+    return hand
 
 
 def _refused(visit: Visit, record: Record, refused: NotOpen | TooEarly) -> Response:
@@ -243,7 +227,7 @@ async def _settled(services: Services, visit: Visit, before: Record, moved: list
         services.orders.watch.wake(order.id)
     async with services.pool.acquire() as conn:
         after = (await records.find(conn, before.id.hex))[0]
-    visit.tell(settling.settled_words(before, after))
+    visit.tell(by_hand.settled_words(before, after))
     return see_other(f"{PATH}/{before.id}")
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from voucherd.catalogue import fx_feed, fx_store, store, vat_store
-from voucherd.catalogue.fx import BASE, MARGIN_BP_MAX, BadRates, parse_ecb, parse_rate
+from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store, vat_store
+from voucherd.catalogue.fx import BadRates, parse_ecb, parse_rate
+from voucherd.catalogue.rate_deeds import BadMargin, NoMargin, NoVatRate, rate_text, share_text
 from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.catalogue.vat_store import BadVatRate
 from voucherd.db import transaction
 from voucherd.http import Response
-from voucherd.money import RATE_DIGITS, plain
-from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, currency_of, day_of, missing
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
@@ -32,15 +31,14 @@ async def set_rate(services: Services, visit: Visit) -> Response:
     problems = Problems()
     currency = problems.read("currency", lambda: currency_of(visit.form.get("currency")))
     eur_e8 = problems.read("rate", lambda: parse_rate(visit.form.get("rate")))
-    if currency == BASE:
-        problems["currency"] = f"{BASE} is the base and has no rate"
-    if problems or currency is None or eur_e8 is None:
+    if currency is None or eur_e8 is None:
         return await _rates(services, visit, problems)
-    async with transaction(services.pool) as tx:
-        day = await store.set_rate(tx, currency, eur_e8)
-        said = {"rate": written(eur_e8), "day": day.isoformat()}
-        await deeds.record(tx, visit, "fx.set", f"currency {currency}", said)
-    visit.tell(f"1 {currency} = {written(eur_e8)} EUR from {day} on.")
+    try:
+        async with transaction(services.pool) as tx:
+            day = await rate_deeds.set_rate(tx, visit.actor, currency, eur_e8)
+    except BadRates as bad:
+        return await _rates(services, visit, Problems({"currency": str(bad)}))
+    visit.tell(f"1 {currency} = {rate_text(eur_e8)} EUR from {day} on.")
     return see_other("/console/fx")
 
 
@@ -55,8 +53,7 @@ async def import_rates(services: Services, visit: Visit) -> Response:
     except BadRates as bad:
         return await _rates(services, visit, Problems({"file": str(bad)}))
     async with transaction(services.pool) as tx:
-        count = await store.set_rates(tx, days, "ecb")
-        await deeds.record(tx, visit, "fx.import", "fx", {"file": upload.name[:200], "rates": count})
+        count = await rate_deeds.import_rates(tx, visit.actor, upload.name, days)
     visit.tell(f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are set.")
     return see_other("/console/fx")
 
@@ -67,26 +64,25 @@ async def set_margin(services: Services, visit: Visit) -> Response:
     of = problems.read("of", lambda: currency_of(form.get("of")))
     to = problems.read("to", lambda: currency_of(form.get("to")))
     margin_bp = problems.read("share", lambda: read_share("share", form.get("share")))
-    if margin_bp is not None and not 1 <= margin_bp <= MARGIN_BP_MAX:
-        problems["share"] = f"must be between 0.01% and {MARGIN_BP_MAX // 100}%"
-    if of is not None and of == to:
-        problems["to"] = "a currency has no margin against itself"
-    if problems or of is None or to is None or margin_bp is None:
+    if of is None or to is None or margin_bp is None:
         return await _rates(services, visit, problems)
-    async with transaction(services.pool) as tx:
-        await fx_store.set_margin(tx, of, to, margin_bp)
-        await deeds.record(tx, visit, "fx.margin.set", f"margin {of} {to}", {"share": share(margin_bp)})
-    visit.tell(f"Prices in {of} that are paid in {to} cost {share(margin_bp)} more.")
+    try:
+        async with transaction(services.pool) as tx:
+            await rate_deeds.set_margin(tx, visit.actor, of, to, margin_bp)
+    except BadMargin as bad:
+        return await _rates(services, visit, Problems({bad.field: bad.rule}))
+    visit.tell(f"Prices in {of} that are paid in {to} cost {share_text(margin_bp)} more.")
     return see_other("/console/fx")
 
 
 async def remove_margin(services: Services, visit: Visit) -> Response:
     """Take the margin of a pair away."""
     of, to = visit.form.get("of"), visit.form.get("to")
-    async with transaction(services.pool) as tx:
-        if not await fx_store.remove_margin(tx, of, to):
-            raise missing()
-        await deeds.record(tx, visit, "fx.margin.remove", f"margin {of} {to}")
+    try:
+        async with transaction(services.pool) as tx:
+            await rate_deeds.remove_margin(tx, visit.actor, of, to)
+    except NoMargin:
+        raise missing() from None
     visit.tell(f"Prices in {of} that are paid in {to} are converted as they are.", "note")
     return see_other("/console/fx")
 
@@ -98,7 +94,7 @@ async def currency(services: Services, visit: Visit) -> Response:
         found = await fx_store.history(conn, code)
     if not found:
         raise missing()
-    rows = [(rate, written(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]]
+    rows = [(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]]
     return render("console/currency.html", visit, code=code, rows=rows, count=len(found))
 
 
@@ -117,13 +113,11 @@ async def set_vat(services: Services, visit: Visit) -> Response:
         return await _vat(services, visit, problems)
     try:
         async with transaction(services.pool) as tx:
-            await vat_store.announce(tx, country, first, rate_bp)
-            said = {"from": first.isoformat(), "rate": share(rate_bp)}
-            await deeds.record(tx, visit, "vat.set", f"country {country}", said)
+            await rate_deeds.announce_vat(tx, visit.actor, country, first, rate_bp)
     except BadVatRate as bad:
         problems[bad.field] = bad.rule
         return await _vat(services, visit, problems)
-    visit.tell(f"{country} has {share(rate_bp)} from {first} on.")
+    visit.tell(f"{country} has {share_text(rate_bp)} from {first} on.")
     return see_other("/console/vat")
 
 
@@ -133,23 +127,13 @@ async def remove_vat(services: Services, visit: Visit) -> Response:
     first = problems.read("from", lambda: day_of(visit.form.get("from")))
     if first is None:
         raise missing()
-    async with transaction(services.pool) as tx:
-        if not await vat_store.withdraw(tx, country, first):
-            raise missing()
-        await deeds.record(tx, visit, "vat.remove", f"country {country}", {"from": first.isoformat()})
+    try:
+        async with transaction(services.pool) as tx:
+            await rate_deeds.withdraw_vat(tx, visit.actor, country, first)
+    except NoVatRate:
+        raise missing() from None
     visit.tell(f"{country} keeps its rate on {first}.", "note")
     return see_other("/console/vat")
-
-
-def written(eur_e8: int) -> str:
-    """A rate as people write it."""
-    whole, _, part = plain(eur_e8, RATE_DIGITS).partition(".")
-    return f"{whole}.{part.rstrip('0').ljust(4, '0')}"
-
-
-def share(bp: int) -> str:
-    """A share as people write it: 1.5%."""
-    return f"{plain(bp, 2).rstrip('0').rstrip('.')}%"
 
 
 async def _rates(services: Services, visit: Visit, problems: Problems) -> Response:
@@ -164,8 +148,8 @@ async def _rates(services: Services, visit: Visit, problems: Problems) -> Respon
         status=422 if problems else 200,
         problems=problems,
         form=visit.form,
-        rows=[(rate, written(rate.eur_e8), (today - rate.day).days) for rate in found],
-        margins=[(of, to, share(bp)) for (of, to), bp in margins.items()],
+        rows=[(rate, rate_text(rate.eur_e8), (today - rate.day).days) for rate in found],
+        margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
         feed=standing,
         due=services.settings.fx_url is not None and fx_feed.is_due(standing),
         url=services.settings.fx_url,
@@ -178,7 +162,7 @@ async def _vat(services: Services, visit: Visit, problems: Problems) -> Response
     countries: dict[str, dict[str, Any]] = {}
     for one in found:
         row = countries.setdefault(one.country, {"now": None, "past": [], "coming": []})
-        told = (share(one.rate_bp), one.valid_from)
+        told = (share_text(one.rate_bp), one.valid_from)
         if not one.begun:
             row["coming"].append(told)
         elif row["now"] is None:

@@ -14,10 +14,6 @@ from voucherd.purchasing import records
 from voucherd.purchasing.attempts import Phase
 from voucherd.purchasing.records import Record
 
-SHOWN_AT_END: Final = 4
-SHOWN_IF_LONGER: Final = 12
-"""A masked code shows its last few characters only if most of it stays hidden."""
-
 _WORDS: Final = {
     Phase.CALLING: "This purchase is being made at this moment: wait until the call has ended.",
     Phase.ASKING: "This purchase is being asked about already.",
@@ -33,13 +29,6 @@ class Stake(Struct, frozen=True):
     amount: Money
 
 
-def masked(text: str) -> str:
-    """The text with nothing readable but perhaps its end."""
-    if not text:
-        return ""
-    return "••••" + (text[-SHOWN_AT_END:] if len(text) >= SHOWN_IF_LONGER else "")
-
-
 def can_be_settled(record: Record) -> bool:
     """Whether a person may say what became of it."""
     return record.phase in (Phase.ASKING, Phase.UNKNOWN) or (
@@ -52,18 +41,6 @@ def standing_words(record: Record, phase: Phase) -> str:
     if phase is Phase.BOUGHT:
         return f"This purchase is bought already: {record.codes} of {record.count} codes came."
     return _WORDS[phase]
-
-
-def settled_words(before: Record, after: Record) -> str:
-    """What settling changed."""
-    came = after.codes - before.codes
-    parts = [f"{came} code{' was' if came == 1 else 's were'} taken"] if came else []
-    spare, aside = after.spare - before.spare, after.quarantined - before.quarantined
-    parts += [f"{spare} of them lie on the shelf, for no line wanted them"] if spare else []
-    parts += [f"{aside} went to quarantine"] if aside else []
-    freed = before.waiting - after.waiting - (came - spare)
-    parts += [f"{freed} lines go on to the next supplier or are refunded"] if freed > 0 else []
-    return f"The purchase is {after.phase.name.lower()}" + "".join(f"; {part}" for part in parts) + "."
 
 
 async def at_stake(conn: Connection, record: Record) -> list[Stake]:

@@ -7,18 +7,16 @@ from typing import Any, Final
 
 from voucherd.catalogue.rules import BadProduct, is_slug
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.catalogue.texts import read_amount
+from voucherd.catalogue.texts import face_text, read_amount
 from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.pages.console import uploads as files
-from voucherd.pages.console.amounts import face_words
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.services import Services
 from voucherd.suppliers import stocking
-from voucherd.suppliers.stocking import FaceMissing, NoRateFor, NoSuchFace, Terms
-from voucherd.vault import imports, uploads
+from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, Terms
+from voucherd.vault import uploads
 from voucherd.vault.dry_run import rehearse
 from voucherd.vault.imports import ImportRefused, ImportReport
 from voucherd.vault.lines import BadLine
@@ -26,7 +24,6 @@ from voucherd.vault.uploads import Phase, UploadRow
 
 KIND: Final = "stock"
 PATH: Final = "/console/stock/import"
-SUPPLIER_CHARS_MAX: Final = 100
 _FIELDS: Final = ("slug", "supplier", "purchase", "face")
 
 
@@ -50,8 +47,6 @@ async def upload(services: Services, visit: Visit) -> Response:
     values = {name: visit.form.get(name) for name in _FIELDS}
     try:
         terms = await _terms(services, values)
-        if not 1 <= len(values["supplier"]) <= SUPPLIER_CHARS_MAX:
-            raise _Wrong("supplier", f"Must be 1 to {SUPPLIER_CHARS_MAX} characters.")
     except _Wrong as wrong:
         return await _form(services, visit, values, {wrong.field: wrong.text})
     file = files.chosen_file(visit)
@@ -124,21 +119,18 @@ async def _take(
     async def note(tx: Any, done: ImportReport) -> None:
         await uploads.end(tx, row.id, Phase.TAKEN, _taken(done))
 
-    detail = row.terms | {"file": row.name, "skip_bad": skip_bad}
     try:
-        with witnessed(visit, "stock.import", f"product {row.terms['slug']}", detail=detail):
-            await imports.import_codes(
-                services.pool,
-                services.sealer,
-                io.BytesIO(content),
-                target=terms.target,
-                supplier=row.terms["supplier"],
-                purchase=terms.purchase,
-                purchase_fx_e8=terms.purchase_fx_e8,
-                skip_bad=skip_bad,
-                progress=lambda done, _codes: far(done, row.bytes),
-                note=note,
-            )
+        await stocking.import_file(
+            services.pool,
+            visit.actor,
+            services.sealer,
+            terms,
+            row.name,
+            io.BytesIO(content),
+            skip_bad=skip_bad,
+            progress=lambda done, _codes: far(done, row.bytes),
+            note=note,
+        )
     except ImportRefused as refused:
         await uploads.end(services.pool, row.id, Phase.REFUSED, _refusal(refused))
 
@@ -175,14 +167,16 @@ async def _terms(services: Services, values: dict[str, str]) -> Terms:
         if not is_slug(slug):
             raise UnknownProduct(slug)
         async with services.pool.acquire() as conn:
-            return await stocking.terms(conn, slug, face, purchase)
+            return await stocking.terms(conn, slug, values["supplier"], face, purchase)
+    except BadSupplierName as bad:
+        raise _Wrong("supplier", f"M{str(bad)[1:]}.") from None
     except UnknownProduct:
         raise _Wrong("slug", "There is no product of that slug.") from None
     except FaceMissing as missing:
-        words = face_words(missing.version)
+        words = face_text(missing.version)
         raise _Wrong("face", f"Is needed: the product’s face value is variable, {words}.") from None
     except NoSuchFace as other:
-        raise _Wrong("face", f"The product has {face_words(other.version)}.") from None
+        raise _Wrong("face", f"The product has {face_text(other.version)}.") from None
     except NoRateFor as missing_rate:
         raise _Wrong("purchase", f"There is no exchange rate for {missing_rate.currency}.") from None
 

@@ -7,18 +7,15 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.texts import read_share
 from voucherd.db import Connection, transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.pages.witness import witnessed
 from voucherd.services import Services
-from voucherd.suppliers import changes, overview, registry, trial
+from voucherd.suppliers import deeds, overview, registry, trial
 from voucherd.suppliers import store as supplier_store
-from voucherd.suppliers.changes import SupplierChanges
+from voucherd.suppliers.deeds import LIMITS, SupplierChanges
 from voucherd.suppliers.overview import Figures, Lately
 from voucherd.suppliers.store import OfferRow, SupplierRow, UnknownSupplier
 from voucherd.suppliers.trial import Finding
@@ -27,11 +24,11 @@ PATH: Final = "/console/suppliers"
 OFFERS_SHOWN: Final = 100
 TEST_S_MAX: Final = 25.0
 
-LIMITS: Final = {
-    "timeout_s": (1, 300, "Seconds for a call"),
-    "settle_s": (0, 86_400, "Seconds until a purchase can’t turn up any more"),
-    "quote_age_s": (1, 86_400, "Seconds that a price may be used"),
-    "concurrency_max": (1, 1_000, "Calls at once"),
+_LABELS: Final = {
+    "timeout_s": "Seconds for a call",
+    "settle_s": "Seconds until a purchase can’t turn up any more",
+    "quote_age_s": "Seconds that a price may be used",
+    "concurrency_max": "Calls at once",
 }
 _NOTHING: Final = Lately(0, 0, 0, None, None)
 _BREAKERS: Final = {"closed": "good", "half-open": "warn", "open": "bad"}
@@ -62,13 +59,17 @@ async def change(services: Services, visit: Visit) -> Response:
         row = await _found(conn, visit)
     form = visit.form
     problems: dict[str, str] = {}
-    numbers = {name: _whole(form.get(name), low, high) for name, (low, high, _) in LIMITS.items()}
+    numbers: dict[str, Any] = {
+        name: _whole(form.get(name), low, high) for name, (low, high) in LIMITS.items()
+    }
     for name, number in numbers.items():
         if number is None:
-            low, high, _ = LIMITS[name]
+            low, high = LIMITS[name]
             problems[name] = f"Must be a whole number from {low:,} to {high:,}."
-    slack_bp = _share(form.get("price_slack"))
-    if slack_bp is None:
+    slack_bp = None
+    try:
+        slack_bp = deeds.read_slack(form.get("price_slack"))
+    except ValueError:
         problems["price_slack"] = "Must be a share such as 1% or 0.5%, up to 100%."
     on_unknown = form.get("on_unknown")
     if on_unknown not in _ON_UNKNOWN:
@@ -76,9 +77,9 @@ async def change(services: Services, visit: Visit) -> Response:
     if problems:
         given = {name: form.get(name) for name in (*LIMITS, "price_slack", "on_unknown")}
         return await _page(services, visit, given=given, problems=problems)
-    detail: dict[str, Any] = {**numbers, "price_slack_bp": slack_bp, "on_unknown": on_unknown}
-    made = SupplierChanges(**detail)
-    await _store(services, visit, row, made, detail)
+    await _store(
+        services, visit, row, SupplierChanges(**numbers, price_slack_bp=slack_bp, on_unknown=on_unknown)
+    )
     visit.tell("Saved.")
     return see_other(f"{PATH}/{row.name}")
 
@@ -88,7 +89,7 @@ async def activate(services: Services, visit: Visit) -> Response:
     async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
     active = visit.form.get("active") == "yes"
-    await _store(services, visit, row, SupplierChanges(active=active), {"active": active})
+    await _store(services, visit, row, SupplierChanges(active=active))
     visit.tell(f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.")
     return see_other(f"{PATH}/{row.name}")
 
@@ -97,9 +98,8 @@ async def close_breaker(services: Services, visit: Visit) -> Response:
     """Try a supplier again at once, although it failed."""
     async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
-    with witnessed(visit, "supplier.close_breaker", f"supplier {row.name}", state=row.state):
-        async with transaction(services.pool) as tx:
-            done = await changes.close_breaker(tx, row.id)
+    async with transaction(services.pool) as tx:
+        done = await deeds.close_breaker(tx, visit.actor, row.name)
     visit.tell(
         "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed."
     )
@@ -120,12 +120,9 @@ async def test(services: Services, visit: Visit) -> Response:
     return render("console/supplier_test.html", visit, row=row, found=found)
 
 
-async def _store(
-    services: Services, visit: Visit, row: SupplierRow, made: SupplierChanges, detail: dict[str, Any]
-) -> None:
-    with witnessed(visit, "supplier.set", f"supplier {row.name}", state=row.state, detail=detail):
-        async with transaction(services.pool) as tx:
-            await changes.set_supplier(tx, row.name, made, services.sealer)
+async def _store(services: Services, visit: Visit, row: SupplierRow, made: SupplierChanges) -> None:
+    async with transaction(services.pool) as tx:
+        await deeds.change(tx, visit.actor, row.name, made, services.sealer)
 
 
 async def _found(conn: Connection, visit: Visit) -> SupplierRow:
@@ -156,7 +153,7 @@ async def _page(
         visit,
         status=422 if problems else 200,
         one=_health(row, counted, lately),
-        limits=LIMITS,
+        limits=_LABELS,
         values=given or values,
         problems=problems or {},
         looks_up=registry.can_look_up(row.kind, row.config),
@@ -229,11 +226,3 @@ def _whole(text: str, low: int, high: int) -> int | None:
     if not text.isascii() or not text.isdecimal() or len(text) > len(str(high)):
         return None
     return int(text) if low <= int(text) <= high else None
-
-
-def _share(text: str) -> int | None:
-    try:
-        found = read_share("price-slack", text)
-    except BadProduct:
-        return None
-    return found if found <= 10_000 else None
