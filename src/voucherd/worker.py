@@ -19,7 +19,7 @@ from voucherd.heartbeat import EVERY_S as ANSWER_EVERY_S
 from voucherd.heartbeat import Heartbeat
 from voucherd.ids import Identifiers
 from voucherd.limits import rate_store, throttle
-from voucherd.mail import letters, outbox
+from voucherd.mail import outbox
 from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import server_of
 from voucherd.orders import background
@@ -28,7 +28,7 @@ from voucherd.orders.model import Order
 from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.rules.states import Status
 from voucherd.orders.store import Memory
-from voucherd.people import links, passkeys
+from voucherd.people import letters, links, passkeys
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
 from voucherd.storefront import stock

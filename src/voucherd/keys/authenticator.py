@@ -21,11 +21,11 @@ import structlog
 from voucherd.db import CONNECT_S_MAX, Pool
 from voucherd.keys import store as key_store
 from voucherd.keys.callers import Caller, Forbidden, Unauthorized
-from voucherd.keys.key_text import bearer_key, key_hash, permits
+from voucherd.keys.key_text import Scope, bearer_key, key_hash, permits
 from voucherd.limits.rate_limits import RateLimiter
 from voucherd.limits.rate_store import Lender
 from voucherd.limits.spending import limits_of
-from voucherd.limits.strangers import STRANGERS_A_MINUTE, Strangers
+from voucherd.limits.strangers import STRANGERS_A_MINUTE, Strangers, TooManyStrangers
 
 POLL_S: Final = 0.25
 ANSWER_S_MAX: Final = 0.5
@@ -100,6 +100,15 @@ class Authenticator:
         if caller.allow_ips and not permits(caller.allow_ips, client_ip):
             raise Forbidden("address")
         self._used_at_s[caller.key_id] = now_s
+        return caller
+
+    async def reader(self, authorization: bytes, client_ip: str) -> Caller | None:
+        """The caller behind this header, if it may still read events from this address."""
+        try:
+            caller = await self.admit(authorization, client_ip)
+            caller.require(Scope.EVENTS_READ)
+        except (Unauthorized, Forbidden, TooManyStrangers):
+            return None
         return caller
 
     async def _look_up(self, authorization: bytes) -> Caller | None:

@@ -6,12 +6,12 @@ import math
 
 from msgspec import Struct
 
+from voucherd.approvals import letters
 from voucherd.approvals import store as approvals
 from voucherd.approvals.store import Approval, Consent, NotOpen
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit
-from voucherd.mail import letters
 from voucherd.money import Money
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Order

@@ -13,14 +13,13 @@ from markupsafe import Markup
 from voucherd import clock
 from voucherd.db import Tx, transaction
 from voucherd.http import JSON, HttpError, Response
-from voucherd.mail import letters
 from voucherd.pages import deeds
 from voucherd.pages.people.browsers import browser_of
 from voucherd.pages.people.links import PASSWORD_HINT
 from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
 from voucherd.pages.visit import Visit, see_other, session_cookie
-from voucherd.people import passkeys, second_factors, sessions, totp, user_store
+from voucherd.people import letters, passkeys, second_factors, sessions, totp, user_store
 from voucherd.people.passkeys import BadPasskey, TooManyPasskeys
 from voucherd.people.second_factors import SecondFactorSet
 from voucherd.people.users import hash_password

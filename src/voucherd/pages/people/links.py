@@ -7,10 +7,9 @@ from typing import Final
 from voucherd import trail
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
-from voucherd.mail import letters
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import links, sessions, user_store
+from voucherd.people import letters, links, sessions, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.sign_in import actor_of, address_of
 from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password

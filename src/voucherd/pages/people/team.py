@@ -6,12 +6,11 @@ from typing import Final
 
 from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
-from voucherd.mail import letters
 from voucherd.money import Money
 from voucherd.pages import deeds
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import links, members, second_factors, sessions
+from voucherd.people import letters, links, members, second_factors, sessions
 from voucherd.people.links import LinkKind
 from voucherd.people.members import LastOwner, Member, PersonNotFound, Policy, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
