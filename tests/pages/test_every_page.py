@@ -17,8 +17,9 @@ from voucherd.pages.page import Audience, Page
 from voucherd.pages.routes import PAGES
 from voucherd.people import sessions
 from voucherd.people.roles import COMPANY, OPERATOR
+from voucherd.trail import SYSTEM
+from voucherd.webhooks import deeds as webhook_deeds
 from voucherd.webhooks.endpoints import Draft
-from voucherd.webhooks.service import Owner
 
 Fill: TypeAlias = Callable[[Shop, Company], Awaitable[dict[str, str]]]
 """What to put into a path's places, given another company than the one that asks."""
@@ -38,10 +39,10 @@ async def foreign_key(shop: Shop, other: Company) -> dict[str, str]:
 
 async def foreign_webhook(shop: Shop, other: Company) -> dict[str, str]:
     """An endpoint of the other company, and an event of its own."""
-    webhooks = shop.app.front._api.site.services.webhooks
+    draft = Draft("https://hooks.example.com/")
     async with transaction(shop.pool) as tx:
-        endpoint, _ = await webhooks.add(tx, Owner(other.id, State.LIVE), Draft("https://hooks.example.com/"))
-        event = await webhooks.ping(tx, endpoint)
+        endpoint, _ = await webhook_deeds.add(tx, SYSTEM, shop.sealer, other.id, State.LIVE, draft)
+        event = await webhook_deeds.test(tx, SYSTEM, endpoint.id)
     return {"webhook": shop.ids.webhook(endpoint.id), "event": shop.ids.event(event)}
 
 

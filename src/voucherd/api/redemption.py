@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from voucherd.api import requests
-from voucherd.api.effects import effect
 from voucherd.api.handlers import Call
+from voucherd.api.idempotent import write
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
@@ -34,9 +34,8 @@ def read_pin(request: Request) -> str | None:
 
 async def protect(services: Services, call: Call) -> Response:
     """Set the PIN of an order's links, or remove it."""
-    pin, caller = read_pin(call.request), call.caller
-    order_id = services.ids.order_id(call.parameter)
-    async with effect(services, call) as work:
-        await services.recipients.pins.set(work.tx, order_id, caller.company_id, caller.state, pin)
+    pin = read_pin(call.request)
+    async with write(services, call) as work:
+        await services.recipients.protect(work.tx, call.actor, call.parameter, pin)
         shown = Redemption(trx=call.parameter, hasPin=pin is not None)
         return await work.answered(Response(200, encode(shown), JSON))

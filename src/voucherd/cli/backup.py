@@ -12,8 +12,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from voucherd import backups, trail
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
+from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused, Output, screen
-from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place
 

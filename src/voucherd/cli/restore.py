@@ -12,8 +12,8 @@ import typer
 from voucherd import backups, bootstrap, trail
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
+from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused, Output
-from voucherd.cli.witness import operator
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place, stop_now
 from voucherd.migrate import migrate

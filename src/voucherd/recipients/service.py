@@ -9,12 +9,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.db import Pool, transaction
+from voucherd import trail
+from voucherd.db import Pool, Tx, transaction
 from voucherd.ids import Identifiers, derive
 from voucherd.recipients import pins, vouchers
 from voucherd.recipients.pins import PinCheck, Pins, Tried
 from voucherd.recipients.vouchers import Voucher, VoucherStatus
-from voucherd.trail import ActorKind
+from voucherd.trail import Actor, ActorKind
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
 from voucherd.vault.reveals import Reveal, Via, Viewer
@@ -54,6 +55,13 @@ class Recipients:
         self._ids = ids
         self._form_key = derive(master, "recipient/form")
         self.pins = Pins(master)
+
+    async def protect(self, tx: Tx, actor: Actor, trx: str, pin: str | None) -> None:
+        """Put a PIN before the codes of an order of the actor's company, another one, or (None) none."""
+        assert actor.company_id is not None, "only who bought it protects it"
+        assert actor.state is not None, "an order is live, or of the sandbox"
+        await self.pins.set(tx, self._ids.order_id(trx), actor.company_id, actor.state, pin)
+        await trail.record(tx, actor, "order.protect", f"order {trx}", {"pin": pin is not None})
 
     async def open(self, token: str, *, person: bool) -> Closed | None:
         """The voucher behind a link; None where there is none. Only a person's visit is remembered."""

@@ -115,7 +115,7 @@ async def service(settings: Settings, database_url: str, *, with_worker: bool) -
         worker = Worker(pool, sealer, settings, order_service.watch.wake, ids)
         if with_worker:
             worker.start()
-        webhooks = Webhooks(pool, sealer, settings.webhook_networks)
+        webhooks = Webhooks(pool, settings.webhook_networks)
         streams = Streams(pool, ids, authenticator.reader)
         recipients = Recipients(pool, sealer, ids, key_ring.root)
         devices = Devices(derive(key_ring.root, "access/device"))

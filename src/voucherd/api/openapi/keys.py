@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Network
 from typing import Final
@@ -58,7 +59,7 @@ def _one(_version: str, _public_url: str) -> Raw:
 
 
 def _made(_version: str, _public_url: str) -> Raw:
-    fresh = _KEY._replace(last_used_at=None)
+    fresh = replace(_KEY, last_used_at=None)
     return Raw(encode(wire.api_key(examples.IDS, fresh, examples.CREATED_AT, _CALLER_ID, _TEXT)))
 
 

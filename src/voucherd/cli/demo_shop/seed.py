@@ -11,14 +11,16 @@ from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.demo_shop.handout import Handout, Person
+from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused
 from voucherd.cli.user import new_password
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyNotFound
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
-from voucherd.keys.key_text import KeyDraft, key_hash
+from voucherd.keys.key_text import KeyWish, key_hash
 from voucherd.money import Money
 from voucherd.orders.rules.cart import CartLine, Create
 from voucherd.orders.rules.decide import Finalise
@@ -83,10 +85,10 @@ async def freshen_rates(tx: Tx) -> None:
 
 async def hand_out(tx: Tx, company: Company) -> Handout:
     """New keys and passwords for the shop, whatever it had before."""
-    keys = {}
+    actor, keys = operator(), {}
     for state in State:
-        draft = KeyDraft(description="demo", rate_limit=RATE_LIMIT)
-        keys[state] = (await key_store.add_key(tx, company.id, state, draft)).text
+        wish = KeyWish(description="demo", rate_limit=RATE_LIMIT)
+        _, keys[state] = await key_deeds.add(tx, actor, company.id, state, wish)
     return Handout(
         company=company.name,
         live_key=keys[State.LIVE],

@@ -11,7 +11,6 @@ from voucherd.http import Response
 from voucherd.orders import store
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import BadInput
-from voucherd.pages import deeds
 from voucherd.pages.buyer.orders import row
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
@@ -42,10 +41,7 @@ async def set_pin(services: Services, visit: Visit) -> Response:
     pin = None if visit.form.get("remove") else visit.form.get("pin")
     try:
         async with transaction(services.pool) as tx:
-            await services.recipients.pins.set(
-                tx, services.ids.order_id(trx), visit.company_id, visit.state, pin
-            )
-            await deeds.record(tx, visit, "order.protect", f"order {trx}", {"pin": pin is not None})
+            await services.recipients.protect(tx, visit.actor, trx, pin)
     except BadInput:
         return await _page(services, visit, _WRONG)
     visit.tell("The links ask for the PIN from now on." if pin else "The links ask for no PIN any more.")

@@ -11,6 +11,7 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyExists
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.store import KeyNotFound
 from voucherd.money import Money
@@ -167,21 +168,11 @@ async def revoke_key(services: Services, visit: Visit) -> Response:
     async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         try:
-            key = await key_store.find_by_id(tx, number)
+            if (await key_store.find_by_id(tx, number)).company_id != found.id:
+                raise missing()
+            key = await key_deeds.revoke(tx, visit.actor, number)
         except KeyNotFound:
             raise missing() from None
-        if key.company_id != found.id:
-            raise missing()
-        await key_store.revoke_key(tx, key.id)
-        await deeds.record(
-            tx,
-            visit,
-            "key.revoke",
-            f"key {key.id}",
-            company_id=found.id,
-            state=key.state,
-            detail={"prefix": key.prefix},
-        )
     visit.tell(f"The key {key.prefix}… opens nothing any more.")
     return see_other(f"/console/companies/{found.id}#keys")
 
