@@ -16,6 +16,7 @@ from argon2 import PasswordHasher
 from tests.pages.people import HTML, Someone, someone
 from tests.shop import Company, Shop
 from voucherd.approvals.store import Approval
+from voucherd.companies.model import Policy
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.limits.allowances import HERE
@@ -23,7 +24,6 @@ from voucherd.orders import consent
 from voucherd.orders.consent import Buyer
 from voucherd.pages.people.browsers import browser_of
 from voucherd.people import sessions, totp, user_store, users
-from voucherd.people.members import Policy
 from voucherd.people.users import UserDraft, hash_password
 
 PASSWORD = "correct horse battery staple"

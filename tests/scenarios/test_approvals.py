@@ -10,6 +10,7 @@ from tests.shop import Company, Shop
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.store import Approval, NotOpen, SamePerson
+from voucherd.companies.model import Policy
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
@@ -17,7 +18,6 @@ from voucherd.orders.answers import Answer
 from voucherd.orders.consent import Buyer
 from voucherd.orders.rules.refusals import InsufficientBalance
 from voucherd.people import user_store
-from voucherd.people.members import Policy
 from voucherd.people.users import UserDraft
 
 

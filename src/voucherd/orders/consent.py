@@ -9,6 +9,7 @@ from msgspec import Struct
 from voucherd.approvals import letters
 from voucherd.approvals import store as approvals
 from voucherd.approvals.store import Approval, Consent, NotOpen
+from voucherd.companies.model import Policy
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit
@@ -25,7 +26,6 @@ from voucherd.orders.rules.refusals import (
 )
 from voucherd.orders.service import OrderService
 from voucherd.people import members
-from voucherd.people.members import Policy
 from voucherd.people.roles import Right
 from voucherd.trail import TrailEntry
 

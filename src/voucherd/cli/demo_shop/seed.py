@@ -14,6 +14,7 @@ from voucherd.cli.demo_shop.handout import Handout, Person
 from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused
 from voucherd.cli.user import new_password
+from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyNotFound
 from voucherd.db import Connection, Pool, Tx
@@ -62,7 +63,7 @@ async def still_valid(connection: Connection, handout: Handout) -> bool:
 
 async def open_shop(tx: Tx, sealer: Sealer) -> Company:
     """The company, its money, the rates, the products and their codes."""
-    company = await company_store.add_company(tx, CompanyDraft(COMPANY, "NL", verified=True))
+    company = await company_deeds.add(tx, operator(), CompanyDraft(COMPANY, "NL", verified=True))
     for state in State:
         for text in BALANCES:
             await top_ups.book(tx, company.id, state, Money.read(text), "demo opening balance")

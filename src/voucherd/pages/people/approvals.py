@@ -8,6 +8,7 @@ from voucherd import trail
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.store import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
@@ -24,7 +25,6 @@ from voucherd.pages import deeds
 from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import members
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.trail import TrailEntry
@@ -47,7 +47,7 @@ _OVER: Final = "It was decided before, or its time is over."
 async def orders(services: Services, visit: Visit) -> Response:
     """The orders that wait for a second person, and those that waited before."""
     found = await lists.of_company(services.pool, visit.company_id, visit.state)
-    amount = (await members.policy(services.pool, visit.company_id)).approve_from_eur_minor
+    amount = (await company_store.policy(services.pool, visit.company_id)).approve_from_eur_minor
     trxs = {one.id: services.ids.trx(one.order_id) for one in found if one.order_id is not None}
     return render(
         "people/approvals.html",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from voucherd.companies import deeds as company_deeds
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Policy
 from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
@@ -12,7 +15,7 @@ from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import letters, links, members, second_factors, sessions
 from voucherd.people.links import LinkKind
-from voucherd.people.members import LastOwner, Member, PersonNotFound, Policy, TooManyPeople
+from voucherd.people.members import LastOwner, Member, PersonNotFound, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
 from voucherd.services import Services
 
@@ -135,9 +138,7 @@ class Team:
             return await self._page(services, visit, wrong_amount="An amount looks like 1000 or 1000.00.")
         asked = Policy(visit.form.get("second_factor") == "yes", amount)
         async with transaction(services.pool) as tx:
-            await members.set_policy(tx, visit.company_id, asked)
-            detail = {"second_factor": asked.second_factor, "approve_from_eur_minor": amount}
-            await deeds.record(tx, visit, "company.people", f"company {visit.company.name}", detail)
+            await company_deeds.set_policy(tx, visit.actor, visit.company, asked)
         visit.tell("The rules are changed.")
         return see_other(self.path)
 
@@ -163,7 +164,7 @@ class Team:
     ) -> Response:
         side = _side(visit)
         roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
-        policy = None if side is None else await members.policy(services.pool, side)
+        policy = None if side is None else await company_store.policy(services.pool, side)
         amount = None if policy is None else policy.approve_from_eur_minor
         return render(
             "people/team.html",
