@@ -26,6 +26,7 @@ from voucherd.money import Money
 from voucherd.orders.rules.cart import CartLine, Create
 from voucherd.orders.rules.decide import Finalise
 from voucherd.orders.service import OrderService
+from voucherd.people import deeds as people
 from voucherd.people import user_store
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.settings import Settings
@@ -133,7 +134,7 @@ async def _person(tx: Tx, draft: UserDraft) -> Person:
     password_hash = await hash_password(password)
     login = await user_store.find_login(tx, draft.email)
     if login is None:
-        await user_store.add_user(tx, draft, password_hash)
+        await people.add(tx, operator(), draft, password_hash)
     else:
-        await user_store.set_password(tx, login.user.id, password_hash)
+        await people.reset_password(tx, operator(), login.user, password_hash)
     return Person(draft.email, password)
