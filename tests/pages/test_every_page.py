@@ -17,7 +17,7 @@ from voucherd.pages.page import Audience, Page
 from voucherd.pages.routes import PAGES
 from voucherd.people import sessions
 from voucherd.people.roles import COMPANY, OPERATOR
-from voucherd.trail import SYSTEM
+from voucherd.trail import SYSTEM, Actor, ActorKind
 from voucherd.webhooks import deeds as webhook_deeds
 from voucherd.webhooks.endpoints import Draft
 
@@ -77,7 +77,8 @@ async def foreign_approval(shop: Shop, other: Company) -> dict[str, str]:
         await shop.product("gift-1", stock=1)
     order = await shop.create(other, ("gift-1", 1))
     answer = await shop.order_service.find(shop.ids.order_id(order["trx"]), other.id, State.LIVE)
-    return {"approval": str((await consent.ask(shop.pool, answer.order, asker.user_id)).id)}
+    actor = Actor(ActorKind.PERSON, asker.email, asker.user_id, other.id, answer.order.state)
+    return {"approval": str((await consent.ask(shop.pool, actor, answer.order)).id)}
 
 
 async def foreign_passkey(shop: Shop, other: Company) -> dict[str, str]:

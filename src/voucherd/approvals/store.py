@@ -112,7 +112,7 @@ class Consent(Struct, frozen=True):
 
     number: int
     by: int
-    entry: TrailEntry | None = None
+    entry: TrailEntry
     """What the audit trail says of it."""
 
 
@@ -238,7 +238,7 @@ async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -
 async def grant(tx: Tx, consents: Sequence[Consent]) -> None:
     """Write down what was allowed, by whom, in the transaction that carries it out."""
     await decide(tx, [(one.number, one.by) for one in consents], Status.APPROVED)
-    await trail.record_all(tx, [one.entry for one in consents if one.entry is not None])
+    await trail.record_all(tx, [one.entry for one in consents])
 
 
 async def reject(tx: Tx, number: int, company_id: int | None, decided_by: int) -> Approval:

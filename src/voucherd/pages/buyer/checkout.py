@@ -87,9 +87,7 @@ async def buyer_of(services: Services, visit: Visit) -> consent.Buyer:
     """The visitor as a buyer: what the company may spend, and what it asks of its people."""
     company = visit.company
     return consent.Buyer(
-        visit.someone.id,
-        company.id,
-        visit.state,
+        visit.actor,
         await company_store.policy(services.pool, company.id),
         limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),
     )
