@@ -62,7 +62,9 @@ class Pins:
     def __init__(self, master: bytes) -> None:
         self._key = derive(master, "recipient/pin")
 
-    async def set(self, tx: Tx, order_id: int | None, company_id: int, state: State, pin: str | None) -> None:
+    async def set_pin(
+        self, tx: Tx, order_id: int | None, company_id: int, state: State, pin: str | None
+    ) -> None:
         """Put a PIN before the order's codes, another one, or (None) none; earlier tries are forgotten."""
         pin = checked(pin)
         # Held until the end, so that the order is not removed meanwhile.

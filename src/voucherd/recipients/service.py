@@ -60,7 +60,7 @@ class Recipients:
         """Put a PIN before the codes of an order of the actor's company, another one, or (None) none."""
         assert actor.company_id is not None, "only who bought it protects it"
         assert actor.state is not None, "an order is live, or of the sandbox"
-        await self.pins.set(tx, self._ids.order_id(trx), actor.company_id, actor.state, pin)
+        await self.pins.set_pin(tx, self._ids.order_id(trx), actor.company_id, actor.state, pin)
         await trail.record(tx, actor, "order.protect", f"order {trx}", {"pin": pin is not None})
 
     async def open(self, token: str, *, person: bool) -> Closed | None:
