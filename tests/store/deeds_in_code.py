@@ -1,4 +1,4 @@
-"""What the source says about deeds: which functions change a table, who calls them, and which leave a row in the trail."""
+"""What the source says about deeds: which functions change a table, who calls them, which leave a row in the trail."""
 
 from __future__ import annotations
 
