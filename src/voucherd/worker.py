@@ -19,14 +19,14 @@ from voucherd.heartbeat import Heartbeat
 from voucherd.idempotency import store as idempotency
 from voucherd.ids import Identifiers
 from voucherd.limits import rate_store, throttle
-from voucherd.mail import letters, outbox
+from voucherd.mail import outbox
 from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import server_of
 from voucherd.orders import background, sweeps
 from voucherd.orders.model import Order
 from voucherd.orders.rules.states import Status
 from voucherd.orders.store import OrderCaches
-from voucherd.people import links, passkeys
+from voucherd.people import letters, links, passkeys
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
 from voucherd.storefront import stock

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from voucherd.keys.grants import BeyondOwn, Wishes, changed_draft, new_draft, require_within
-from voucherd.keys.key_text import KeyDraft, Scope, read_networks
+from voucherd.keys.grants import BeyondOwn, changed_draft, new_draft, require_within
+from voucherd.keys.key_text import KeyDraft, KeyWish, Scope, read_networks
 
 END = datetime(2027, 1, 1, tzinfo=UTC)
 OWN = KeyDraft(
@@ -39,35 +39,35 @@ BEYOND: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("more", "field"), BEYOND)
-def test_nothing_beyond_its_own_is_handed_on_in_any_way(more: dict[str, Any], field: str) -> None:
+def test_nothing_beyond_its_own_is_handed_on_in_any_way(more: KeyWish, field: str) -> None:
     """OP-29: neither to a new key, nor to another by a change, nor by rotating one that has it."""
     for attempt in (
-        lambda: new_draft(OWN, Wishes(**more)),
-        lambda: changed_draft(OWN, KeyDraft(), Wishes(**more)),
+        lambda: new_draft(OWN, more),
+        lambda: changed_draft(OWN, KeyDraft(), more),
         lambda: require_within(OWN, replace(OWN, **more)),
     ):
         with pytest.raises(BeyondOwn) as refused:
             attempt()
         assert refused.value.field == field
     plain: dict[str, Any] = {"scopes": FREE.scopes - {Scope.KEYS_WRITE}, "rate_limit": 600}
-    assert new_draft(FREE, Wishes(**more)) == replace(FREE, **(plain | more))
+    assert new_draft(FREE, more) == replace(replace(FREE, **plain), **more)
 
 
 def test_what_is_not_said_is_as_with_the_key_that_says_it() -> None:
     """OP-29: but for the description, and the scope to make keys, which is given only when it is asked for."""
-    plain = new_draft(OWN, Wishes())
+    plain = new_draft(OWN, KeyWish())
     assert plain == replace(OWN, description="", scopes=OWN.scopes - {Scope.KEYS_WRITE}, rate_limit=600)
-    asked = Wishes(
+    asked = KeyWish(
         scopes=frozenset({Scope.KEYS_WRITE}), rate_limit=900, allow_ips=read_networks(["192.0.2.9"])
     )
     assert new_draft(OWN, asked).scopes == {Scope.KEYS_WRITE}
-    mapped = Wishes(allow_ips=read_networks(["::ffff:192.0.2.0/121"]))
+    mapped = KeyWish(allow_ips=read_networks(["::ffff:192.0.2.0/121"]))
     assert [str(one) for one in new_draft(OWN, mapped).allow_ips] == ["192.0.2.0/25"]
 
 
 def test_a_change_leaves_alone_what_it_does_not_name() -> None:
     """OP-29: a key that may do more than the caller keeps that, and gets nothing more."""
     strong = replace(FREE, description="strong")
-    assert changed_draft(OWN, strong, Wishes(description="till")) == replace(FREE, description="till")
-    lower = changed_draft(OWN, strong, Wishes(rate_limit=5, expires_at=END))
+    assert changed_draft(OWN, strong, KeyWish(description="till")) == replace(FREE, description="till")
+    lower = changed_draft(OWN, strong, KeyWish(rate_limit=5, expires_at=END))
     assert (lower.rate_limit, lower.expires_at, lower.scopes) == (5, END, strong.scopes)

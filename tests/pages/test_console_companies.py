@@ -8,10 +8,10 @@ from tests.pages.people import someone
 from tests.shop import Shop
 from voucherd import trail
 from voucherd.companies import store as company_store
+from voucherd.companies.model import Policy
 from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.pages.console.health import Check, Mark, duration, worst
-from voucherd.people import members
 
 
 async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
@@ -40,11 +40,11 @@ async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
     assert (await admin.post(f"{home}/prices", {"list": "gold"})).status_code == 422
     async with shop.pool.acquire() as conn:
         company = await company_store.find_company(conn, "Acme <b>")
-        policy = await members.policy(conn, company.id)
+        policy = await company_store.policy(conn, company.id)
         deeds = await trail.page(conn, company_id=company.id)
     assert (company.verified, company.active, company.expose_costs) == (True, True, False)
     assert (company.spend_order_eur_minor, company.spend_day_eur_minor) == (50_000, 200_050)
-    assert policy == members.Policy(True, 9_999)
+    assert policy == Policy(True, 9_999)
     assert [deed.action for deed in deeds] == [
         "company.people",
         "company.limit",

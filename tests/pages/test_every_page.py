@@ -17,8 +17,9 @@ from voucherd.pages.page import Audience, Page
 from voucherd.pages.routes import PAGES
 from voucherd.people import sessions
 from voucherd.people.roles import COMPANY, OPERATOR
+from voucherd.trail import SYSTEM, Actor, ActorKind
+from voucherd.webhooks import deeds as webhook_deeds
 from voucherd.webhooks.endpoints import Draft
-from voucherd.webhooks.service import Owner
 
 Fill: TypeAlias = Callable[[Shop, Company], Awaitable[dict[str, str]]]
 """What to put into a path's places, given another company than the one that asks."""
@@ -38,10 +39,10 @@ async def foreign_key(shop: Shop, other: Company) -> dict[str, str]:
 
 async def foreign_webhook(shop: Shop, other: Company) -> dict[str, str]:
     """An endpoint of the other company, and an event of its own."""
-    webhooks = shop.program.services.webhooks
+    draft = Draft("https://hooks.example.com/")
     async with transaction(shop.pool) as tx:
-        endpoint, _ = await webhooks.add(tx, Owner(other.id, State.LIVE), Draft("https://hooks.example.com/"))
-        event = await webhooks.ping(tx, endpoint)
+        endpoint, _ = await webhook_deeds.add(tx, SYSTEM, shop.sealer, other.id, State.LIVE, draft)
+        event = await webhook_deeds.test(tx, SYSTEM, endpoint.id)
     return {"webhook": shop.ids.webhook(endpoint.id), "event": shop.ids.event(event)}
 
 
@@ -76,7 +77,8 @@ async def foreign_approval(shop: Shop, other: Company) -> dict[str, str]:
         await shop.product("gift-1", stock=1)
     order = await shop.create(other, ("gift-1", 1))
     answer = await shop.order_service.find(shop.ids.order_id(order["trx"]), other.id, State.LIVE)
-    return {"approval": str((await consent.ask(shop.pool, answer.order, asker.user_id)).id)}
+    actor = Actor(ActorKind.PERSON, asker.email, asker.user_id, other.id, answer.order.state)
+    return {"approval": str((await consent.ask(shop.pool, actor, answer.order)).id)}
 
 
 async def foreign_passkey(shop: Shop, other: Company) -> dict[str, str]:

@@ -17,6 +17,7 @@ from tests.pages.people import HTML, Someone, someone
 from tests.patience import pause_for_long
 from tests.shop import Company, Shop
 from voucherd.approvals.model import Approval
+from voucherd.companies.model import Policy
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.limits.allowances import HERE
@@ -24,8 +25,8 @@ from voucherd.orders import consent
 from voucherd.orders.consent import Buyer
 from voucherd.pages.people.browsers import browser_of
 from voucherd.people import sessions, totp, user_store, users
-from voucherd.people.members import Policy
 from voucherd.people.users import UserDraft, hash_password
+from voucherd.trail import Actor, ActorKind
 
 PASSWORD = "correct horse battery staple"
 
@@ -288,7 +289,8 @@ async def test_an_owner_invites_changes_and_removes_colleagues(shop: Shop) -> No
 async def asked(shop: Shop, company: Company, asker: Someone, count: int) -> Approval:
     """A request for an order of that many codes."""
     order_id = shop.ids.order_id((await shop.create(company, ("gift-10", count)))["trx"])
-    buyer = Buyer(asker.user_id, company.id, State.LIVE, Policy(approve_from_eur_minor=1))
+    actor = Actor(ActorKind.PERSON, asker.email, asker.user_id, company.id, State.LIVE)
+    buyer = Buyer(actor, Policy(approve_from_eur_minor=1))
     request = await consent.confirm(shop.order_service, shop.pool, buyer, order_id)
     assert isinstance(request, Approval)
     return request
@@ -321,6 +323,7 @@ async def test_large_orders_wait_for_a_second_person(shop: Shop) -> None:
 
     told = [action for action in await deeds(shop) if not action.startswith("session")]
     assert told == [
+        *["approval.ask"] * 3,
         "order.approve",
         "approval.reject",
         "approval.withdraw",

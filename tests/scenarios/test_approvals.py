@@ -10,6 +10,7 @@ from tests.shop import Company, Shop
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.model import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.companies.model import Policy
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
@@ -17,8 +18,8 @@ from voucherd.orders.answers import Answer
 from voucherd.orders.consent import Buyer
 from voucherd.orders.rules.refusals import InsufficientBalance
 from voucherd.people import user_store
-from voucherd.people.members import Policy
 from voucherd.people.users import UserDraft
+from voucherd.trail import Actor, ActorKind
 
 
 async def people(shop: Shop, company: Company, count: int, *, approve_from: int | None) -> list[Buyer]:
@@ -29,7 +30,9 @@ async def people(shop: Shop, company: Company, count: int, *, approve_from: int 
             await user_store.add_user(tx, UserDraft(f"p{at}@c{company.id}.example", company.id, "owner"), "x")
             for at in range(count)
         ]
-    return [Buyer(user.id, company.id, State.LIVE, policy) for user in users]
+    return [
+        Buyer(Actor(ActorKind.PERSON, user.email, user.id, company.id, State.LIVE), policy) for user in users
+    ]
 
 
 async def test_a_large_order_is_confirmed_once_and_by_somebody_else(quiet_shop: Shop) -> None:

@@ -20,6 +20,7 @@ from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.keys.grants import KEYS_MAX
 from voucherd.keys.key_text import KeyDraft, Scope, new_key, read_networks
+from voucherd.webhooks import deeds as webhook_deeds
 
 KEY = "/api/1.03/key"
 ALL = frozenset(Scope)
@@ -133,7 +134,7 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
         *(trail.ActorKind.KEY, own_id),
         f"key {shop.ids.key_number(new['id'])}",
     )
-    assert (first_deed.detail or {})["rateLimit"] == 50
+    assert (first_deed.detail or {})["rate_limit"] == 50
     assert (first_deed.address, first_deed.state) == ("127.0.0.1", State.LIVE)
     assert deeds[0].actor_id == shop.ids.key_number(successor["id"])
     assert text[14:] not in repr(deeds)
@@ -301,14 +302,14 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
 
     # Somebody else has done it, because this one took longer than its claim: its own work is undone.
     ticket_taken = "UPDATE idempotency SET answer = '\\x00' WHERE answer IS NULL"
-    add = shop.program.services.webhooks.add
+    add = webhook_deeds.add
 
     async def slow(*arguments: Any) -> Any:
         done = await add(*arguments)
         await shop.pool.execute(ticket_taken)
         return done
 
-    monkeypatch.setattr(shop.program.services.webhooks, "add", slow)
+    monkeypatch.setattr(webhook_deeds, "add", slow)
     late = await shop.call("POST", "/api/1.03/webhook", boss, headers={"idempotency-key": "late"}, json=hook)
     assert (late.status_code, late.headers["retry-after"]) == (409, "1")
     assert await shop.pool.fetchval("SELECT count(*) FROM webhook") == 1

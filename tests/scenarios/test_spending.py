@@ -8,8 +8,10 @@ from tests.shop import Company, Shop
 from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.ids import State
-from voucherd.keys import store as key_store
+from voucherd.keys import deeds as key_deeds
+from voucherd.keys.key_text import KeyWish
 from voucherd.money import Money
+from voucherd.trail import SYSTEM
 from voucherd.wallet import low_balance
 
 REFUSED = (402, "spend limit exceeded")
@@ -24,7 +26,8 @@ async def limit(
             key_id = await tx.fetchval(
                 "SELECT id FROM api_key WHERE company_id = $1 AND state = 0", company.id
             )
-            await key_store.limit_key(tx, key_id, order_eur_minor=order, day_eur_minor=day)
+            wish = KeyWish(spend_order_eur_minor=order, spend_day_eur_minor=day)
+            await key_deeds.change(tx, SYSTEM, key_id, wish)
         else:
             await company_store.limit_company(tx, company.name, order_eur_minor=order, day_eur_minor=day)
     await shop.hear()

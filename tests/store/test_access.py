@@ -15,11 +15,13 @@ from voucherd.companies.model import Company, CompanyDraft
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.keys import authenticator as batcher
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.authenticator import Authenticator
 from voucherd.keys.callers import Forbidden, Unauthorized
-from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, new_key, read_networks
+from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, KeyWish, new_key, read_networks
 from voucherd.keys.store import IssuedKey
+from voucherd.trail import SYSTEM
 
 HERE = "192.0.2.1"
 
@@ -159,9 +161,8 @@ async def test_a_new_address_list_counts_everywhere_within_a_second(
         await each.admit(header(key), HERE)
 
     async with transaction(pool) as tx:
-        await key_store.change_key(
-            tx, key.id, KeyDraft(allow_ips=read_networks(["198.51.100.0/24", "2001:db8::/32"]))
-        )
+        networks = read_networks(["198.51.100.0/24", "2001:db8::/32"])
+        await key_deeds.change(tx, SYSTEM, key.id, KeyWish(allow_ips=networks))
 
     async def forbidden() -> bool:
         for each in (keeper, other_keeper):

@@ -19,11 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from voucherd.db import Pool, transaction
-from voucherd.mail import letters
 from voucherd.mail import outbox as mail
 from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import Server, server_of
-from voucherd.people import links, user_store
+from voucherd.people import letters, links, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.users import UserDraft
 

@@ -13,7 +13,8 @@ from tests.webhooks.postman import Postman, opened
 from tests.webhooks.receiver import OK, Got, Receiver, receiving
 from voucherd.db import transaction
 from voucherd.ids import State
-from voucherd.webhooks import claims, endpoints, fanout, history, retries
+from voucherd.trail import SYSTEM
+from voucherd.webhooks import claims, deeds, endpoints, fanout, history, retries
 from voucherd.webhooks import metrics as webhook_metrics
 from voucherd.webhooks.endpoints import Changes
 from voucherd.webhooks.post import Outcome
@@ -140,11 +141,11 @@ async def test_after_ten_attempts_a_delivery_has_failed_and_can_be_replayed(
     receiver.answer = lambda _: OK
     receiver.got.clear()
     since = endpoint.created_at - timedelta(hours=1)
-    assert await history.recover(shop.pool, endpoint, since) == history.Recovered(2, None)
-    assert await history.recover(shop.pool, endpoint, since) == history.Recovered(0, None)
+    assert await deeds.recover(shop.pool, SYSTEM, endpoint.id, since) == history.Recovered(2, None)
+    assert await deeds.recover(shop.pool, SYSTEM, endpoint.id, since) == history.Recovered(0, None)
     await postman.run()
     assert len({got.headers["webhook-id"] for got in receiver.got}) == 2
-    assert (await history.recover(shop.pool, endpoint, since)).queued == 0
+    assert (await deeds.recover(shop.pool, SYSTEM, endpoint.id, since)).queued == 0
 
 
 async def test_an_endpoint_that_is_gone_or_fails_for_five_days_is_disabled_and_people_are_told(

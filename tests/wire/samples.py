@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 from ipaddress import IPv4Network
 from typing import Any, Final
@@ -211,7 +212,9 @@ _SHOWN_KEY: Final = keys.api_key(IDS, _KEY, CONFIRMED_AT, _CALLER_ID)
 KEY_ID: Final = IDS.key(_KEY.id)
 KEY: Final = _json(_SHOWN_KEY)
 KEY_PAGE: Final = _json(keys.ApiKeyPage([_SHOWN_KEY], _WALK))
-KEY_MADE: Final = _json(keys.api_key(IDS, _KEY._replace(last_used_at=None), CREATED_AT, _CALLER_ID, _TEXT))
+KEY_MADE: Final = _json(
+    keys.api_key(IDS, dataclasses.replace(_KEY, last_used_at=None), CREATED_AT, _CALLER_ID, _TEXT)
+)
 NEW_KEY: Final = Raw(
     b'{"description":"the till in Utrecht","scopes":["orders:read","orders:write","codes:read"],'
     b'"allowIps":["192.0.2.0/24"],"spendOrderEur":500.00}'

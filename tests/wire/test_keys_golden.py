@@ -40,7 +40,7 @@ FULL = Key(
     spend_day_eur_minor=7,
 )
 BARE = Key(
-    13, 17, State.SANDBOX, "vk_test_abc123", "", frozenset(), (), 600, None, None, None, NOW, None, None, None
+    id=13, company_id=17, state=State.SANDBOX, prefix="vk_test_abc123", scopes=frozenset(), created_at=NOW
 )
 BODIES: dict[str, Struct] = {
     "key": wire.api_key(IDS, FULL, NOW, 12),

@@ -1,14 +1,16 @@
 """Requests with an Idempotency-Key: done once, answered as often as they are sent (OP-28).
 
-An order's effect names its order in its own transaction, and its answer is kept right after; any other effect keeps its
-answer in its own transaction (`voucherd.api.effects`), because only that answer holds the secret that was made.
+An order's effect names its order in its own transaction, and its answer is kept right after. Any other write keeps its
+answer in its own transaction (`write`): a new key or secret is in its first answer and nowhere else, so after a crash
+either both are there, or neither.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 import msgspec
@@ -20,7 +22,7 @@ from voucherd.api.errors import Op
 from voucherd.api.failures import IN_USE
 from voucherd.api.handlers import Call, Shown
 from voucherd.batcher import Batcher
-from voucherd.db import Pool
+from voucherd.db import Pool, Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.idempotency import store as idempotency
 from voucherd.idempotency.model import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
@@ -37,6 +39,29 @@ _REQUEST_HEADERS: Final = (b"x-sandbox-outcome",)
 """Headers that change what a request asks for."""
 
 logger = structlog.get_logger(__name__)
+
+
+class Write(Struct, frozen=True):
+    """A write under way that is no order: do it in `tx`, then say what its answer is."""
+
+    tx: Tx
+    services: Services
+    call: Call
+
+    async def answered(self, response: Response) -> Response:
+        """The answer, which holds from now on for whoever sends the same request again."""
+        ticket = self.call.ticket
+        if ticket is not None:
+            kept = seal(self.services.sealer, ticket, response)
+            await idempotency.keep_with(self.tx, ticket, kept)
+        return response
+
+
+@asynccontextmanager
+async def write(services: Services, call: Call) -> AsyncIterator[Write]:
+    """The transaction of a write; a refusal that is raised in it undoes it."""
+    async with transaction(services.pool) as tx:
+        yield Write(tx, services, call)
 
 
 class IdempotentCalls:

@@ -14,11 +14,11 @@ from voucherd.api.requests import MaybeNumber, decimal, decode
 from voucherd.api.wire.fields import doc
 from voucherd.http import Request
 from voucherd.ids import Identifiers
-from voucherd.keys.grants import Wishes
 from voucherd.keys.key_text import (
     ALLOW_IPS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
     RATE_LIMIT_MAX,
+    KeyWish,
     Network,
     Scope,
     plain_network,
@@ -99,18 +99,25 @@ _decode_key: Final = msgspec.json.Decoder(KeyBody).decode
 _decode_rotation: Final = msgspec.json.Decoder(KeyRotation).decode
 
 
-def wishes(request: Request) -> Wishes:
+def wishes(request: Request) -> KeyWish:
     """What a request wants a key to be."""
     body: KeyBody = decode(request, _decode_key)
-    return Wishes(
-        UNSET if body.description is UNSET else _description(body.description),
-        UNSET if body.scopes is UNSET else _scopes(body.scopes),
-        UNSET if body.allowIps is UNSET else _networks(body.allowIps),
-        UNSET if body.rateLimit is UNSET else _rate_limit(body.rateLimit),
-        UNSET if body.dateExpires is UNSET else _moment(body.dateExpires),
-        _spend("spendOrderEur", body.spendOrderEur),
-        _spend("spendDayEur", body.spendDayEur),
-    )
+    asked = KeyWish()
+    if body.description is not UNSET:
+        asked["description"] = _description(body.description)
+    if body.scopes is not UNSET:
+        asked["scopes"] = _scopes(body.scopes)
+    if body.allowIps is not UNSET:
+        asked["allow_ips"] = _networks(body.allowIps)
+    if body.rateLimit is not UNSET:
+        asked["rate_limit"] = _rate_limit(body.rateLimit)
+    if body.dateExpires is not UNSET:
+        asked["expires_at"] = _moment(body.dateExpires)
+    if body.spendOrderEur is not UNSET:
+        asked["spend_order_eur_minor"] = _spend("spendOrderEur", body.spendOrderEur)
+    if body.spendDayEur is not UNSET:
+        asked["spend_day_eur_minor"] = _spend("spendDayEur", body.spendDayEur)
+    return asked
 
 
 def rotation(request: Request) -> timedelta:
@@ -185,10 +192,8 @@ def _moment(text: str | None) -> datetime | None:
         raise BadInput("dateExpires", "must be an ISO 8601 date or date-time") from None
 
 
-def _spend(field: str, raw: Raw | UnsetType) -> int | UnsetType | None:
+def _spend(field: str, raw: Raw) -> int | None:
     """Euro cents, or null for no limit."""
-    if raw is UNSET:
-        return UNSET
     amount = decimal(field, raw)
     if amount is None:
         return None

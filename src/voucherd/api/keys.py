@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from voucherd import clock
 from voucherd.api import key_requests as requests
-from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import KeyNotFound, KeyNotUsable, TooManyKeys
 from voucherd.api.handlers import Call
+from voucherd.api.idempotent import Write, write
 from voucherd.api.wire import keys as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.db import tenant
-from voucherd.events import kinds, log
 from voucherd.http import JSON, Response
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
@@ -50,60 +48,34 @@ async def find(services: Services, call: Call) -> Response:
 
 async def add(services: Services, call: Call) -> Response:
     """Make a key. The only answer but that of a rotation that holds one."""
-    wishes = requests.wishes(call.request)
-    async with _effect(services, call) as work:
-        key, text = await key_deeds.add(work.tx, call.caller, wishes)
-        await work.record("key.add", f"key {key.id}", **_rights(key))
-        return await work.answered(_made(services, call, key, text))
+    wish = requests.wishes(call.request)
+    async with _write(services, call) as work:
+        made = await key_deeds.add(work.tx, call.actor, call.caller.company_id, call.caller.state, wish)
+        return await work.answered(_made(services, call, *made))
 
 
 async def change(services: Services, call: Call) -> Response:
     """Change a key."""
-    number, wishes = _number(services, call), requests.wishes(call.request)
-    async with _effect(services, call) as work:
-        key = await key_deeds.change(work.tx, call.caller, number, wishes)
-        await work.record("key.change", f"key {key.id}", **_rights(key))
+    number, wish = _number(services, call), requests.wishes(call.request)
+    async with _write(services, call) as work:
+        key = await key_deeds.change(work.tx, call.actor, number, wish)
         return await work.answered(Response(200, encode(_shown(services, call, key)), JSON))
 
 
 async def rotate(services: Services, call: Call) -> Response:
-    """Replace a key by one like it, which the event `key.rotated` tells (OP-54)."""
+    """Replace a key by one like it."""
     number, overlap = _number(services, call), requests.rotation(call.request)
-    async with _effect(services, call) as work:
-        key, text = await key_deeds.rotate(work.tx, call.caller, number, overlap)
-        await log.append(
-            work.tx,
-            kinds.KEY_ROTATED,
-            company_id=key.company_id,
-            state=key.state,
-            data={"id": number, "replacedBy": key.id},
-        )
-        await work.record(
-            "key.rotate", f"key {number}", replacedBy=key.id, overlapSeconds=int(overlap.total_seconds())
-        )
-        return await work.answered(_made(services, call, key, text))
+    async with _write(services, call) as work:
+        made = await key_deeds.rotate(work.tx, call.actor, number, overlap)
+        return await work.answered(_made(services, call, *made))
 
 
 async def revoke(services: Services, call: Call) -> Response:
     """Revoke a key, maybe the calling one."""
     number = _number(services, call)
-    async with _effect(services, call) as work:
-        await key_deeds.revoke(work.tx, call.caller, number)
-        await work.record("key.revoke", f"key {number}")
+    async with _write(services, call) as work:
+        await key_deeds.revoke(work.tx, call.actor, number)
         return await work.answered(Response(204))
-
-
-def _rights(key: Key) -> dict[str, Any]:
-    """What the trail tells of a key: what it may do."""
-    return {
-        "description": key.description,
-        "scopes": sorted(key.scopes),
-        "allowIps": [str(network) for network in key.allow_ips],
-        "rateLimit": key.rate_limit,
-        "dateExpires": key.expires_at,
-        "spendOrderEurMinor": key.spend_order_eur_minor,
-        "spendDayEurMinor": key.spend_day_eur_minor,
-    }
 
 
 def _number(services: Services, call: Call) -> int:
@@ -124,10 +96,10 @@ def _made(services: Services, call: Call, key: Key, text: str) -> Response:
 
 
 @asynccontextmanager
-async def _effect(services: Services, call: Call) -> AsyncIterator[Effect]:
+async def _write(services: Services, call: Call) -> AsyncIterator[Write]:
     """A change of keys; what is refused in it has not happened."""
     try:
-        async with effect(services, call) as work:
+        async with write(services, call) as work:
             yield work
     except key_store.KeyNotFound:
         raise KeyNotFound from None

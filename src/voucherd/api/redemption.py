@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from voucherd.api import requests
-from voucherd.api.effects import effect
 from voucherd.api.handlers import Call
+from voucherd.api.idempotent import write
 from voucherd.api.wire.fields import doc
 from voucherd.api.wire.shapes import Redemption
 from voucherd.api.wire.templates import encode
@@ -43,8 +43,7 @@ async def protect(services: Services, call: Call) -> Response:
     """Set the PIN of an order's links, or remove it."""
     pin = read_pin(call.request)
     order_id = services.ids.order_id(call.parameter)
-    async with effect(services, call) as work:
+    async with write(services, call) as work:
         await services.recipients.pins.set(work.tx, call.actor, call.parameter, order_id, pin)
-        work.recorded = True
         shown = Redemption(trx=call.parameter, hasPin=pin is not None)
         return await work.answered(Response(200, encode(shown), JSON))

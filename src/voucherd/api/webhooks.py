@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
 from voucherd.api import webhook_requests as requests
-from voucherd.api.effects import Effect, effect
 from voucherd.api.errors import EventNotFound, TooManyWebhooks, WebhookNotFound
 from voucherd.api.handlers import Call
+from voucherd.api.idempotent import Write, write
 from voucherd.api.wire import webhooks as wire
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Response
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.services import Services
+from voucherd.webhooks import deeds
+from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import Endpoint, EndpointNotFound, PerOrderTaken, TooManyEndpoints
 from voucherd.webhooks.service import Owner
+
+_DISABLED: Final = "must be an endpoint that is enabled"
 
 
 async def find_all(services: Services, call: Call) -> Response:
@@ -30,14 +34,10 @@ async def find_all(services: Services, call: Call) -> Response:
 async def add(services: Services, call: Call) -> Response:
     """Add an endpoint. The only answer but that of a rotation that holds a secret."""
     draft = requests.add(call.request, services.webhooks.own)
-    async with effect(services, call) as work:
-        try:
-            endpoint, secret = await services.webhooks.add(work.tx, owner(call), draft)
-        except TooManyEndpoints:
-            raise TooManyWebhooks from None
-        except PerOrderTaken:
-            raise BadInput("perOrder", "there is an endpoint for orders' own addresses already") from None
-        await work.record("webhook.add", f"webhook {endpoint.id}", host=_host(endpoint))
+    async with _write(services, call) as work:
+        endpoint, secret = await deeds.add(
+            work.tx, call.actor, services.sealer, call.caller.company_id, call.caller.state, draft
+        )
         shown = wire.webhook(services.ids, endpoint, secret)
         location = f"/api/{call.version}/webhook/{shown.id}".encode()
         return await work.answered(Response(201, encode(shown), JSON, [(b"location", location)]))
@@ -51,33 +51,25 @@ async def find(services: Services, call: Call) -> Response:
 async def change(services: Services, call: Call) -> Response:
     """Change an endpoint."""
     changes = requests.change(call.request, services.webhooks.own)
-    endpoint = await _endpoint(services, call)
-    if endpoint.url is None and isinstance(changes.url, str):
-        raise BadInput("url", "must be left out where each order names its own")
-    async with _effect(services, call) as work:
-        changed = await services.webhooks.change(work.tx, owner(call), endpoint.id, changes)
-        await work.record(
-            "webhook.set", f"webhook {endpoint.id}", host=_host(changed), enabled=changed.enabled
-        )
+    async with _write(services, call, no_address="must be left out where each order names its own") as work:
+        changed = await deeds.change(work.tx, call.actor, services.sealer, _number(services, call), changes)
         return await work.answered(Response(200, encode(wire.webhook(services.ids, changed)), JSON))
 
 
 async def remove(services: Services, call: Call) -> Response:
     """Remove an endpoint."""
-    endpoint = await _endpoint(services, call)
-    async with _effect(services, call) as work:
-        await services.webhooks.remove(work.tx, owner(call), endpoint.id)
-        await work.record("webhook.remove", f"webhook {endpoint.id}")
+    async with _write(services, call) as work:
+        await deeds.remove(work.tx, call.actor, _number(services, call))
         return await work.answered(Response(204))
 
 
 async def rotate(services: Services, call: Call) -> Response:
     """Give an endpoint a new secret."""
     overlap, secret = requests.rotate(call.request)
-    endpoint = await _endpoint(services, call)
-    async with _effect(services, call) as work:
-        changed, fresh = await services.webhooks.rotate(work.tx, owner(call), endpoint.id, overlap, secret)
-        await work.record("webhook.rotate", f"webhook {endpoint.id}")
+    async with _write(services, call) as work:
+        changed, fresh = await deeds.rotate(
+            work.tx, call.actor, services.sealer, _number(services, call), overlap, secret
+        )
         return await work.answered(Response(200, encode(wire.webhook(services.ids, changed, fresh)), JSON))
 
 
@@ -101,13 +93,8 @@ async def find_deliveries(services: Services, call: Call) -> Response:
 
 async def test(services: Services, call: Call) -> Response:
     """Send a ping."""
-    endpoint = await _endpoint(services, call)
-    if endpoint.url is None:
-        raise BadInput("id", "must be an endpoint with an address of its own")
-    if not endpoint.enabled:
-        raise BadInput("id", "must be an endpoint that is enabled")
-    async with _effect(services, call) as work:
-        event_id = await services.webhooks.ping(work.tx, endpoint)
+    async with _write(services, call) as work:
+        event_id = await deeds.test(work.tx, call.actor, _number(services, call))
         queued = wire.QueuedEvent(services.ids.event(event_id))
         return await work.answered(Response(202, encode(queued), JSON))
 
@@ -115,13 +102,8 @@ async def test(services: Services, call: Call) -> Response:
 async def recover(services: Services, call: Call) -> Response:
     """Send what an endpoint did not get."""
     since = requests.recover(call.request)
-    endpoint = await _endpoint(services, call)
-    if not endpoint.enabled:
-        raise BadInput("id", "must be an endpoint that is enabled")
-    try:
-        found = await services.webhooks.recover(endpoint, since)
-    except EndpointNotFound:
-        raise WebhookNotFound from None
+    with _refusals():
+        found = await deeds.recover(services.pool, call.actor, _number(services, call), since)
     return Response(202, encode(wire.recovered(found)), JSON)
 
 
@@ -132,18 +114,17 @@ async def replay(services: Services, call: Call) -> Response:
     event = None if number is None else await services.webhooks.event(owner(call), number)
     if event is None:
         raise EventNotFound
-    chosen = await services.webhooks.list_all(owner(call))
-    if name is None:
-        chosen = [one for one in chosen if not one.types or event.type in one.types]
-    else:
-        chosen = [one for one in chosen if one.id == services.ids.webhook_number(name)]
-        if not chosen:
-            raise BadInput("webhookId", "must be an endpoint of yours")
-        if not chosen[0].enabled:
-            raise BadInput("webhookId", "must be an endpoint that is enabled")
-    async with _effect(services, call) as work:
-        queued = await services.webhooks.replay(work.tx, event, chosen)
-        return await work.answered(Response(202, encode(wire.QueuedEvents(queued)), JSON))
+    chosen = None if name is None else services.ids.webhook_number(name)
+    try:
+        if name is not None and chosen is None:
+            raise EndpointNotFound
+        async with write(services, call) as work:
+            queued = await deeds.replay(work.tx, call.actor, event, chosen)
+            return await work.answered(Response(202, encode(wire.QueuedEvents(queued)), JSON))
+    except EndpointNotFound:
+        raise BadInput("webhookId", "must be an endpoint of yours") from None
+    except EndpointDisabled:
+        raise BadInput("webhookId", _DISABLED) from None
 
 
 def owner(call: Call) -> Owner:
@@ -151,26 +132,42 @@ def owner(call: Call) -> Owner:
     return Owner(call.caller.company_id, call.caller.state)
 
 
-def _host(endpoint: Endpoint) -> str | None:
-    """Where events go, for the trail: the rest of an address may be somebody's secret."""
-    return None if endpoint.url is None else urlsplit(endpoint.url).hostname
-
-
 @asynccontextmanager
-async def _effect(services: Services, call: Call) -> AsyncIterator[Effect]:
-    """A change of an endpoint that may be gone by now."""
-    try:
-        async with effect(services, call) as work:
+async def _write(services: Services, call: Call, *, no_address: str | None = None) -> AsyncIterator[Write]:
+    """A change of an endpoint; what is refused in it has not happened."""
+    with _refusals(no_address):
+        async with write(services, call) as work:
             yield work
+
+
+@contextmanager
+def _refusals(no_address: str | None = None) -> Iterator[None]:
+    """What is refused in here, as clients are told it."""
+    try:
+        yield
     except EndpointNotFound:
         raise WebhookNotFound from None
+    except TooManyEndpoints:
+        raise TooManyWebhooks from None
+    except PerOrderTaken:
+        raise BadInput("perOrder", "there is an endpoint for orders' own addresses already") from None
+    except NoOwnAddress:
+        if no_address is not None:
+            raise BadInput("url", no_address) from None
+        raise BadInput("id", "must be an endpoint with an address of its own") from None
+    except EndpointDisabled:
+        raise BadInput("id", _DISABLED) from None
 
 
-async def _endpoint(services: Services, call: Call) -> Endpoint:
+def _number(services: Services, call: Call) -> int:
     number = services.ids.webhook_number(call.parameter)
     if number is None:
         raise WebhookNotFound
+    return number
+
+
+async def _endpoint(services: Services, call: Call) -> Endpoint:
     try:
-        return await services.webhooks.find(owner(call), number)
+        return await services.webhooks.find(owner(call), _number(services, call))
     except EndpointNotFound:
         raise WebhookNotFound from None

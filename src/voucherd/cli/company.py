@@ -12,10 +12,10 @@ from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Output, record, table
 from voucherd.cli.words import SpendOption, decimal, read_spend, spend_words
+from voucherd.companies import deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft
 from voucherd.money import Money
-from voucherd.people import members
 
 app = noun()
 
@@ -37,7 +37,7 @@ async def add(
             name.strip(), country.upper(), vat_number, active=not inactive, verified=verified
         )
     async with context.transaction() as tx:
-        company = await company_store.add_company(tx, draft)
+        company = await deeds.add(tx, context.actor, draft)
     return Output(_document(company), _view(company))
 
 
@@ -57,8 +57,8 @@ async def set_(
     if verified is None and active is None and expose_costs is None:
         raise typer.BadParameter("nothing to change: give at least one option")
     async with context.transaction() as tx:
-        company = await company_store.set_company(
-            tx, name, active=active, verified=verified, expose_costs=expose_costs
+        company = await deeds.change(
+            tx, context.actor, name, active=active, verified=verified, expose_costs=expose_costs
         )
     return Output(_document(company), _view(company))
 
@@ -73,8 +73,8 @@ async def limit(
     """Limit what a company may spend on one order and in one day (UTC); what is not given has no limit."""
     amounts = read_spend("order", order), read_spend("day", day)
     async with context.transaction() as tx:
-        company = await company_store.limit_company(
-            tx, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1]
+        company = await deeds.limit(
+            tx, context.actor, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1]
         )
     return Output(_document(company), _view(company))
 
@@ -97,12 +97,13 @@ async def people_(
         raise typer.BadParameter("give either --approve-from or --no-approval")
     async with context.transaction() as tx:
         company = await company_store.find_company(tx, name)
-        asked = await members.policy(tx, company.id)
+        asked = before = await company_store.policy(tx, company.id)
         if second_factor is not None:
             asked = replace(asked, second_factor=second_factor)
         if approve_from is not None or no_approval:
             asked = replace(asked, approve_from_eur_minor=read_spend("approve-from", approve_from))
-        await members.set_policy(tx, company.id, asked)
+        if asked != before:
+            await deeds.set_policy(tx, context.actor, company, asked)
     amount = asked.approve_from_eur_minor
     document = {"name": company.name, "secondFactor": asked.second_factor, "approveFromEur": _eur(amount)}
     view = record(

@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from voucherd import bootstrap
+from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import Signals
-from voucherd.cli.witness import Witness, operator
+from voucherd.cli.witness import Witness
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.migrate import migrate, pending

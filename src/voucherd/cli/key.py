@@ -11,7 +11,7 @@ import typer
 from voucherd import clock
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, record, table
+from voucherd.cli.output import Output, record, table
 from voucherd.cli.words import (
     CompanyArgument,
     SpendOption,
@@ -23,11 +23,18 @@ from voucherd.cli.words import (
     spend_words,
 )
 from voucherd.companies import store as company_store
-from voucherd.db import Tx
-from voucherd.events import kinds, log
-from voucherd.ids import State
+from voucherd.keys import deeds
 from voucherd.keys import store as key_store
-from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, SCOPES_DEFAULT, KeyDraft, read_networks, read_scopes
+from voucherd.keys.key_text import (
+    HINTS,
+    RATE_LIMIT_DEFAULT,
+    SCOPES_DEFAULT,
+    KeyDraft,
+    KeyWish,
+    read_networks,
+    read_scopes,
+)
+from voucherd.keys.model import Key
 
 app = noun()
 
@@ -37,39 +44,36 @@ async def add(
     context: CommandContext,
     company: CompanyArgument,
     state: StateOption,
-    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    description: Annotated[str, typer.Option(help=HINTS["description"])] = "",
     scope: Annotated[
-        list[str] | None, typer.Option(help="What it may do; repeatable. All but keys:write unless given.")
+        list[str] | None, typer.Option(help=f"{HINTS['scopes']} Repeatable; all but keys:write unless given.")
     ] = None,
     allow_ip: Annotated[
-        list[str] | None, typer.Option(metavar="CIDR", help="Where it may be used from; repeatable.")
+        list[str] | None, typer.Option(metavar="CIDR", help=f"{HINTS['allow_ips']} Repeatable.")
     ] = None,
     expires: Annotated[
-        datetime | None, typer.Option(parser=read_moment, metavar="DATE", help="The last day it is valid.")
+        datetime | None, typer.Option(parser=read_moment, metavar="DATE", help=HINTS["expires_at"])
     ] = None,
-    rate_limit: Annotated[int, typer.Option(help="Requests a minute.")] = RATE_LIMIT_DEFAULT,
+    rate_limit: Annotated[int, typer.Option(help=HINTS["rate_limit"])] = RATE_LIMIT_DEFAULT,
     spend_order: SpendOption = None,
     spend_day: SpendOption = None,
 ) -> Output:
     """Make a key and print it, this once."""
     with usage():
-        scopes = read_scopes(scope) if scope else SCOPES_DEFAULT
-        draft = KeyDraft(
-            description,
-            scopes,
-            read_networks(allow_ip or ()),
-            rate_limit,
-            expires,
-            read_spend("spend-order", spend_order),
-            read_spend("spend-day", spend_day),
+        wish = KeyWish(
+            description=description,
+            scopes=read_scopes(scope) if scope else SCOPES_DEFAULT,
+            allow_ips=read_networks(allow_ip or ()),
+            rate_limit=rate_limit,
+            expires_at=expires,
+            spend_order_eur_minor=read_spend("spend-order", spend_order),
+            spend_day_eur_minor=read_spend("spend-day", spend_day),
         )
+        KeyDraft(**wish)
     async with context.transaction() as tx:
         owner = await company_store.find_company(tx, company)
-        if expires is not None and not await tx.fetchval("SELECT $1::timestamptz > now()", expires):
-            raise CommandRefused("the key would have expired already")
-        issued = await key_store.add_key(tx, owner.id, state.state, draft)
-        context.about(f"key {issued.id}", owner.id)
-    return _once(issued)
+        key, text = await deeds.add(tx, context.actor, owner.id, state.state, wish)
+    return _once(key, text)
 
 
 @command(app, "list")
@@ -140,9 +144,8 @@ async def rotate(
     if overlap > key_store.OVERLAP_MAX:
         raise typer.BadParameter(f"an overlap is at most {key_store.OVERLAP_MAX.days} days")
     async with context.transaction() as tx:
-        issued = await key_store.rotate_key(tx, key_id, overlap)
-        await _tell_rotated(tx, key_id, issued.id)
-    return _once(issued)
+        key, text = await deeds.rotate(tx, context.actor, key_id, overlap)
+    return _once(key, text)
 
 
 @command(app, "limit")
@@ -154,8 +157,9 @@ async def limit(
 ) -> Output:
     """Limit what a key may spend on one order and in one day (UTC); what is not given has no limit."""
     amounts = read_spend("order", order), read_spend("day", day)
+    wish = KeyWish(spend_order_eur_minor=amounts[0], spend_day_eur_minor=amounts[1])
     async with context.transaction() as tx:
-        await key_store.limit_key(tx, key_id, order_eur_minor=amounts[0], day_eur_minor=amounts[1])
+        await deeds.change(tx, context.actor, key_id, wish)
     document = {"id": key_id, "spendOrderEur": _eur(amounts[0]), "spendDayEur": _eur(amounts[1])}
     return Output(document, f"Key {key_id} may spend: {spend_words(*amounts)}.")
 
@@ -164,33 +168,21 @@ async def limit(
 async def revoke(context: CommandContext, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Output:
     """End a key's life now."""
     async with context.transaction() as tx:
-        await key_store.revoke_key(tx, key_id)
+        await deeds.revoke(tx, context.actor, key_id)
     return Output({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
 
 
-async def _tell_rotated(tx: Tx, old_id: int, new_id: int) -> None:
-    row = await tx.fetchrow("SELECT company_id, state FROM api_key WHERE id = $1", new_id)
-    assert row is not None, "it has just been made"
-    await log.append(
-        tx,
-        kinds.KEY_ROTATED,
-        company_id=row["company_id"],
-        state=State(row["state"]),
-        data={"id": old_id, "replacedBy": new_id},
-    )
+def _once(key: Key, text: str) -> Output:
+    view = record([("id", key.id), ("key", text), ("", "It is not shown again.")])
+    return Output({"id": key.id, "key": text}, view)
 
 
-def _once(issued: key_store.IssuedKey) -> Output:
-    view = record([("id", issued.id), ("key", issued.text), ("", "It is not shown again.")])
-    return Output({"id": issued.id, "key": issued.text}, view)
-
-
-def _standing(key: key_store.Key, now: datetime) -> str:
+def _standing(key: Key, now: datetime) -> str:
     standing = key.standing(now)
     return f"replaced by {key.replaced_by}" if standing == "replaced" else standing
 
 
-def _spend(key: key_store.Key) -> str | None:
+def _spend(key: Key) -> str | None:
     limits = key.spend_order_eur_minor, key.spend_day_eur_minor
     return None if limits == (None, None) else spend_words(*limits)
 
@@ -199,7 +191,7 @@ def _eur(minor: int | None) -> Decimal | None:
     return None if minor is None else decimal(minor, "EUR")
 
 
-def _document(key: key_store.Key, now: datetime) -> dict[str, Any]:
+def _document(key: Key, now: datetime) -> dict[str, Any]:
     return {
         "id": key.id,
         "prefix": key.prefix,

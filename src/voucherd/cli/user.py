@@ -12,7 +12,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, record, table
 from voucherd.companies import store as company_store
 from voucherd.db import Tx
-from voucherd.people import links, members, second_factors, sessions, user_store
+from voucherd.people import deeds, members
 from voucherd.people.members import LastOwner, Member, PersonNotFound
 from voucherd.people.users import UserDraft, hash_password
 
@@ -49,7 +49,7 @@ async def add(
         owner = None if company is None else await company_store.find_company(tx, company)
         with usage():
             draft = UserDraft(email, None if owner is None else owner.id, role)
-        user = await user_store.add_user(tx, draft, password_hash)
+        user = await deeds.add(tx, context.actor, draft, password_hash)
     document = {
         "id": user.id,
         "email": user.email,
@@ -115,11 +115,10 @@ async def set_(
         try:
             if role is not None:
                 with usage():
-                    await members.set_role(tx, person, role)
+                    await deeds.set_role(tx, context.actor, person, role)
             if active is not None:
-                await members.set_active(tx, await _find(tx, email), active=active)
-                if not active:
-                    await sessions.end_others(tx, person.id, None)
+                change = deeds.activate if active else deeds.deactivate
+                await change(tx, context.actor, await _find(tx, email))
         except LastOwner:
             raise CommandRefused(f"{person.email} is the last {person.role} and stays") from None
         person = await _find(tx, email)
@@ -137,9 +136,7 @@ async def reset_password(
     password_hash = await hash_password(password)
     async with context.transaction() as tx:
         person = await _find(tx, email)
-        await user_store.set_password(tx, person.id, password_hash)
-        await links.void(tx, person.id)
-        await sessions.end_others(tx, person.id, None)
+        await deeds.reset_password(tx, context.actor, person, password_hash)
     view = record([("user", person.email), ("password", password), ("", "It is not shown again.")])
     return Output({"email": person.email, "password": password}, view)
 
@@ -151,8 +148,7 @@ async def reset_second_factor(
     """Take a person's second factors away, for who has lost them all; the password stays."""
     async with context.transaction() as tx:
         person = await _find(tx, email)
-        await second_factors.remove_all(tx, person.id)
-        await sessions.end_others(tx, person.id, None)
+        await deeds.reset_second_factor(tx, context.actor, person)
         document = _document(await _find(tx, email), await _company(tx, person))
     return Output(document, _view(document))
 

@@ -18,8 +18,9 @@ from voucherd.companies import store as company_store
 from voucherd.db import Connection
 from voucherd.events import feed
 from voucherd.ids import Identifiers
-from voucherd.webhooks import endpoints, fanout, history, signing
-from voucherd.webhooks.endpoints import Changes, Draft, Endpoint
+from voucherd.webhooks import deeds, endpoints, fanout, history, signing
+from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
+from voucherd.webhooks.endpoints import Changes, Draft, Endpoint, EndpointNotFound
 from voucherd.webhooks.headers import read_headers
 from voucherd.webhooks.targets import read_target
 
@@ -69,9 +70,9 @@ async def add(
         )
     async with context.transaction() as tx:
         owner = await company_store.find_company(tx, company)
-        made, shown = await endpoints.add(tx, await context.sealer(tx), owner.id, state.state, draft)
+        sealer = await context.sealer(tx)
+        made, shown = await deeds.add(tx, context.actor, sealer, owner.id, state.state, draft)
         ids = await context.identifiers(tx)
-        context.about(f"webhook {ids.webhook(made.id)}")
     return views.once(ids, made, shown)
 
 
@@ -120,10 +121,8 @@ async def set_(
         )
     async with context.transaction() as tx:
         ids = await context.identifiers(tx)
-        found = await _endpoint(tx, ids, number)
-        if found.url is None and changes.url is not UNSET:
-            raise CommandRefused("each order names its own address here")
-        changed = await endpoints.change(tx, await context.sealer(tx), found, changes)
+        sealer = await context.sealer(tx)
+        changed = await deeds.change(tx, context.actor, sealer, _number(ids, number), changes)
         names = await _company_names(tx)
     return views.shown(ids, changed, names)
 
@@ -133,8 +132,7 @@ async def remove(context: CommandContext, number: Id) -> Output:
     """Remove an endpoint, what waits for it, and its log."""
     async with context.transaction() as tx:
         ids = await context.identifiers(tx)
-        found = await _endpoint(tx, ids, number)
-        await endpoints.remove(tx, found.id)
+        await deeds.remove(tx, context.actor, _number(ids, number))
     return Output({"id": number, "removed": True}, f"Endpoint {number} is removed.")
 
 
@@ -151,9 +149,8 @@ async def rotate(
         raise typer.BadParameter(f"an overlap is at most {endpoints.OVERLAP_MAX.days} days")
     async with context.transaction() as tx:
         ids = await context.identifiers(tx)
-        found = await _endpoint(tx, ids, number)
-        secret = await endpoints.rotate(tx, await context.sealer(tx), found, overlap, None)
-        found = await endpoints.find_any(tx, found.id)
+        sealer = await context.sealer(tx)
+        found, secret = await deeds.rotate(tx, context.actor, sealer, _number(ids, number), overlap)
     return views.once(ids, found, secret)
 
 
@@ -180,10 +177,10 @@ async def test(context: CommandContext, number: Id) -> Output:
     """Send a ping to an endpoint; `deliveries` tells what came of it."""
     async with context.transaction() as tx:
         ids = await context.identifiers(tx)
-        found = await _endpoint(tx, ids, number)
-        if found.url is None or not found.enabled:
-            raise CommandRefused("only an endpoint with an address that is enabled can be tested")
-        event_id = await history.ping(tx, found)
+        try:
+            event_id = await deeds.test(tx, context.actor, _number(ids, number))
+        except (EndpointDisabled, NoOwnAddress):
+            raise CommandRefused("only an endpoint with an address that is enabled can be tested") from None
     return views.queued(ids.event(event_id))
 
 
@@ -202,18 +199,11 @@ async def replay(
         found = {} if number is None else await feed.these(tx, [number])
         if number not in found:
             raise CommandRefused(f"there is no event {event}")
-        told = found[number]
-        chosen = [
-            one
-            for one in await endpoints.list_all(tx, told.company_id)
-            if told.concerns(one.company_id, one.state) and (not one.types or told.type in one.types)
-        ]
-        if webhook is not None:
-            only = await _endpoint(tx, ids, webhook)
-            if not told.concerns(only.company_id, only.state) or not only.enabled:
-                raise CommandRefused("the event is not for this endpoint, or the endpoint is disabled")
-            chosen = [only]
-        count = await history.replay(tx, told, chosen)
+        only = None if webhook is None else (await _endpoint(tx, ids, webhook)).id
+        try:
+            count = await deeds.replay(tx, context.actor, found[number], only)
+        except (EndpointDisabled, EndpointNotFound):
+            raise CommandRefused("the event is not for this endpoint, or the endpoint is disabled") from None
     return views.counted(count)
 
 
@@ -229,10 +219,7 @@ async def recover(
     async with context.pool() as pool:
         async with pool.acquire() as conn:
             ids = await context.identifiers(conn)
-            found = await _endpoint(conn, ids, number)
-        if not found.enabled:
-            raise CommandRefused("the endpoint is disabled")
-        return views.recovered(await history.recover(pool, found, since))
+        return views.recovered(await deeds.recover(pool, context.actor, _number(ids, number), since))
 
 
 @command(app, "listen")
@@ -278,11 +265,15 @@ def _headers(lines: list[str] | None) -> dict[str, str]:
         raise ValueError(f"the headers {rule}") from None
 
 
-async def _endpoint(conn: Connection, ids: Identifiers, name: str) -> Endpoint:
+def _number(ids: Identifiers, name: str) -> int:
     number = ids.webhook_number(name)
     if number is None:
         raise CommandRefused(f"there is no endpoint {name}")
-    return await endpoints.find_any(conn, number)
+    return number
+
+
+async def _endpoint(conn: Connection, ids: Identifiers, name: str) -> Endpoint:
+    return await endpoints.find_any(conn, _number(ids, name))
 
 
 async def _company_names(conn: Connection) -> dict[int, str]:

@@ -15,7 +15,7 @@ from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.vault.seal import Sealer
-from voucherd.webhooks import endpoints, signing
+from voucherd.webhooks import deeds, endpoints, signing
 from voucherd.webhooks.endpoints import Draft
 from voucherd.webhooks.signing import NotGenuine
 
@@ -93,13 +93,13 @@ async def endpoint(
                 sealer: Sealer = await context.sealer(tx)
                 owner = await company_store.find_company(tx, company)
                 draft = Draft(url, description="voucherd webhook listen")
-                made, secret = await endpoints.add(tx, sealer, owner.id, state, draft)
+                made, secret = await deeds.add(tx, context.actor, sealer, owner.id, state, draft)
             try:
                 yield listener, [secret]
             finally:
                 async with transaction(pool) as tx:
                     with contextlib.suppress(endpoints.EndpointNotFound):
-                        await endpoints.remove(tx, made.id)
+                        await deeds.remove(tx, context.actor, made.id)
     finally:
         listener.stop()
 

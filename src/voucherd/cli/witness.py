@@ -6,15 +6,13 @@ says so with `Office.about`. A transaction that only reads leaves no row.
 
 from __future__ import annotations
 
-import os
-import pwd
-import socket
 from collections.abc import Mapping
 from datetime import date, timedelta
 from enum import Enum
 from typing import Any, Final
 
 from voucherd import trail
+from voucherd.cli.operator import operator
 from voucherd.cli.words import StateWord
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyNotFound
@@ -22,9 +20,12 @@ from voucherd.db import Tx
 from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.logs import HIDDEN, scrub
-from voucherd.trail import Actor, ActorKind
+
+__all__ = ["Witness", "operator"]
 
 VALUE_CHARS_MAX: Final = 500
+ROWS_LOOKED_AT: Final = 1_000
+"""Of the trail, the newest: whoever writes at the same time writes fewer."""
 
 _WITHHELD: Final = frozenset({"secret", "key", "key_file", "config", "header", "password", "token"})
 """Words that are secrets, or in which somebody may have put one."""
@@ -68,8 +69,16 @@ class Witness:
         self._state = state if state is not None else self._state
 
     async def __call__(self, tx: Tx) -> None:
-        """Write the row if this transaction has changed anything and no earlier one has."""
+        """Write the row if this transaction has changed anything, and neither its deed nor an earlier one has."""
         if self._written or not await tx.fetchval("SELECT pg_current_xact_id_if_assigned() IS NOT NULL"):
+            return
+        # A deed that writes its own row needs no witness.
+        self._written = await tx.fetchval(
+            "SELECT EXISTS (SELECT FROM (SELECT xmin FROM trail ORDER BY id DESC LIMIT $1) newest"
+            " WHERE xmin = pg_current_xact_id_if_assigned()::xid)",
+            ROWS_LOOKED_AT,
+        )
+        if self._written:
             return
         company_id = await self._whose(tx)
         detail = {name: _said(name, value) for name, value in self._words.items() if value is not None}
@@ -102,19 +111,6 @@ class Witness:
             return (await company_store.find_company(tx, name.strip())).id
         except CompanyNotFound:
             return None
-
-
-def operator() -> Actor:
-    """Who sits at the command line, as the system knows him; the environment could tell anything."""
-    number = os.getuid()
-    return Actor(ActorKind.COMMAND, f"{_account(number)}@{socket.gethostname()}", number)
-
-
-def _account(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
 
 
 def _said(name: str, value: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 
 class CompanyExists(ValueError):
     """There is a company of that name already."""
@@ -56,3 +58,11 @@ class CompanyDraft:
             raise ValueError(f"{self.country!r} is not a country of two capital letters, such as NL")
         if self.vat_number is not None and not 4 <= len(self.vat_number) <= 20:
             raise ValueError("a VAT number has 4 to 20 characters")
+
+
+class Policy(Struct, frozen=True):
+    """What a company asks of its own people."""
+
+    second_factor: bool = False
+    approve_from_eur_minor: int | None = None
+    """Orders from here on need a second person; None: none do."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound
-from voucherd.db import Connection, Tx
+from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound, Policy
+from voucherd.db import Connection, Pool, Tx
 
 _COMPANY: Final = (
     "id, name, country, vat_number, active, verified, expose_costs, "
@@ -107,3 +107,21 @@ async def search_companies(connection: Connection, text: str, limit: int) -> lis
         limit,
     )
     return [Company(*row) for row in rows]
+
+
+async def policy(connection: Connection | Pool, company_id: int) -> Policy:
+    """What the company asks of its people."""
+    row = await connection.fetchrow(
+        "SELECT second_factor, approve_from_eur_minor FROM company WHERE id = $1", company_id
+    )
+    return Policy() if row is None else Policy(*row)
+
+
+async def set_policy(tx: Tx, company_id: int, chosen: Policy) -> None:
+    """Ask this of the company's people from now on."""
+    await tx.execute(
+        "UPDATE company SET second_factor = $2, approve_from_eur_minor = $3 WHERE id = $1",
+        company_id,
+        chosen.second_factor,
+        chosen.approve_from_eur_minor,
+    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from voucherd.events import feed
 from voucherd.events.feed import Cursor, Event
 from voucherd.ids import State
-from voucherd.keys.callers import Caller
 
 HEARTBEAT_S: Final = 15.0
 BUFFER_BYTES_MAX: Final = 131_072
@@ -25,12 +24,28 @@ class Pass(Struct, frozen=True):
     client_ip: str
 
 
+class Reader(Protocol):
+    """Who reads events: a key, of a company in one state."""
+
+    @property
+    def key_id(self) -> int:
+        """The key."""
+
+    @property
+    def company_id(self) -> int:
+        """Whose key it is."""
+
+    @property
+    def state(self) -> State:
+        """Live or sandbox."""
+
+
 class Listener:
     """One open stream: whom it is for, and what waits to be sent."""
 
     __slots__ = ("_parts", "_size", "_waiting", "caller", "ended", "pass_", "place", "types")
 
-    def __init__(self, caller: Caller, pass_: Pass, types: Collection[str] | None) -> None:
+    def __init__(self, caller: Reader, pass_: Pass, types: Collection[str] | None) -> None:
         self.caller = caller
         self.pass_ = pass_
         self.types = types

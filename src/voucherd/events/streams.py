@@ -17,11 +17,8 @@ import structlog
 from voucherd.db import Pool, tenant
 from voucherd.events import feed, kinds, wire
 from voucherd.events.feed import Cursor, Event, EventFilters, FeedPage
-from voucherd.events.listeners import Listener, Pass
+from voucherd.events.listeners import Listener, Pass, Reader
 from voucherd.ids import Identifiers, State
-from voucherd.keys.callers import Caller, Forbidden, Unauthorized
-from voucherd.keys.key_text import Scope
-from voucherd.limits.strangers import TooManyStrangers
 
 POLL_S: Final = 0.1
 FAILED_POLL_S: Final = 1.0
@@ -55,7 +52,7 @@ class Streams:
     """Everybody who listens to this process."""
 
     def __init__(
-        self, pool: Pool, ids: Identifiers, admit: Callable[[bytes, str], Awaitable[Caller]]
+        self, pool: Pool, ids: Identifiers, admit: Callable[[bytes, str], Awaitable[Reader | None]]
     ) -> None:
         self._pool = pool
         self._ids = ids
@@ -74,7 +71,7 @@ class Streams:
         return self._of_key.total()
 
     async def page(
-        self, caller: Caller, cursor: Cursor | None, *, limit: int, filters: EventFilters = feed.EVERYTHING
+        self, caller: Reader, cursor: Cursor | None, *, limit: int, filters: EventFilters = feed.EVERYTHING
     ) -> FeedPage:
         """A page of what the caller may see."""
         async with self._pool.acquire() as conn:
@@ -82,14 +79,14 @@ class Streams:
                 conn, cursor, limit=limit, company_id=caller.company_id, state=caller.state, filters=filters
             )
 
-    async def find(self, caller: Caller, number: int) -> Event | None:
+    async def find(self, caller: Reader, number: int) -> Event | None:
         """One event that the caller may see."""
         async with tenant(self._pool, caller.company_id, caller.state) as conn:
             return await feed.find(conn, number, caller.company_id, caller.state)
 
     async def listen(
         self,
-        caller: Caller,
+        caller: Reader,
         pass_: Pass,
         *,
         cursor: Cursor | None,
@@ -242,16 +239,11 @@ class Streams:
             found.setdefault(listener.pass_, []).append(listener)
         return found
 
-    async def _admitted(self, pass_: Pass) -> Caller | None:
+    async def _admitted(self, pass_: Pass) -> Reader | None:
         """Who listens by this right; None if nobody may any more."""
         while True:
             try:
-                caller = await self._admit(pass_.authorization, pass_.client_ip)
-                caller.require(Scope.EVENTS_READ)
-            except (Unauthorized, Forbidden, TooManyStrangers):
-                return None
+                return await self._admit(pass_.authorization, pass_.client_ip)
             except Exception as error:  # noqa: BLE001 - Without the database nobody knows, and nothing is told either.
                 logger.warning("stream_check_failed", error=repr(error))
                 await asyncio.sleep(CHECK_S)
-            else:
-                return caller

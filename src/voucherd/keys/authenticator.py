@@ -21,11 +21,11 @@ import structlog
 from voucherd.db import CONNECT_S_MAX, Pool
 from voucherd.keys import store as key_store
 from voucherd.keys.callers import Caller, Forbidden, Unauthorized
-from voucherd.keys.key_text import bearer_key, key_hash, permits
+from voucherd.keys.key_text import Scope, bearer_key, key_hash
 from voucherd.limits.rate_limits import RateLimiter
 from voucherd.limits.rate_store import Lender
 from voucherd.limits.spending import limits_of
-from voucherd.limits.strangers import STRANGERS_A_MINUTE, Strangers
+from voucherd.limits.strangers import STRANGERS_A_MINUTE, Strangers, TooManyStrangers
 
 POLL_S: Final = 0.25
 ANSWER_S_MAX: Final = 0.5
@@ -74,7 +74,7 @@ class Authenticator:
         if self._fresh_until <= monotonic():
             return None
         caller = self._callers.get(authorization)
-        if caller is None or caller.allow_ips:
+        if caller is None or not caller.terms.anywhere:
             return None
         now_s = time()
         if caller.expires_at_s <= now_s:
@@ -97,9 +97,18 @@ class Authenticator:
         if caller is None or caller.expires_at_s <= now_s:
             self._strangers.count(client_ip)
             raise Unauthorized(token_sent=authorization is not None)
-        if caller.allow_ips and not permits(caller.allow_ips, client_ip):
+        if not caller.terms.permits(client_ip):
             raise Forbidden("address")
         self._used_at_s[caller.key_id] = now_s
+        return caller
+
+    async def reader(self, authorization: bytes, client_ip: str) -> Caller | None:
+        """The caller behind this header, if it may still read events from this address."""
+        try:
+            caller = await self.admit(authorization, client_ip)
+            caller.require(Scope.EVENTS_READ)
+        except (Unauthorized, Forbidden, TooManyStrangers):
+            return None
         return caller
 
     async def _look_up(self, authorization: bytes) -> Caller | None:
@@ -139,7 +148,7 @@ class Authenticator:
             company=found.company,
             rate_limit=key.rate_limit,
             window=self.limiter.window(key.id),
-            allow_ips=key.allow_ips,
+            terms=key,
             limits=limits_of(
                 (0, found.company.spend_order_eur_minor, found.company.spend_day_eur_minor),
                 (key.id, key.spend_order_eur_minor, key.spend_day_eur_minor),

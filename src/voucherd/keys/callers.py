@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from voucherd.companies.model import Company
 from voucherd.ids import State
-from voucherd.keys.key_text import Network, Scope
+from voucherd.keys.key_text import KeyTerms, Scope
 from voucherd.limits.rate_limits import RateWindow
 from voucherd.limits.spending import SpendLimit
+
+_ANYTHING: Final = KeyTerms()
 
 
 class Unauthorized(Exception):
@@ -35,7 +38,7 @@ class Caller:
     company: Company
     rate_limit: int
     window: RateWindow = field(repr=False)
-    allow_ips: tuple[Network, ...] = ()
+    terms: KeyTerms = _ANYTHING
     limits: tuple[SpendLimit, ...] = ()
     """What orders that it finalises may cost; empty for nearly everybody."""
     expires_at_s: float = inf  # Seconds since 1970, for a cheap comparison on every request.

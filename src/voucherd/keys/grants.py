@@ -6,13 +6,10 @@ Whoever holds a key that may make keys can do with them what that key can, as lo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Final
 
-from msgspec import UNSET, UnsetType
-
-from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, KeyDraft, Network, Scope
+from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, TERMS, KeyDraft, KeyTerms, KeyWish, Network, Scope
 
 KEYS_MAX: Final = 100
 """Keys of a company in one state that can be used."""
@@ -27,44 +24,30 @@ class BeyondOwn(Exception):
         self.rule = rule
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a key is to be; what is not said is as with the key that says it."""
-
-    description: str | UnsetType = UNSET
-    scopes: frozenset[Scope] | UnsetType = UNSET
-    allow_ips: tuple[Network, ...] | UnsetType = UNSET
-    rate_limit: int | UnsetType = UNSET
-    expires_at: datetime | UnsetType | None = UNSET
-    spend_order_eur_minor: int | UnsetType | None = UNSET
-    spend_day_eur_minor: int | UnsetType | None = UNSET
-
-    def said(self) -> dict[str, object]:
-        """What is said, by name."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in values.items() if value is not UNSET}
-
-
-def new_draft(own: KeyDraft, wishes: Wishes) -> KeyDraft:
-    """The key that is asked for; it makes no keys itself unless it is said to."""
+def new_draft(own: KeyTerms | None, wish: KeyWish) -> KeyDraft:
+    """The key that is asked for; of what a key asks for it makes no keys itself unless it is said to."""
+    if own is None:
+        return KeyDraft(**wish)
+    plain = KeyDraft(**{name: getattr(own, name) for name in TERMS})
     plain = replace(
-        own,
+        plain,
         description="",
         scopes=own.scopes - {Scope.KEYS_WRITE},
         rate_limit=min(own.rate_limit, RATE_LIMIT_DEFAULT),
     )
-    draft = replace(plain, **wishes.said())  # type: ignore[arg-type]
+    draft = replace(plain, **wish)
     require_within(own, draft)
     return draft
 
 
-def changed_draft(own: KeyDraft, before: KeyDraft, wishes: Wishes) -> KeyDraft:
+def changed_draft(own: KeyTerms | None, before: KeyDraft, wish: KeyWish) -> KeyDraft:
     """The other key as it is to be; what is said must not go beyond one's own, what is not said stays."""
-    require_within(own, replace(own, **wishes.said()))  # type: ignore[arg-type]
-    return replace(before, **wishes.said())  # type: ignore[arg-type]
+    if own is not None:
+        require_within(own, replace(own, **wish))
+    return replace(before, **wish)
 
 
-def require_within(own: KeyDraft, asked: KeyDraft) -> None:
+def require_within(own: KeyTerms, asked: KeyTerms) -> None:
     """Refuse what goes beyond the key's own."""
     if not asked.scopes <= own.scopes:
         more = ", ".join(sorted(asked.scopes - own.scopes))

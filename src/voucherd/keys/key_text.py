@@ -14,11 +14,13 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypedDict, get_type_hints
+
+from msgspec import Meta
 
 from voucherd.ids import State
 
@@ -69,16 +71,40 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyDraft:
-    """What a key will be allowed to do; refuses what the database would refuse, in words."""
+class KeyTerms:
+    """What a key may do: the one list of its fields. Columns, trail and hints are made from it."""
 
-    description: str = ""
-    scopes: frozenset[Scope] = SCOPES_DEFAULT
-    allow_ips: tuple[Network, ...] = ()
-    rate_limit: int = RATE_LIMIT_DEFAULT
-    expires_at: datetime | None = None
-    spend_order_eur_minor: int | None = None
-    spend_day_eur_minor: int | None = None
+    description: Annotated[str, Meta(description="What it is for.")] = ""
+    scopes: Annotated[frozenset[Scope], Meta(description="What it may do.")] = SCOPES_DEFAULT
+    allow_ips: Annotated[tuple[Network, ...], Meta(description="Where it may be used from.")] = ()
+    rate_limit: Annotated[int, Meta(description="Requests a minute.")] = RATE_LIMIT_DEFAULT
+    expires_at: Annotated[datetime | None, Meta(description="The last day it is valid.")] = None
+    spend_order_eur_minor: Annotated[int | None, Meta(description="The most that one order may cost.")] = None
+    spend_day_eur_minor: Annotated[
+        int | None, Meta(description="The most that the orders of one day (UTC) may cost.")
+    ] = None
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether it matters not where it is used from."""
+        return not self.allow_ips
+
+    def permits(self, client_ip: str) -> bool:
+        """Whether it may be used from this address."""
+        return self.anywhere or permits(self.allow_ips, client_ip)
+
+
+TERMS: Final = tuple(one.name for one in fields(KeyTerms))
+HINTS: Final = {
+    name: kind.__metadata__[0].description
+    for name, kind in get_type_hints(KeyTerms, include_extras=True).items()
+}
+"""What each field is, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDraft(KeyTerms):
+    """What a key will be allowed to do; refuses what the database would refuse, in words."""
 
     def __post_init__(self) -> None:
         if len(self.description) > DESCRIPTION_CHARACTERS_MAX:
@@ -91,6 +117,35 @@ class KeyDraft:
             raise ValueError(f"a rate limit is between 1 and {RATE_LIMIT_MAX} requests a minute")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise ValueError("an expiry needs a time zone")
+
+
+class KeyWish(TypedDict, total=False):
+    """What a key is to be; what is not said is as with the key that says it, or stays as it is."""
+
+    description: str
+    scopes: frozenset[Scope]
+    allow_ips: tuple[Network, ...]
+    rate_limit: int
+    expires_at: datetime | None
+    spend_order_eur_minor: int | None
+    spend_day_eur_minor: int | None
+
+
+def plain_terms(terms: KeyTerms) -> list[Any]:
+    """The fields in their order, as columns take them."""
+    values = (getattr(terms, name) for name in TERMS)
+    return [sorted(one) if isinstance(one, frozenset) else one for one in values]
+
+
+def told(wish: KeyWish) -> dict[str, Any]:
+    """What is said of a key, as JSON tells it."""
+    return {name: _told(value) for name, value in wish.items()}
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [str(one) for one in value] if isinstance(value, tuple) else value
 
 
 def new_key(state: State) -> NewKey:

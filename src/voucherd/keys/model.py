@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from voucherd.companies.model import Company
 from voucherd.ids import State
-from voucherd.keys.key_text import KeyDraft, Network, Scope
+from voucherd.keys.key_text import TERMS, KeyDraft, KeyTerms, KeyWish
 
 
 class KeyNotFound(LookupError):
@@ -27,37 +27,28 @@ class KeyNotUsable(ValueError):
         self.key_id = key_id
 
 
-class Key(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key(KeyTerms):
     """A key as its owner may see it: everything but the key."""
 
     id: int
     company_id: int
     state: State
     prefix: str
-    description: str
-    scopes: frozenset[Scope]
-    allow_ips: tuple[Network, ...]
-    rate_limit: int
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    replaced_by: int | None
+    revoked_at: datetime | None = None
+    replaced_by: int | None = None
     created_at: datetime
-    last_used_at: datetime | None
-    spend_order_eur_minor: int | None
-    spend_day_eur_minor: int | None
+    last_used_at: datetime | None = None
+
+    @property
+    def wish(self) -> KeyWish:
+        """What it may do, as it would be said of a new one."""
+        return cast("KeyWish", {name: getattr(self, name) for name in TERMS})
 
     @property
     def draft(self) -> KeyDraft:
-        """What it may do, as it would be said of a new one."""
-        return KeyDraft(
-            self.description,
-            self.scopes,
-            self.allow_ips,
-            self.rate_limit,
-            self.expires_at,
-            self.spend_order_eur_minor,
-            self.spend_day_eur_minor,
-        )
+        """A new key that may do the same."""
+        return KeyDraft(**self.wish)
 
     def standing(self, now: datetime) -> str:
         """Whether it can be used: `valid`, `replaced` (for the rest of the overlap), `expired` or `revoked`."""

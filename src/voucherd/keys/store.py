@@ -11,17 +11,19 @@ import asyncpg
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
-from voucherd.keys.key_text import KeyDraft, Scope, new_key, plain_network
+from voucherd.keys.key_text import TERMS, KeyDraft, Scope, new_key, plain_network, plain_terms
 from voucherd.keys.model import STANDINGS, FoundKey, IssuedKey, Key, KeyNotFound, KeyNotUsable
 
 __all__ = ["STANDINGS", "FoundKey", "IssuedKey", "Key", "KeyNotFound", "KeyNotUsable"]
 
 OVERLAP_MAX: Final = timedelta(days=90)
 
-_COLUMNS: Final = (
-    "id, company_id, state, prefix, description, scopes, allow_ips, rate_limit, expires_at, revoked_at, replaced_by, "
-    "created_at, last_used_at, spend_order_eur_minor, spend_day_eur_minor"
+_NAMES: Final = (
+    *("id", "company_id", "state", "prefix", "revoked_at", "replaced_by", "created_at", "last_used_at"),
+    *TERMS,
 )
+_COLUMNS: Final = ", ".join(_NAMES)
+_TERMS: Final = ", ".join(TERMS)
 _USABLE: Final = "revoked_at IS NULL AND coalesce(expires_at > now(), true)"
 _SCOPE_WORDS: Final = frozenset(scope.value for scope in Scope)
 
@@ -30,20 +32,13 @@ async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> Iss
     """A new key of this company."""
     made = new_key(state)
     key_id = await tx.fetchval(
-        "INSERT INTO api_key (company_id, state, prefix, hash, description, scopes, allow_ips, rate_limit,"
-        " expires_at, spend_order_eur_minor, spend_day_eur_minor)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
+        f"INSERT INTO api_key (company_id, state, prefix, hash, {_TERMS})"  # noqa: S608 - Names of ours.
+        f" VALUES ($1, $2, $3, $4, {_places(5)}) RETURNING id",
         company_id,
         int(state),
         made.prefix,
         made.hash,
-        draft.description,
-        sorted(draft.scopes),
-        list(draft.allow_ips),
-        draft.rate_limit,
-        draft.expires_at,
-        draft.spend_order_eur_minor,
-        draft.spend_day_eur_minor,
+        *plain_terms(draft),
     )
     return IssuedKey(key_id, made.prefix, made.text)
 
@@ -123,16 +118,9 @@ async def count_usable(tx: Tx, company_id: int, state: State) -> int:
 async def change_key(tx: Tx, key_id: int, draft: KeyDraft) -> None:
     """Let the key be as the draft says."""
     await tx.execute(
-        "UPDATE api_key SET description = $2, scopes = $3, allow_ips = $4, rate_limit = $5, expires_at = $6,"
-        " spend_order_eur_minor = $7, spend_day_eur_minor = $8 WHERE id = $1",
+        f"UPDATE api_key SET ({_TERMS}) = ({_places(2)}) WHERE id = $1",  # noqa: S608 - Names of ours.
         key_id,
-        draft.description,
-        sorted(draft.scopes),
-        list(draft.allow_ips),
-        draft.rate_limit,
-        draft.expires_at,
-        draft.spend_order_eur_minor,
-        draft.spend_day_eur_minor,
+        *plain_terms(draft),
     )
 
 
@@ -169,25 +157,11 @@ async def revoke_key(tx: Tx, key_id: int) -> None:
         raise KeyNotFound(key_id)
 
 
-async def limit_key(tx: Tx, key_id: int, *, order_eur_minor: int | None, day_eur_minor: int | None) -> None:
-    """Give a key these limits of what it may spend, and no others."""
-    found = await tx.fetchval(
-        "UPDATE api_key SET spend_order_eur_minor = $2, spend_day_eur_minor = $3 WHERE id = $1 RETURNING true",
-        key_id,
-        order_eur_minor,
-        day_eur_minor,
-    )
-    if not found:
-        raise KeyNotFound(key_id)
-
-
 async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey | None:
     """The key with this hash and its company, unless it was revoked."""
     # The epoch comes from the same snapshot, so the answer is known to be as old as that epoch, never older.
     row = await connection.fetchrow(
-        "SELECT k.id, k.company_id, k.state, k.prefix, k.description, k.scopes, k.allow_ips, k.rate_limit,"
-        " k.expires_at, k.revoked_at, k.replaced_by, k.created_at, k.last_used_at, k.spend_order_eur_minor,"
-        " k.spend_day_eur_minor, k.hash,"
+        f"SELECT {', '.join(f'k.{name}' for name in _NAMES)}, k.hash,"  # noqa: S608 - Names of ours.
         " c.id, c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs, c.spend_order_eur_minor,"
         " c.spend_day_eur_minor,"
         " (SELECT epoch FROM access_epoch)"
@@ -197,7 +171,7 @@ async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey |
     if row is None:
         return None
     values = tuple(row)
-    width = len(Key._fields)
+    width = len(_NAMES)
     return FoundKey(_key(row), values[width], Company(*values[width + 1 : -1]), values[-1])
 
 
@@ -228,13 +202,14 @@ async def record_last_use(connection: Connection | Pool, used_at: Mapping[int, d
     )
 
 
+def _places(first: int) -> str:
+    """The parameters of a key's fields, from this one on."""
+    return ", ".join(f"${first + at}" for at in range(len(TERMS)))
+
+
 def _key(row: asyncpg.Record) -> Key:
-    values: tuple[Any, ...] = tuple(row)[: len(Key._fields)]
-    key = Key(*values)
+    values: dict[str, Any] = dict(zip(_NAMES, tuple(row), strict=False))
     # A scope that a newer version of the program stored means nothing to this one.
-    known = frozenset(Scope(word) for word in key.scopes if word in _SCOPE_WORDS)
-    return key._replace(
-        state=State(key.state),
-        scopes=known,
-        allow_ips=tuple(plain_network(network) for network in key.allow_ips),
-    )
+    known = frozenset(Scope(word) for word in values["scopes"] if word in _SCOPE_WORDS)
+    lists = {name: tuple(map(plain_network, one)) for name, one in values.items() if isinstance(one, list)}
+    return Key(**(values | lists | {"state": State(values["state"]), "scopes": known}))

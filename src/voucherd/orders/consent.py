@@ -6,13 +6,13 @@ import math
 
 from msgspec import Struct
 
-from voucherd import trail
+from voucherd.approvals import deeds
 from voucherd.approvals import store as approvals
 from voucherd.approvals.model import Approval, ApprovalNotFound, Consent, NotOpen, refuse
+from voucherd.companies.model import Policy
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit
-from voucherd.mail import letters
 from voucherd.money import Money
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Order
@@ -26,7 +26,6 @@ from voucherd.orders.rules.refusals import (
 )
 from voucherd.orders.service import OrderService
 from voucherd.people import members
-from voucherd.people.members import Policy
 from voucherd.people.roles import Right
 from voucherd.trail import Actor, TrailEntry
 
@@ -34,11 +33,26 @@ from voucherd.trail import Actor, TrailEntry
 class Buyer(Struct, frozen=True):
     """A person who buys for a company, and what the company asks of its people."""
 
-    user_id: int
-    company_id: int
-    state: State
+    actor: Actor
     policy: Policy
     limits: tuple[SpendLimit, ...] = ()
+
+    @property
+    def user_id(self) -> int:
+        """The person."""
+        return deeds.person_of(self.actor)
+
+    @property
+    def company_id(self) -> int:
+        """The company that pays."""
+        assert self.actor.company_id is not None, "a buyer is of a company"
+        return self.actor.company_id
+
+    @property
+    def state(self) -> State:
+        """Live or sandbox."""
+        assert self.actor.state is not None, "a buyer is at work in one of them"
+        return self.actor.state
 
 
 async def confirm(
@@ -68,29 +82,16 @@ async def confirm(
         return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalNeeded:
         order = (await order_service.find(order_id, buyer.company_id, buyer.state)).order
-        return await ask(pool, order, buyer.user_id, None if entry is None else entry.actor)
+        return await ask(pool, buyer.actor, order)
 
 
-async def ask(pool: Pool, order: Order, requested_by: int, actor: Actor | None = None) -> Approval:
+async def ask(pool: Pool, actor: Actor, order: Order) -> Approval:
     """The request for this order; there is one at a time, and it ends with the order's price."""
+    total = Money(order.total_minor, order.payment_currency)
     async with transaction(pool) as tx:
-        number, new = await approvals.ask_for_order(
-            tx,
-            company_id=order.company_id,
-            order_id=order.id,
-            state=order.state,
-            total=Money(order.total_minor, order.payment_currency),
-            requested_by=requested_by,
-            ends_at=order.expires_at,
-        )
-        approval = await approvals.find(tx, number, order.company_id)
-        if new:
-            others = await members.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
-            await letters.ask(tx, [one.email for one in others if one.id != requested_by], approval)
-            if actor is not None:
-                detail = {"amount": str(approval.money)}
-                await trail.record(tx, actor, "approval.ask", f"approval {number}", detail)
-    return approval
+        approvers = await members.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
+        emails = [one.email for one in approvers]
+        return await deeds.ask(tx, actor, order.id, total, order.expires_at, emails)
 
 
 async def agree(
@@ -98,7 +99,6 @@ async def agree(
     pool: Pool,
     buyer: Buyer,
     number: int,
-    entry: TrailEntry | None = None,
     *,
     wait_s_max: float = math.inf,
 ) -> Answer:
@@ -117,19 +117,13 @@ async def agree(
         resolve=False,
         limits=buyer.limits,
         consent=Consent(number, buyer.user_id),
-        entry=entry,
+        entry=deeds.entry(buyer.actor, "order.approve", approval),
     )
     try:
         return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalRefused:
         raise NotOpen from None
     except (OrderNotFound, OrderExpired, WrongStatus):
-        await _close(pool, number)
+        async with transaction(pool) as tx:
+            await deeds.close(tx, buyer.actor, number)
         raise NotOpen from None
-
-
-async def _close(pool: Pool, number: int) -> None:
-    async with transaction(pool) as tx:
-        found = (await approvals.lock(tx, [number])).get(number)
-        if found is not None and found.open:
-            await approvals.end(tx, number)

@@ -6,16 +6,15 @@ from datetime import timedelta
 from typing import Final
 
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from voucherd import clock
 from voucherd.db import transaction
 from voucherd.http import HTML, HttpError, Response
 from voucherd.ids import State
-from voucherd.keys import company_keys
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
-from voucherd.keys.deeds import TooManyKeys
-from voucherd.keys.key_text import KeyDraft
-from voucherd.pages import deeds
+from voucherd.keys.key_text import KeyWish
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 from voucherd.services import Services
@@ -44,20 +43,20 @@ async def guide(services: Services, visit: Visit) -> Response:
 async def with_key(services: Services, visit: Visit) -> Response:
     """The guide with a new sandbox key in its examples; the last one that the guide made for this person ends."""
     description = f"API guide, {visit.someone.email}"[:200]
+    # A person may act in the sandbox whichever of the two the pages show.
+    actor = replace(visit.actor, state=State.SANDBOX)
     async with transaction(services.pool) as tx:
-        await key_store.lock_keys(tx, visit.company_id)
         for old in await key_store.list_keys(tx, visit.company_id):
             if old.description == description and old.state is State.SANDBOX and old.revoked_at is None:
-                await key_store.revoke_key(tx, old.id)
-        draft = KeyDraft(description, expires_at=clock.now() + LASTS)
+                await key_deeds.revoke(tx, actor, old.id)
+        wish = KeyWish(description=description, expires_at=clock.now() + LASTS)
         try:
-            issued = await company_keys.issue(tx, visit.company_id, State.SANDBOX, draft)
-        except TooManyKeys:
+            _, text = await key_deeds.add(tx, actor, visit.company_id, State.SANDBOX, wish)
+        except key_deeds.TooManyKeys:
             raise HttpError(
                 422, "too_many_keys", "Your company has too many keys. Revoke one first."
             ) from None
-        await deeds.record(tx, visit, "key.add", f"key {issued.id}", {"description": description})
-    return _filled(services, _FILLED.format(days=LASTS.days), issued.text)
+    return _filled(services, _FILLED.format(days=LASTS.days), text)
 
 
 def _filled(services: Services, said: Markup, key: str | None = None) -> Response:

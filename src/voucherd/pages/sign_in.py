@@ -99,7 +99,7 @@ async def passkey(services: Services, visit: Visit) -> Response:
 async def sign_out(services: Services, visit: Visit) -> Response:
     """Sign out of this browser."""
     if visit.session is not None:
-        await sessions.end(services.pool, visit.session.key)
+        await services.sign_in.sign_out(visit.session, visit.origin)
     visit.cookies.append(session_cookie(services.settings, ""))
     return see_other("/sign-in")
 

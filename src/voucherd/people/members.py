@@ -46,14 +46,6 @@ class Member(Struct, frozen=True):
     created_at: datetime
 
 
-class Policy(Struct, frozen=True):
-    """What a company asks of its own people."""
-
-    second_factor: bool = False
-    approve_from_eur_minor: int | None = None
-    """Orders from here on need a second person; None: none do."""
-
-
 _MEMBER: Final = """
     SELECT u.id, u.email, u.company_id, u.role, u.active, u.password_hash IS NOT NULL AS joined,
            EXISTS (SELECT FROM totp t WHERE t.user_id = u.id AND t.confirmed_at IS NOT NULL)
@@ -141,24 +133,6 @@ async def set_active(tx: Tx, person: Member, *, active: bool) -> None:
         await _refuse_last(tx, person)
         await links.void(tx, person.id)
     await tx.execute("UPDATE app_user SET active = $2 WHERE id = $1", person.id, active)
-
-
-async def policy(connection: Connection | Pool, company_id: int) -> Policy:
-    """What the company asks of its people."""
-    row = await connection.fetchrow(
-        "SELECT second_factor, approve_from_eur_minor FROM company WHERE id = $1", company_id
-    )
-    return Policy() if row is None else Policy(*row)
-
-
-async def set_policy(tx: Tx, company_id: int, chosen: Policy) -> None:
-    """Ask this of the company's people from now on."""
-    await tx.execute(
-        "UPDATE company SET second_factor = $2, approve_from_eur_minor = $3 WHERE id = $1",
-        company_id,
-        chosen.second_factor,
-        chosen.approve_from_eur_minor,
-    )
 
 
 async def _refuse_last(tx: Tx, person: Member) -> None:

@@ -9,17 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from voucherd import trail
 from voucherd.db import Pool, Tx, transaction
 from voucherd.limits import allowances, throttle
 from voucherd.limits.allowances import Allowance, Devices
-from voucherd.networks import UNKNOWN, network_of
+from voucherd.networks import network_of
 from voucherd.people import links, passkeys, second_factors, sessions, user_store, users
 from voucherd.people.passkeys import BadPasskey, Site
 from voucherd.people.second_factors import Sealing
 from voucherd.people.sessions import Browser, Session
 from voucherd.people.users import Login, User
-from voucherd.trail import SYSTEM, Actor, ActorKind, TrailEntry
+from voucherd.trail import SYSTEM, Actor, ActorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,7 @@ class SignIn:
         stronger = await users.hash_password(password) if users.outdated(login) else None
         async with transaction(self._pool) as tx:
             if not await user_store.may_sign_in(tx, user.id):
-                await _write(
-                    tx, origin, SYSTEM, "session.refuse", f"user {user.email}", user, {"why": "inactive"}
-                )
+                await _refuse(tx, origin, "inactive", f"user {user.email}", user)
                 return SignInRefused()
             if stronger is not None:
                 await user_store.set_password(tx, user.id, stronger)
@@ -89,10 +89,7 @@ class SignIn:
 
     async def prove(self, session: Session, text: str, origin: Origin) -> SignedIn | None:
         """A session that opens, for one that owed a second factor, if this is a right code."""
-        person = session.person
-        user = User(
-            person.id, person.email, None if person.company is None else person.company.id, person.role
-        )
+        user = _user_of(session)
         key = allowances.key_of(allowances.SECOND_FACTOR, str(user.id))
         await throttle.take(self._pool, {key: allowances.SECOND_FACTOR})
         async with transaction(self._pool) as tx:
@@ -101,9 +98,7 @@ class SignIn:
             elif await second_factors.use_recovery_code(tx, user.id, text):
                 by = "password and recovery code"
             else:
-                await _write(
-                    tx, origin, SYSTEM, "session.refuse", f"user {user.email}", user, {"why": "second factor"}
-                )
+                await _refuse(tx, origin, "second factor", f"user {user.email}", user)
                 return None
             signed_in = await self._let_in(tx, user, origin, by, strong=True)
         await throttle.forgive(self._pool, [key])
@@ -124,7 +119,7 @@ class SignIn:
                     return SignInRefused()
                 signed_in = await self._let_in(tx, user, origin, "passkey", strong=True)
         except BadPasskey:
-            await _write(self._pool, origin, SYSTEM, "session.refuse", "a passkey", None, {"why": "passkey"})
+            await _refuse(self._pool, origin, "passkey", "a passkey")
             return SignInRefused()
         await throttle.forgive(self._pool, (), [key])
         return signed_in
@@ -133,13 +128,12 @@ class SignIn:
         """Whether this is the person's password: asked again before something that matters."""
         return await self._checked(email, password, origin) is not None
 
-    async def strengthen(self, tx: Tx, session: Session, origin: Origin) -> str:
-        """The token of a new session for somebody who has just set up a second factor; all before it end.
-
-        Those were begun with a password alone, and none of them may go on so.
-        """
-        await sessions.end_others(tx, session.person.id, None)
-        return await sessions.begin(tx, session.person.id, origin.browser, state=session.state, strong=True)
+    async def sign_out(self, session: Session, origin: Origin) -> None:
+        """Sign this browser out."""
+        user = _user_of(session)
+        async with transaction(self._pool) as tx:
+            await sessions.end(tx, session.key)
+            await trail.record(tx, actor_of(user, origin), "session.end", f"user {user.email}")
 
     async def forgotten(self, email: str, origin: Origin) -> None:
         """Note that somebody wants a new password; the same for every address, known or not."""
@@ -164,7 +158,7 @@ class SignIn:
             # An address that is nobody's may be a password in the wrong field: it is not written down.
             subject = "an unknown address" if login is None else f"user {login.user.email}"
             known = None if login is None else login.user
-            await _write(self._pool, origin, SYSTEM, "session.refuse", subject, known, {"why": "password"})
+            await _refuse(self._pool, origin, "password", subject, known)
             return None
         shared = [key for key, allowance in tries.items() if allowance is allowances.NETWORK]
         await throttle.forgive(self._pool, [key for key in tries if key not in shared], shared)
@@ -173,7 +167,7 @@ class SignIn:
     async def _let_in(self, tx: Tx, user: User, origin: Origin, by: str, *, strong: bool) -> SignedIn:
         await _make_room(tx, origin)
         token = await sessions.begin(tx, user.id, origin.browser, strong=strong)
-        await _write(tx, origin, actor_of(user), "session.begin", f"user {user.email}", user, {"by": by})
+        await trail.record(tx, actor_of(user, origin), "session.begin", f"user {user.email}", {"by": by})
         return SignedIn(user, token)
 
     def _tries(self, account: str, origin: Origin) -> dict[bytes, Allowance]:
@@ -188,9 +182,21 @@ class SignIn:
         }
 
 
-def actor_of(user: User) -> Actor:
+def actor_of(user: User, origin: Origin) -> Actor:
     """The person, as the trail names it."""
-    return Actor(ActorKind.OPERATOR if user.company_id is None else ActorKind.PERSON, user.email, user.id)
+    return Actor(
+        ActorKind.OPERATOR if user.company_id is None else ActorKind.PERSON,
+        user.email,
+        user.id,
+        company_id=user.company_id,
+        address=origin.browser.address,
+        request_id=origin.request_id,
+    )
+
+
+def _user_of(session: Session) -> User:
+    person = session.person
+    return User(person.id, person.email, None if person.company is None else person.company.id, person.role)
 
 
 async def _make_room(tx: Tx, origin: Origin) -> None:
@@ -199,27 +205,8 @@ async def _make_room(tx: Tx, origin: Origin) -> None:
     await sessions.sweep(tx)
 
 
-async def _write(
-    tx: Tx | Pool,
-    origin: Origin,
-    actor: Actor,
-    action: str,
-    subject: str,
-    user: User | None,
-    detail: Mapping[str, Any],
-) -> None:
-    entry = TrailEntry(
-        actor,
-        action,
-        subject,
-        company_id=None if user is None else user.company_id,
-        address=address_of(origin.browser),
-        request_id=origin.request_id,
-        detail=detail,
-    )
-    await trail.record_all(tx, [entry])
-
-
-def address_of(browser: Browser) -> str | None:
-    """The browser's address, if it is one."""
-    return None if network_of(browser.address) == UNKNOWN else browser.address
+async def _refuse(tx: Tx | Pool, origin: Origin, why: str, subject: str, user: User | None = None) -> None:
+    """Write down that somebody was not let in."""
+    house = replace(SYSTEM, address=origin.browser.address, request_id=origin.request_id)
+    company_id = None if user is None else user.company_id
+    await trail.record(tx, house, "session.refuse", subject, {"why": why}, company_id=company_id)

@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool, Tx, within
-from voucherd.events import feed, kinds
+from voucherd.db import Connection, Pool, Tx
+from voucherd.events import kinds
 from voucherd.events.feed import Event
-from voucherd.webhooks import endpoints, fanout
+from voucherd.webhooks import endpoints
 from voucherd.webhooks.endpoints import Endpoint
 
 KEPT: Final = timedelta(days=30)
@@ -154,48 +154,25 @@ async def replay(tx: Tx, event: Event, chosen: Sequence[Endpoint]) -> int:
     return len(done)
 
 
-async def recover(pool: Pool, endpoint: Endpoint, since: datetime) -> Recovered:
-    """Queue everything since then that the endpoint wants and does not have: what failed, and what it never got."""
-    types = (fanout.TYPES & set(endpoint.types)) if endpoint.types else fanout.TYPES
-    filters = feed.EventFilters(types=types, date_from=since)
-    place, queued, seen = None, 0, 0
-    while seen < RECOVERED_MAX:
-        async with pool.acquire() as conn:
-            page = await feed.after(
-                conn,
-                place,
-                limit=RECOVERED_PAGE,
-                company_id=endpoint.company_id,
-                state=endpoint.state,
-                filters=filters,
-            )
-            queued += await _queue_missed(conn, endpoint, page.events)
-        seen += len(page.events)
-        place = page.cursor
-        if not page.more:
-            return Recovered(queued, None)
-    return Recovered(queued, page.events[-1].at if page.events else since)
-
-
-async def _queue_missed(conn: Connection, endpoint: Endpoint, events: Sequence[Event]) -> int:
-    async with within(conn):
-        await endpoints.lock(conn, endpoint.id)
-        done = await conn.fetch(
-            """
-            INSERT INTO webhook_delivery AS d (webhook_id, event_id, type, url, next_at)
-            SELECT w.id, e.id, e.type, CASE WHEN w.url IS NULL THEN o.url END, now()
-            FROM webhook w CROSS JOIN event e LEFT JOIN order_webhook o ON o.order_id = e.order_id
-            WHERE w.id = $1 AND e.id = ANY($2::bigint[]) AND (w.url IS NOT NULL OR o.url IS NOT NULL)
-              -- What lies behind the place of the fan-out is its own to deliver.
-              AND e.id <= (SELECT upto FROM webhook_cursor)
-            ON CONFLICT (webhook_id, event_id) DO UPDATE SET status = 0, tries = 0, next_at = now() WHERE d.status = 2
-            RETURNING 1
-            """,
-            endpoint.id,
-            [event.id for event in events],
-        )
-        if done:
-            await _make_due(conn, [endpoint.id])
+async def queue_missed(tx: Tx, endpoint: Endpoint, events: Sequence[Event]) -> int:
+    """Queue those of these events that failed, or that the endpoint never got; how many."""
+    await endpoints.lock(tx, endpoint.id)
+    done = await tx.fetch(
+        """
+        INSERT INTO webhook_delivery AS d (webhook_id, event_id, type, url, next_at)
+        SELECT w.id, e.id, e.type, CASE WHEN w.url IS NULL THEN o.url END, now()
+        FROM webhook w CROSS JOIN event e LEFT JOIN order_webhook o ON o.order_id = e.order_id
+        WHERE w.id = $1 AND e.id = ANY($2::bigint[]) AND (w.url IS NOT NULL OR o.url IS NOT NULL)
+          -- What lies behind the place of the fan-out is its own to deliver.
+          AND e.id <= (SELECT upto FROM webhook_cursor)
+        ON CONFLICT (webhook_id, event_id) DO UPDATE SET status = 0, tries = 0, next_at = now() WHERE d.status = 2
+        RETURNING 1
+        """,
+        endpoint.id,
+        [event.id for event in events],
+    )
+    if done:
+        await _make_due(tx, [endpoint.id])
     return len(done)
 
 

@@ -11,18 +11,22 @@ from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.demo_shop.handout import Handout, Person
+from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused
 from voucherd.cli.user import new_password
+from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyNotFound
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
-from voucherd.keys.key_text import KeyDraft, key_hash
+from voucherd.keys.key_text import KeyWish, key_hash
 from voucherd.money import Money
 from voucherd.orders.rules.cart import CartLine, Create
 from voucherd.orders.rules.decide import Finalise
 from voucherd.orders.service import OrderService
+from voucherd.people import deeds as people
 from voucherd.people import user_store
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.settings import Settings
@@ -61,7 +65,7 @@ async def still_valid(connection: Connection, handout: Handout) -> bool:
 
 async def open_shop(tx: Tx, sealer: Sealer) -> Company:
     """The company, its money, the rates, the products and their codes."""
-    company = await company_store.add_company(tx, CompanyDraft(COMPANY, "NL", verified=True))
+    company = await company_deeds.add(tx, operator(), CompanyDraft(COMPANY, "NL", verified=True))
     for state in State:
         for text in BALANCES:
             await wallet_deeds.top_up(tx, SYSTEM, company, state, Money.read(text), "demo opening balance")
@@ -83,10 +87,10 @@ async def freshen_rates(tx: Tx) -> None:
 
 async def hand_out(tx: Tx, company: Company) -> Handout:
     """New keys and passwords for the shop, whatever it had before."""
-    keys = {}
+    actor, keys = operator(), {}
     for state in State:
-        draft = KeyDraft(description="demo", rate_limit=RATE_LIMIT)
-        keys[state] = (await key_store.add_key(tx, company.id, state, draft)).text
+        wish = KeyWish(description="demo", rate_limit=RATE_LIMIT)
+        _, keys[state] = await key_deeds.add(tx, actor, company.id, state, wish)
     return Handout(
         company=company.name,
         live_key=keys[State.LIVE],
@@ -130,7 +134,7 @@ async def _person(tx: Tx, draft: UserDraft) -> Person:
     password_hash = await hash_password(password)
     login = await user_store.find_login(tx, draft.email)
     if login is None:
-        await user_store.add_user(tx, draft, password_hash)
+        await people.add(tx, operator(), draft, password_hash)
     else:
-        await user_store.set_password(tx, login.user.id, password_hash)
+        await people.reset_password(tx, operator(), login.user, password_hash)
     return Person(draft.email, password)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.approvals.model import Approval
+from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.ids import State
@@ -19,7 +20,6 @@ from voucherd.pages.buyer import words
 from voucherd.pages.buyer.cart import asked, cart_page
 from voucherd.pages.buyer.catalogue import payment_currency
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import members
 from voucherd.services import Services
 
 WAIT_S_MAX: Final = 1.0
@@ -87,10 +87,8 @@ async def buyer_of(services: Services, visit: Visit) -> consent.Buyer:
     """The visitor as a buyer: what the company may spend, and what it asks of its people."""
     company = visit.company
     return consent.Buyer(
-        visit.someone.id,
-        company.id,
-        visit.state,
-        await members.policy(services.pool, company.id),
+        visit.actor,
+        await company_store.policy(services.pool, company.id),
         limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),
     )
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
+from markupsafe import Markup, escape
+
 from voucherd import clock
 from voucherd.db import tenant, transaction
-from voucherd.events import kinds, log
 from voucherd.http import HttpError, Response
-from voucherd.keys import company_keys
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.deeds import ExpiredAlready, TooManyKeys
 from voucherd.keys.grants import KEYS_MAX
-from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope, read_networks, read_scopes
+from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Scope, read_networks, read_scopes
 from voucherd.keys.store import Key, KeyNotFound, KeyNotUsable
 from voucherd.money import Money
-from voucherd.pages import deeds
 from voucherd.pages.forms import Fields
 from voucherd.pages.periods import read_day
-from voucherd.pages.render import qualified, render
+from voucherd.pages.render import money, qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
 
@@ -41,6 +41,17 @@ SCOPES: Final = {
     Scope.WEBHOOKS_WRITE: "manage webhooks",
     Scope.KEYS_WRITE: "make and revoke keys",
 }
+FIELDS: Final[tuple[tuple[str, str, dict[str, object]], ...]] = (
+    ("order_max", "Most that one order may cost, in EUR", {"inputmode": "decimal"}),
+    ("day_max", "Most that the orders of one day may cost, in EUR", {"inputmode": "decimal"}),
+    (
+        "allow_ips",
+        "Only from these addresses",
+        {"rows": 3, "hint": "One on each line, such as 203.0.113.7 or 2001:db8::/32. Empty: from anywhere."},
+    ),
+    ("expires", "Last day", {"kind": "date"}),
+)
+"""What the form asks beside the description and the scopes: name, label and how it is asked."""
 _FULL: Final = f"A company has at most {KEYS_MAX} keys that work. Revoke one first."
 
 
@@ -63,7 +74,7 @@ async def keys(services: Services, visit: Visit) -> Response:
                 "key": key,
                 "name": services.ids.key(key.id),
                 "standing": key.standing(now),
-                "caps": _caps(key),
+                "limits": _limits(key),
                 "scopes": sorted(key.scopes),
             }
             for key in found
@@ -82,59 +93,48 @@ async def new_key(_services: Services, visit: Visit) -> Response:
 async def add(services: Services, visit: Visit) -> Response:
     """Make a key and show it, this once."""
     try:
-        draft = _draft(visit.form)
+        wish = _wish(visit.form)
         async with transaction(services.pool) as tx:
-            issued = await company_keys.issue(tx, visit.company_id, visit.state, draft)
-            detail = {"description": draft.description, "scopes": sorted(draft.scopes)}
-            await deeds.record(tx, visit, "key.add", f"key {issued.id}", detail)
+            _, text = await key_deeds.add(tx, visit.actor, visit.company_id, visit.state, wish)
     except TooManyKeys:
         return _form(visit, visit.form, _FULL)
     except ExpiredAlready:
         return _form(visit, visit.form, "The last day must lie in the future.")
     except ValueError as wrong:
         return _form(visit, visit.form, _sentence(str(wrong)))
-    return render(
-        "buyer/key_made.html", visit, text=issued.text, until=None, address=services.settings.public_url
-    )
+    return _made(services, visit, text)
 
 
 async def rotate(services: Services, visit: Visit) -> Response:
     """Replace a key by one like it, and show that one, this once."""
-    number = _number(services, visit)
+    number = await _number(services, visit)
     chosen = OVERLAPS.get(visit.form.get("overlap"))
+    if chosen is None:
+        raise HttpError(400, "bad_overlap", "Choose how long the old key goes on.")
     try:
         async with transaction(services.pool) as tx:
-            await key_store.own_key(tx, number, visit.company_id, visit.state)
-            if chosen is None:
-                raise HttpError(400, "bad_overlap", "Choose how long the old key goes on.")
-            issued = await company_keys.rotate(tx, visit.company_id, visit.state, number, chosen[1])
-            data = {"id": number, "replacedBy": issued.id}
-            await log.append(tx, kinds.KEY_ROTATED, company_id=visit.company_id, state=visit.state, data=data)
-            await deeds.record(tx, visit, "key.rotate", f"key {number}", {"replaced_by": issued.id})
-    except KeyNotFound:
-        raise HttpError(404, "key_not_found", "not found") from None
+            _, text = await key_deeds.rotate(tx, visit.actor, number, chosen[1])
     except KeyNotUsable:
         visit.tell("That key does not work any more, so it can't be replaced. Make a new one.", "bad")
         return see_other(PATH)
     except TooManyKeys:
         visit.tell(_FULL, "bad")
         return see_other(PATH)
-    return render(
-        "buyer/key_made.html", visit, text=issued.text, until=chosen[0], address=services.settings.public_url
-    )
+    return _made(services, visit, text, until=chosen[0])
 
 
 async def revoke(services: Services, visit: Visit) -> Response:
     """End a key's life now."""
-    number = _number(services, visit)
-    try:
-        async with transaction(services.pool) as tx:
-            await company_keys.revoke(tx, visit.company_id, visit.state, number)
-            await deeds.record(tx, visit, "key.revoke", f"key {number}")
-    except KeyNotFound:
-        raise HttpError(404, "key_not_found", "not found") from None
+    number = await _number(services, visit)
+    async with transaction(services.pool) as tx:
+        await key_deeds.revoke(tx, visit.actor, number)
     visit.tell("The key is revoked. Nothing that uses it works from now on.")
     return see_other(PATH)
+
+
+def _made(services: Services, visit: Visit, text: str, *, until: str | None = None) -> Response:
+    address = services.settings.public_url
+    return render("buyer/key_made.html", visit, text=text, until=until, address=address)
 
 
 def _form(visit: Visit, given: Fields, problem: str = "") -> Response:
@@ -143,13 +143,14 @@ def _form(visit: Visit, given: Fields, problem: str = "") -> Response:
         visit,
         status=422 if problem else 200,
         given=given,
+        fields=FIELDS,
         chosen=given.all("scope"),
         scopes=[(scope.value, text) for scope, text in SCOPES.items()],
         problem=problem,
     )
 
 
-def _draft(form: Fields) -> KeyDraft:
+def _wish(form: Fields) -> KeyWish:
     """What the form asks for; a ValueError says what is wrong with it."""
     try:
         day = read_day(form.get("expires"))
@@ -159,10 +160,10 @@ def _draft(form: Fields) -> KeyDraft:
         networks = read_networks(form.get("allow_ips").replace(",", " ").split())
     except ValueError:
         raise ValueError("addresses look like 203.0.113.7 or 203.0.113.0/24, one on each line") from None
-    return KeyDraft(
-        form.get("description"),
-        read_scopes(form.all("scope")),
-        networks,
+    return KeyWish(
+        description=form.get("description"),
+        scopes=read_scopes(form.all("scope")),
+        allow_ips=networks,
         expires_at=None if day is None else datetime.combine(day, time(23, 59, 59), UTC),
         spend_order_eur_minor=_amount(form.get("order_max")),
         spend_day_eur_minor=_amount(form.get("day_max")),
@@ -181,16 +182,27 @@ def _amount(text: str) -> int | None:
     return minor
 
 
-def _number(services: Services, visit: Visit) -> int:
+async def _number(services: Services, visit: Visit) -> int:
+    """The key that the path names, if it is one of this mode."""
     number = services.ids.key_number(visit.parameters["key"])
-    if number is None:
-        raise HttpError(404, "key_not_found", "not found")
-    return number
+    try:
+        if number is not None:
+            async with tenant(services.pool, visit.company_id, visit.state) as connection:
+                return (await key_store.own_key(connection, number, visit.company_id, visit.state)).id
+    except KeyNotFound:
+        pass
+    raise HttpError(404, "key_not_found", "not found")
 
 
-def _caps(key: Key) -> list[tuple[str, Money]]:
+def _limits(key: Key) -> list[Markup]:
+    """What holds a key back, for people."""
     caps = (("an order", key.spend_order_eur_minor), ("a day", key.spend_day_eur_minor))
-    return [(each, Money(minor, "EUR")) for each, minor in caps if minor is not None]
+    said = [
+        Markup("{} {}").format(money(Money(minor, "EUR")), each) for each, minor in caps if minor is not None
+    ]
+    if key.allow_ips:
+        said.append(escape(f"from {', '.join(map(str, key.allow_ips))}"))
+    return said
 
 
 def _sentence(text: str) -> str:

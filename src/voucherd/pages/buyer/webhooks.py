@@ -10,12 +10,12 @@ from msgspec import UNSET
 from voucherd import clock
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
-from voucherd.pages import deeds
 from voucherd.pages.forms import Fields
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
-from voucherd.webhooks import fanout, history
+from voucherd.webhooks import deeds, fanout, history
+from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import (
     DESCRIPTION_CHARS_MAX,
     OVERLAP,
@@ -37,6 +37,7 @@ SINCE: Final = {
     "7d": ("the last week", timedelta(days=7)),
     "30d": ("the last 30 days", history.KEPT - timedelta(minutes=1)),
 }
+_OFF: Final = "The endpoint is off. Turn it on first."
 
 
 async def webhooks(services: Services, visit: Visit) -> Response:
@@ -56,8 +57,9 @@ async def add(services: Services, visit: Visit) -> Response:
     try:
         draft = _draft(services, visit.form)
         async with transaction(services.pool) as tx:
-            endpoint, secret = await services.webhooks.add(tx, _owner(visit), draft)
-            await deeds.record(tx, visit, "webhook.add", endpoint.url or "", {"types": list(endpoint.types)})
+            endpoint, secret = await deeds.add(
+                tx, visit.actor, services.sealer, visit.company_id, visit.state, draft
+            )
     except TooManyEndpoints as full:
         return _new_form(visit, visit.form, f"{full}."[:1].upper() + f"{full}."[1:])
     except ValueError as wrong:
@@ -86,8 +88,7 @@ async def change(services: Services, visit: Visit) -> Response:
         enabled="enabled" in visit.form,
     )
     async with transaction(services.pool) as tx:
-        await services.webhooks.change(tx, _owner(visit), endpoint.id, changes)
-        await deeds.record(tx, visit, "webhook.set", draft.url or "", {"enabled": changes.enabled})
+        await deeds.change(tx, visit.actor, services.sealer, endpoint.id, changes)
     visit.tell("The endpoint is changed.")
     return see_other(_path(services, endpoint))
 
@@ -96,8 +97,7 @@ async def remove(services: Services, visit: Visit) -> Response:
     """Remove an endpoint with its log."""
     endpoint = await _endpoint(services, visit)
     async with transaction(services.pool) as tx:
-        await services.webhooks.remove(tx, _owner(visit), endpoint.id)
-        await deeds.record(tx, visit, "webhook.remove", endpoint.url or "")
+        await deeds.remove(tx, visit.actor, endpoint.id)
     visit.tell("The endpoint is gone. Nothing is sent there any more.")
     return see_other(PATH)
 
@@ -106,8 +106,7 @@ async def rotate(services: Services, visit: Visit) -> Response:
     """Give an endpoint a new secret and show it, this once."""
     endpoint = await _endpoint(services, visit)
     async with transaction(services.pool) as tx:
-        changed, secret = await services.webhooks.rotate(tx, _owner(visit), endpoint.id, OVERLAP, None)
-        await deeds.record(tx, visit, "webhook.rotate", endpoint.url or "")
+        changed, secret = await deeds.rotate(tx, visit.actor, services.sealer, endpoint.id, OVERLAP)
     path, until = _path(services, endpoint), changed.old_until
     return render("buyer/webhook_secret.html", visit, secret=secret, path=path, until=until)
 
@@ -115,12 +114,12 @@ async def rotate(services: Services, visit: Visit) -> Response:
 async def ping(services: Services, visit: Visit) -> Response:
     """Send a message that says nothing, to see whether it arrives."""
     endpoint = await _endpoint(services, visit)
-    if endpoint.url is None or not endpoint.enabled:
-        visit.tell("Only an endpoint that is on and has an address of its own can be tried.", "bad")
-    else:
+    try:
         async with transaction(services.pool) as tx:
-            await services.webhooks.ping(tx, endpoint)
+            await deeds.test(tx, visit.actor, endpoint.id)
         visit.tell("A test message is on its way. It appears in the log below.")
+    except (EndpointDisabled, NoOwnAddress):
+        visit.tell("Only an endpoint that is on and has an address of its own can be tried.", "bad")
     return see_other(_path(services, endpoint))
 
 
@@ -131,12 +130,12 @@ async def replay(services: Services, visit: Visit) -> Response:
     event = None if number is None else await services.webhooks.event(_owner(visit), number)
     if event is None:
         raise HttpError(404, "event_not_found", "not found")
-    if endpoint.enabled:
+    try:
         async with transaction(services.pool) as tx:
-            await services.webhooks.replay(tx, event, [endpoint])
+            await deeds.replay(tx, visit.actor, event, endpoint.id)
         visit.tell("The event is sent once more.")
-    else:
-        visit.tell("The endpoint is off. Turn it on first.", "bad")
+    except EndpointDisabled:
+        visit.tell(_OFF, "bad")
     return see_other(_path(services, endpoint))
 
 
@@ -146,11 +145,11 @@ async def recover(services: Services, visit: Visit) -> Response:
     chosen = SINCE.get(visit.form.get("since"))
     if chosen is None:
         raise HttpError(400, "bad_since", "Choose since when.")
-    if endpoint.enabled:
-        found = await services.webhooks.recover(endpoint, clock.now() - chosen[1])
+    try:
+        found = await deeds.recover(services.pool, visit.actor, endpoint.id, clock.now() - chosen[1])
         visit.tell(f"Events that are sent again: {found.queued}.")
-    else:
-        visit.tell("The endpoint is off. Turn it on first.", "bad")
+    except EndpointDisabled:
+        visit.tell(_OFF, "bad")
     return see_other(_path(services, endpoint))
 
 

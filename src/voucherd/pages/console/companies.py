@@ -8,10 +8,12 @@ from voucherd import clock
 from voucherd.catalogue import price_deeds, price_store
 from voucherd.catalogue.price_deeds import NoPriceList
 from voucherd.catalogue.price_store import UnknownPriceList
+from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
-from voucherd.companies.model import Company, CompanyDraft, CompanyExists
+from voucherd.companies.model import Company, CompanyDraft, CompanyExists, Policy
 from voucherd.db import Tx, transaction
 from voucherd.http import Response
+from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.store import KeyNotFound
 from voucherd.money import Money
@@ -62,15 +64,7 @@ async def add_company(services: Services, visit: Visit) -> Response:
             expose_costs="expose_costs" in form,
         )
         async with transaction(services.pool) as tx:
-            company = await company_store.add_company(tx, draft)
-            await deeds.record(
-                tx,
-                visit,
-                "company.add",
-                f"company {company.name}",
-                company_id=company.id,
-                detail=_standing(company),
-            )
+            company = await company_deeds.add(tx, visit.actor, draft)
     except CompanyExists as taken:
         problems["name"] = str(taken)
     except ValueError as wrong:
@@ -92,14 +86,14 @@ async def set_standing(services: Services, visit: Visit) -> Response:
     """Verify, activate or deactivate a company, and show it costs or not."""
     async with transaction(services.pool) as tx:
         before = await company_of(tx, visit)
-        after = await company_store.set_company(
+        after = await company_deeds.change(
             tx,
+            visit.actor,
             before.name,
             active="active" in visit.form,
             verified="verified" in visit.form,
             expose_costs="expose_costs" in visit.form,
         )
-        await _note(tx, visit, "company.set", after, _standing(after))
     visit.tell(f"{after.name} is {'active' if after.active else 'inactive'} and {_verified(after)}.")
     return _back(after)
 
@@ -112,11 +106,9 @@ async def set_limits(services: Services, visit: Visit) -> Response:
     async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         if not problems:
-            found = await company_store.limit_company(
-                tx, found.name, order_eur_minor=order, day_eur_minor=day
+            found = await company_deeds.limit(
+                tx, visit.actor, found.name, order_eur_minor=order, day_eur_minor=day
             )
-            said = {"order": plain_euros(order) or None, "day": plain_euros(day) or None}
-            await _note(tx, visit, "company.limit", found, said)
     if problems:
         return await _page(services, visit, found, problems)
     visit.tell("The limits are set.")
@@ -150,13 +142,11 @@ async def set_policy(services: Services, visit: Visit) -> Response:
     """Say what a company's people need: a second factor, and a second person for large orders."""
     problems = Problems()
     approve_from = problems.read("approve_from", lambda: euros_of(visit.form.get("approve_from")))
-    chosen = people.Policy("second_factor" in visit.form, approve_from)
+    chosen = Policy("second_factor" in visit.form, approve_from)
     async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         if not problems:
-            await people.set_policy(tx, found.id, chosen)
-            said = {"second_factor": chosen.second_factor, "approve_from": plain_euros(approve_from) or None}
-            await _note(tx, visit, "company.people", found, said)
+            await company_deeds.set_policy(tx, visit.actor, found, chosen)
     if problems:
         return await _page(services, visit, found, problems)
     visit.tell("It holds from now on.")
@@ -169,21 +159,11 @@ async def revoke_key(services: Services, visit: Visit) -> Response:
     async with transaction(services.pool) as tx:
         found = await company_of(tx, visit)
         try:
-            key = await key_store.find_by_id(tx, number)
+            if (await key_store.find_by_id(tx, number)).company_id != found.id:
+                raise missing()
+            key = await key_deeds.revoke(tx, visit.actor, number)
         except KeyNotFound:
             raise missing() from None
-        if key.company_id != found.id:
-            raise missing()
-        await key_store.revoke_key(tx, key.id)
-        await deeds.record(
-            tx,
-            visit,
-            "key.revoke",
-            f"key {key.id}",
-            company_id=found.id,
-            state=key.state,
-            detail={"prefix": key.prefix},
-        )
     visit.tell(f"The key {key.prefix}… opens nothing any more.")
     return see_other(f"/console/companies/{found.id}#keys")
 
@@ -194,7 +174,7 @@ async def _page(
     async with services.pool.acquire() as conn:
         balances = await wallets.balances(conn, found.id)
         members = await people.members(conn, found.id)
-        policy = await people.policy(conn, found.id)
+        policy = await company_store.policy(conn, found.id)
         keys = await key_store.list_keys(conn, found.id)
         lists = await price_store.lists(conn)
     now = clock.now()
@@ -238,10 +218,6 @@ def _again(form: Fields | None, name: str, stored: str) -> str:
 
 def _back(found: Company) -> Response:
     return see_other(f"/console/companies/{found.id}")
-
-
-def _standing(company: Company) -> dict[str, Any]:
-    return {"active": company.active, "verified": company.verified, "expose_costs": company.expose_costs}
 
 
 def _verified(company: Company) -> str:

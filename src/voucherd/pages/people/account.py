@@ -11,16 +11,16 @@ import segno
 from markupsafe import Markup
 
 from voucherd import clock
-from voucherd.db import Tx, transaction
+from voucherd.db import transaction
 from voucherd.http import JSON, HttpError, Response
-from voucherd.mail import letters
-from voucherd.pages import deeds
 from voucherd.pages.people.browsers import browser_of
 from voucherd.pages.people.links import PASSWORD_HINT
 from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
 from voucherd.pages.visit import Visit, see_other, session_cookie
-from voucherd.people import passkeys, second_factors, sessions, totp, user_store
+from voucherd.people import account as own
+from voucherd.people import passkeys, second_factors, sessions, totp
+from voucherd.people.account import LastSecondFactor, NoSecondFactor, Strengthened
 from voucherd.people.passkeys import BadPasskey, TooManyPasskeys
 from voucherd.people.second_factors import SecondFactorSet
 from voucherd.people.users import hash_password
@@ -48,9 +48,7 @@ async def change_password(services: Services, visit: Visit) -> Response:
     except ValueError as short:
         return await _page(services, visit, wrong={"password": f"{str(short).capitalize()}."})
     async with transaction(services.pool) as tx:
-        await user_store.set_password(tx, person.id, password_hash)
-        await sessions.end_others(tx, person.id, session.key)
-        await _note(tx, visit, "user.change-password", "The password was changed.")
+        await own.change_password(tx, visit.actor, password_hash, session)
     visit.tell("Your password is changed. Other browsers are signed out.")
     return see_other(PATH)
 
@@ -67,29 +65,23 @@ async def confirm_app(services: Services, visit: Visit) -> Response:
     session = visit.session
     assert session is not None
     async with transaction(services.pool) as tx:
-        codes = await second_factors.confirm_totp(
-            tx, services.sealer, visit.someone.id, visit.form.get("code")
+        done = await own.add_app(
+            tx, visit.actor, services.sealer, session, visit.browser, visit.form.get("code")
         )
-        if codes is None:
-            wrong = {"code": "That code is not right. Is the clock of your telephone right?"}
-        else:
-            await _note(tx, visit, "second-factor.add", "An authenticator app was set up.", {"kind": "app"})
-            token = await services.sign_in.strengthen(tx, session, visit.origin)
-    if codes is None:
+    if done is None:
+        wrong = {"code": "That code is not right. Is the clock of your telephone right?"}
         return await _app(services, visit, wrong=wrong)
-    visit.cookies.append(session_cookie(services.settings, token))
-    return _codes(visit, codes)
+    return _strengthened(services, visit, done)
 
 
 async def remove_app(services: Services, visit: Visit) -> Response:
     """Take the app away."""
     await _refuse_untrusted(services, visit)
-    async with transaction(services.pool) as tx:
-        await _refuse_last(services, visit, tx, leaving=True)
-        if await second_factors.remove_totp(tx, visit.someone.id):
-            await _note(
-                tx, visit, "second-factor.remove", "The authenticator app was removed.", {"kind": "app"}
-            )
+    try:
+        async with transaction(services.pool) as tx:
+            await own.remove_app(tx, visit.actor, must_have=must_have(services, visit))
+    except LastSecondFactor:
+        raise _last() from None
     visit.tell("The app is not asked for any more.")
     return see_other(PATH)
 
@@ -97,11 +89,11 @@ async def remove_app(services: Services, visit: Visit) -> Response:
 async def new_codes(services: Services, visit: Visit) -> Response:
     """Ten new recovery codes; those before are void."""
     await _refuse_untrusted(services, visit)
-    async with transaction(services.pool) as tx:
-        if not (await second_factors.factors(tx, visit.someone.id)).any:
-            raise HttpError(400, "no_second_factor", "Set up a second factor first.")
-        codes = await second_factors.new_recovery_codes(tx, visit.someone.id)
-        await _note(tx, visit, "second-factor.recovery-codes", "New recovery codes were made.")
+    try:
+        async with transaction(services.pool) as tx:
+            codes = await own.new_recovery_codes(tx, visit.actor)
+    except NoSecondFactor:
+        raise HttpError(400, "no_second_factor", "Set up a second factor first.") from None
     return _codes(visit, codes)
 
 
@@ -129,41 +121,29 @@ async def add_passkey(services: Services, visit: Visit) -> Response:
     site, session = services.sign_in.site, visit.session
     if site is None or session is None:
         raise HttpError(404, "no_passkeys", "not found")
-    person = visit.someone
-    codes = None
+    name, answer = visit.form.get("name"), read_answer(visit)
     try:
         async with transaction(services.pool) as tx:
-            # The options were given to who knows the password, and for this person: that is what the answer proves.
-            made = await passkeys.finish_registration(
-                tx, site, person.id, visit.form.get("name"), read_answer(visit)
-            )
-            await _note(
-                tx, visit, "second-factor.add", f"The passkey “{made.name}” was added.", {"kind": "passkey"}
-            )
-            if (await second_factors.factors(tx, person.id)).recovery_codes == 0:
-                codes = await second_factors.new_recovery_codes(tx, person.id)
-            token = await services.sign_in.strengthen(tx, session, visit.origin)
+            done = await own.add_passkey(tx, visit.actor, site, session, visit.browser, name, answer)
     except BadPasskey as bad:
         visit.tell(f"The passkey could not be kept: {bad}.", "bad")
         return see_other(PATH)
-    visit.cookies.append(session_cookie(services.settings, token))
-    return see_other(PATH) if codes is None else _codes(visit, codes)
+    return _strengthened(services, visit, done)
 
 
 async def remove_passkey(services: Services, visit: Visit) -> Response:
     """Take a passkey away."""
     number = visit.parameters["passkey"]
     await _refuse_untrusted(services, visit)
-    async with transaction(services.pool) as tx:
-        await _refuse_last(services, visit, tx, leaving=False)
-        known = number.isascii() and number.isdigit() and len(number) < 19
-        name = await passkeys.remove(tx, visit.someone.id, int(number)) if known else None
-        if name is None:
-            raise HttpError(404, "no_passkey", "not found")
-        await second_factors.tidy(tx, visit.someone.id)
-        await _note(
-            tx, visit, "second-factor.remove", f"The passkey “{name}” was removed.", {"kind": "passkey"}
-        )
+    known = number.isascii() and number.isdigit() and len(number) < 19
+    try:
+        async with transaction(services.pool) as tx:
+            must = must_have(services, visit)
+            name = await own.remove_passkey(tx, visit.actor, int(number) if known else 0, must_have=must)
+    except LastSecondFactor:
+        raise _last() from None
+    if name is None:
+        raise HttpError(404, "no_passkey", "not found")
     visit.tell(f"The passkey “{name}” opens nothing any more.")
     return see_other(PATH)
 
@@ -173,8 +153,7 @@ async def end_session(services: Services, visit: Visit) -> Response:
     for row in await sessions.of_user(services.pool, visit.someone.id):
         if _name(row["key"]) == visit.parameters["session"]:
             async with transaction(services.pool) as tx:
-                await sessions.end(tx, row["key"])
-                await deeds.record(tx, visit, "session.end", f"user {visit.someone.email}")
+                await own.end_session(tx, visit.actor, row["key"])
             if visit.session is not None and row["key"] != visit.session.key:
                 visit.tell("That browser is signed out.")
             return see_other(PATH)
@@ -185,8 +164,7 @@ async def end_others(services: Services, visit: Visit) -> Response:
     """Sign every other browser out."""
     assert visit.session is not None
     async with transaction(services.pool) as tx:
-        await sessions.end_others(tx, visit.someone.id, visit.session.key)
-        await deeds.record(tx, visit, "session.end", f"user {visit.someone.email}", {"all": True})
+        await own.end_other_sessions(tx, visit.actor, visit.session)
     visit.tell("All other browsers are signed out.")
     return see_other(PATH)
 
@@ -254,6 +232,12 @@ def _shown(row: asyncpg.Record, here: bytes) -> dict[str, object]:
     }
 
 
+def _strengthened(services: Services, visit: Visit, done: Strengthened) -> Response:
+    """Go on in the session that counts from now on."""
+    visit.cookies.append(session_cookie(services.settings, done.token))
+    return see_other(PATH) if done.codes is None else _codes(visit, done.codes)
+
+
 def _codes(visit: Visit, codes: list[str]) -> Response:
     return render("people/codes.html", visit, codes=codes)
 
@@ -270,18 +254,8 @@ async def _refuse_untrusted(services: Services, visit: Visit) -> None:
         raise HttpError(403, "wrong_password", _WRONG)
 
 
-async def _refuse_last(services: Services, visit: Visit, tx: Tx, *, leaving: bool) -> None:
-    """Refuse to take away the only second factor of somebody who must have one."""
-    found = await second_factors.factors(tx, visit.someone.id)
-    others = found.passkeys if leaving else found.passkeys - 1 + found.totp
-    if must_have(services, visit) and others <= 0:
-        raise HttpError(400, "last_second_factor", "You must have a second factor. Set up another one first.")
-
-
-async def _note(tx: Tx, visit: Visit, action: str, what: str, detail: dict[str, str] | None = None) -> None:
-    """Write it into the trail, and tell the person, who may not have done it."""
-    await deeds.record(tx, visit, action, f"user {visit.someone.email}", detail)
-    await letters.tell(tx, visit.someone.email, what)
+def _last() -> HttpError:
+    return HttpError(400, "last_second_factor", "You must have a second factor. Set up another one first.")
 
 
 def _name(key: bytes) -> str:

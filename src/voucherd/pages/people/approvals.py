@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd import trail
-from voucherd.approvals import lists
+from voucherd.approvals import deeds, lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.model import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
@@ -20,14 +20,11 @@ from voucherd.orders.rules.refusals import (
     OutOfStock,
     SpendLimitExceeded,
 )
-from voucherd.pages import deeds
 from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import members
 from voucherd.people.roles import Right
 from voucherd.services import Services
-from voucherd.trail import TrailEntry
 
 ORDERS: Final = "/portal/approvals"
 
@@ -45,7 +42,7 @@ _OVER: Final = "It was decided before, or its time is over."
 async def orders(services: Services, visit: Visit) -> Response:
     """The orders that wait for a second person, and those that waited before."""
     found = await lists.of_company(services.pool, visit.company_id, visit.state)
-    amount = (await members.policy(services.pool, visit.company_id)).approve_from_eur_minor
+    amount = (await company_store.policy(services.pool, visit.company_id)).approve_from_eur_minor
     trxs = {one.id: services.ids.trx(one.order_id) for one in found if one.order_id is not None}
     return render(
         "people/approvals.html",
@@ -63,9 +60,7 @@ async def approve_order(services: Services, visit: Visit) -> Response:
     approval = await _find(services, visit)
     buyer = await buyer_of(services, visit)
     try:
-        await consent.agree(
-            services.orders, services.pool, buyer, approval.id, _entry(visit, approval), wait_s_max=WAIT_S_MAX
-        )
+        await consent.agree(services.orders, services.pool, buyer, approval.id, wait_s_max=WAIT_S_MAX)
     except (NotOpen, SamePerson) as refused:
         visit.tell(_OVER if isinstance(refused, NotOpen) else "Somebody else has to approve it.", "bad")
     except tuple(_REFUSED) as refusal:
@@ -93,10 +88,7 @@ async def reject_order(services: Services, visit: Visit) -> Response:
     approval = await _find(services, visit)
     try:
         async with transaction(services.pool) as tx:
-            await approvals.reject(tx, approval.id, visit.company_id, visit.someone.id)
-            await deeds.record(
-                tx, visit, "approval.reject", f"approval {approval.id}", company_id=approval.company_id
-            )
+            await deeds.reject(tx, visit.actor, approval.id)
     except SamePerson:
         visit.tell("What you asked for yourself you can withdraw.", "bad")
     except NotOpen:
@@ -111,10 +103,7 @@ async def withdraw_order(services: Services, visit: Visit) -> Response:
     approval = await _find(services, visit)
     try:
         async with transaction(services.pool) as tx:
-            await approvals.withdraw(tx, approval.id, visit.company_id, visit.someone.id)
-            await deeds.record(
-                tx, visit, "approval.withdraw", f"approval {approval.id}", company_id=approval.company_id
-            )
+            await deeds.withdraw(tx, visit.actor, approval.id)
     except ApprovalNotFound:
         raise HttpError(403, "not_yours", "Only whoever asked can withdraw it.") from None
     except NotOpen:
@@ -122,9 +111,3 @@ async def withdraw_order(services: Services, visit: Visit) -> Response:
     else:
         visit.tell("Withdrawn.")
     return see_other(ORDERS)
-
-
-def _entry(visit: Visit, approval: Approval) -> TrailEntry:
-    """What the trail says of an order that was allowed."""
-    detail = {"amount": str(approval.money), "asked by": approval.requester}
-    return trail.entry(visit.actor, "order.approve", f"approval {approval.id}", detail)

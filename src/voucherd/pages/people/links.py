@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd import trail
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
-from voucherd.mail import letters
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import links, sessions, user_store
+from voucherd.people import account, links
 from voucherd.people.links import LinkKind
-from voucherd.people.sign_in import actor_of, address_of
 from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password
 from voucherd.services import Services
-from voucherd.trail import TrailEntry
 
 PASSWORD_HINT: Final = (
     f"At least {PASSWORD_CHARACTERS_MIN} characters. A few words that only you think of are best."
@@ -80,27 +76,8 @@ async def _choose(services: Services, visit: Visit, kind: LinkKind) -> Response:
     except ValueError as short:
         return await _page(services, visit, kind, problem=f"{str(short).capitalize()}.")
     async with transaction(services.pool) as tx:
-        holder = await links.use(tx, token, kind)
-        if holder is None:
+        if not await account.choose_password(tx, token, kind, password_hash, visit.origin):
             raise _over()
-        await user_store.set_password(tx, holder.user_id, password_hash)
-        await sessions.end_others(tx, holder.user_id, None)
-        user = await user_store.find_user(tx, holder.user_id)
-        assert user is not None, "the link was this person's"
-        action = "user.reset-password" if kind is LinkKind.RESET else "user.join"
-        entry = TrailEntry(
-            actor_of(user),
-            action,
-            f"user {user.email}",
-            company_id=user.company_id,
-            address=address_of(visit.browser),
-            request_id=visit.request.id,
-        )
-        await trail.record_all(tx, [entry])
-        if kind is LinkKind.RESET:
-            await letters.tell(
-                tx, user.email, "The password was changed through a link that was mailed to you."
-            )
     return see_other("/sign-in?done=password")
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from voucherd.companies import deeds as company_deeds
+from voucherd.companies import store as company_store
+from voucherd.companies.model import Policy
 from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
-from voucherd.mail import letters
 from voucherd.money import Money
-from voucherd.pages import deeds
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import links, members, second_factors, sessions
-from voucherd.people.links import LinkKind
-from voucherd.people.members import LastOwner, Member, PersonNotFound, Policy, TooManyPeople
+from voucherd.people import deeds as people
+from voucherd.people import members
+from voucherd.people.deeds import EnoughInvitations, Invitation, OwnSecondFactor
+from voucherd.people.members import LastOwner, Member, PersonNotFound, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
 from voucherd.services import Services
 
@@ -45,9 +47,8 @@ class Team:
         email, role = visit.form.get("email"), visit.form.get("role")
         try:
             async with transaction(services.pool) as tx:
-                user, token = await members.invite(tx, UserDraft(email, _side(visit), role))
-                await self._mail(services, visit, tx, user.email, token)
-                await deeds.record(tx, visit, "user.invite", f"user {user.email}", {"role": role})
+                draft = UserDraft(email, _side(visit), role)
+                user = await people.invite(tx, visit.actor, draft, _invitation(services, visit))
         except TooManyPeople:
             return await self._page(
                 services, visit, wrong=f"There are {members.PEOPLE_MAX} people here already."
@@ -61,16 +62,13 @@ class Team:
 
     async def invite_again(self, services: Services, visit: Visit) -> Response:
         """Mail another link to somebody who has not chosen a password yet."""
-        async with transaction(services.pool) as tx:
-            person = await _person(tx, visit)
-            token = None if person.joined else await links.make(tx, person.id, LinkKind.INVITATION)
-            if token is not None:
-                await self._mail(services, visit, tx, person.email, token)
-                await deeds.record(tx, visit, "user.invite", f"user {person.email}", {"again": True})
-        if token is None:
-            visit.tell("Enough invitations are on their way. Look into the mailbox first.", "bad")
-        else:
+        try:
+            async with transaction(services.pool) as tx:
+                person = await _person(tx, visit)
+                await people.invite_again(tx, visit.actor, person, _invitation(services, visit))
             visit.tell(f"Another invitation is on its way to {person.email}.")
+        except EnoughInvitations:
+            visit.tell("Enough invitations are on their way. Look into the mailbox first.", "bad")
         return see_other(self.path)
 
     async def set_role(self, services: Services, visit: Visit) -> Response:
@@ -79,9 +77,7 @@ class Team:
         try:
             async with transaction(services.pool) as tx:
                 person = await _person(tx, visit)
-                await members.set_role(tx, person, role)
-                detail = {"from": person.role, "to": role}
-                await deeds.record(tx, visit, "user.role", f"user {person.email}", detail)
+                await people.set_role(tx, visit.actor, person, role)
         except LastOwner:
             return self._stays(visit)
         except ValueError:
@@ -94,9 +90,7 @@ class Team:
         try:
             async with transaction(services.pool) as tx:
                 person = await _person(tx, visit)
-                await members.set_active(tx, person, active=False)
-                await sessions.end_others(tx, person.id, None)
-                await deeds.record(tx, visit, "user.deactivate", f"user {person.email}")
+                await people.deactivate(tx, visit.actor, person)
         except LastOwner:
             return self._stays(visit)
         if person.id != visit.someone.id:
@@ -107,21 +101,18 @@ class Team:
         """Let somebody in again."""
         async with transaction(services.pool) as tx:
             person = await _person(tx, visit)
-            await members.set_active(tx, person, active=True)
-            await deeds.record(tx, visit, "user.activate", f"user {person.email}")
+            await people.activate(tx, visit.actor, person)
         visit.tell(f"{person.email} can sign in again.")
         return see_other(self.path)
 
     async def reset_second_factor(self, services: Services, visit: Visit) -> Response:
         """Take the second factors of somebody away who has lost them."""
-        async with transaction(services.pool) as tx:
-            person = await _person(tx, visit)
-            if person.id == visit.someone.id:
-                raise HttpError(400, "own_second_factor", "Your own are on the page of your account.")
-            await second_factors.remove_all(tx, person.id)
-            await sessions.end_others(tx, person.id, None)
-            await deeds.record(tx, visit, "second-factor.reset", f"user {person.email}")
-            await letters.tell(tx, person.email, f"{visit.someone.email} took your second factors away.")
+        try:
+            async with transaction(services.pool) as tx:
+                person = await _person(tx, visit)
+                await people.reset_second_factor(tx, visit.actor, person)
+        except OwnSecondFactor:
+            raise HttpError(400, "own_second_factor", "Your own are on the page of your account.") from None
         visit.tell(f"{person.email} signs in with the password alone, until a second factor is set up.")
         return see_other(self.path)
 
@@ -136,9 +127,7 @@ class Team:
             return await self._page(services, visit, wrong_amount="An amount looks like 1000 or 1000.00.")
         asked = Policy(visit.form.get("second_factor") == "yes", amount)
         async with transaction(services.pool) as tx:
-            await members.set_policy(tx, visit.company_id, asked)
-            detail = {"second_factor": asked.second_factor, "approve_from_eur_minor": amount}
-            await deeds.record(tx, visit, "company.people", f"company {visit.company.name}", detail)
+            await company_deeds.set_policy(tx, visit.actor, visit.company, asked)
         visit.tell("The rules are changed.")
         return see_other(self.path)
 
@@ -147,24 +136,12 @@ class Team:
         visit.tell(f"Nobody else is {role} here: give somebody else that role first.", "bad")
         return see_other(self.path)
 
-    async def _mail(self, services: Services, visit: Visit, tx: Tx, email: str, token: str) -> None:
-        company = visit.someone.company
-        where = OPERATOR if company is None else company.name
-        await letters.invite(
-            tx,
-            services.settings.public_url,
-            email,
-            token,
-            where=where,
-            by=visit.someone.name or visit.someone.email,
-        )
-
     async def _page(
         self, services: Services, visit: Visit, *, wrong: str = "", wrong_amount: str = ""
     ) -> Response:
         side = _side(visit)
         roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
-        policy = None if side is None else await members.policy(services.pool, side)
+        policy = None if side is None else await company_store.policy(services.pool, side)
         amount = None if policy is None else policy.approve_from_eur_minor
         return render(
             "people/team.html",
@@ -184,6 +161,12 @@ class Team:
 
 TEAM: Final = Team("/portal/team")
 STAFF: Final = Team("/console/staff")
+
+
+def _invitation(services: Services, visit: Visit) -> Invitation:
+    me = visit.someone
+    where = OPERATOR if me.company is None else me.company.name
+    return Invitation(services.settings.public_url, where, me.name or me.email)
 
 
 def _side(visit: Visit) -> int | None:

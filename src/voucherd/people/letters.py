@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from voucherd.approvals.model import Approval
 from voucherd.db import Pool, Tx, transaction
 from voucherd.mail import outbox
 from voucherd.people import links
@@ -41,19 +38,6 @@ async def invite(tx: Tx, public_url: str, email: str, token: str, *, where: str,
         f"    {public_url}/invitation/{token}\n\n"
         "The link works once. If you don't know what this is about, do nothing.\n",
         good_for=LIVES[LinkKind.INVITATION],
-    )
-
-
-async def ask(tx: Tx, recipients: Sequence[str], approval: Approval) -> None:
-    """Tell those who may approve that an order waits for one of them."""
-    await outbox.write(
-        tx,
-        recipients,
-        f"An order of {approval.money} waits for approval",
-        f"{approval.requester} wants to confirm an order of {approval.money} ({approval.state.word}). At"
-        f" {approval.company} that takes a second person.\n\n"
-        "Sign in and look at Approvals: one of you can approve or reject it until"
-        f" {approval.ends_at:%Y-%m-%d %H:%M} UTC.\n",
     )
 
 

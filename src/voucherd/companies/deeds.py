@@ -1,0 +1,69 @@
+"""What can be done to companies: by the operator, and to its own policy by the company itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from voucherd import trail
+from voucherd.companies import store
+from voucherd.companies.model import Company, CompanyDraft, Policy
+from voucherd.db import Tx
+from voucherd.trail import Actor
+
+
+async def add(tx: Tx, actor: Actor, draft: CompanyDraft) -> Company:
+    """The company, stored; refused if the name is taken."""
+    company = await store.add_company(tx, draft)
+    detail = {
+        "country": company.country,
+        "vat_number": company.vat_number,
+        "active": company.active,
+        "verified": company.verified,
+        "expose_costs": company.expose_costs,
+    }
+    await _record(tx, actor, "company.add", company, detail)
+    return company
+
+
+async def change(
+    tx: Tx,
+    actor: Actor,
+    name: str,
+    *,
+    active: bool | None = None,
+    verified: bool | None = None,
+    expose_costs: bool | None = None,
+) -> Company:
+    """The company after the change; what is None stays as it was."""
+    said = {"active": active, "verified": verified, "expose_costs": expose_costs}
+    company = await store.set_company(tx, name, **said)
+    await _record(
+        tx, actor, "company.set", company, {what: to for what, to in said.items() if to is not None}
+    )
+    return company
+
+
+async def limit(
+    tx: Tx, actor: Actor, name: str, *, order_eur_minor: int | None, day_eur_minor: int | None
+) -> Company:
+    """The company with these limits of what it may spend, and no others."""
+    said = {"order_eur_minor": order_eur_minor, "day_eur_minor": day_eur_minor}
+    company = await store.limit_company(tx, name, **said)
+    await _record(tx, actor, "company.limit", company, said)
+    return company
+
+
+async def set_policy(tx: Tx, actor: Actor, company: Company, chosen: Policy) -> None:
+    """Ask this of the company's people from now on."""
+    await store.set_policy(tx, company.id, chosen)
+    detail = {
+        "second_factor": chosen.second_factor,
+        "approve_from_eur_minor": chosen.approve_from_eur_minor,
+    }
+    await _record(tx, actor, "company.people", company, detail)
+
+
+async def _record(tx: Tx, actor: Actor, action: str, company: Company, detail: Mapping[str, Any]) -> None:
+    assert actor.company_id in {None, company.id}, "nobody changes another company"
+    await trail.record(tx, actor, action, f"company {company.name}", detail, company_id=company.id)
