@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 def _sparse(values: Iterable[Any]) -> list[Any]:
     """The values as they are; none at all if all are missing, because a shorter array is filled up with NULL."""
     found = list(values)
-    return found if any(value is not None for value in found) else []
+    return [] if found.count(None) == len(found) else found
 
 
 def _flags(values: Iterable[Any]) -> str:
@@ -63,7 +63,10 @@ class RowSet:
         self.alias = alias
         self.names = ", ".join(kinds)
         self._kinds = kinds
-        self._columns = [(name, kind.encode, attrgetter(name)) for name, kind in kinds.items()]
+        self._encoders = [kind.encode for kind in kinds.values()]
+        self._get = attrgetter(*kinds)
+        self._get_others: dict[tuple[str, ...], Callable[[Any], Any]] = {}
+        self._empty = [encode(()) for encode in self._encoders]
 
     def __str__(self) -> str:
         return self.only(*self._kinds)
@@ -80,9 +83,27 @@ class RowSet:
 
     def values(self, rows: Sequence[object], **given: Iterable[Any]) -> list[Any]:
         """The parameters: each column as given, or else the rows' attribute of its name."""
+        if not given:
+            if not rows:
+                return self._empty
+            # One look at each row for all of its columns: this is the money path.
+            columns = zip(*map(self._get, rows), strict=True)
+            return [encode(column) for encode, column in zip(self._encoders, columns, strict=True)]
+        names = tuple(given)
+        get = self._get_others.get(names)
+        if get is None:
+            others = [name for name in self._kinds if name not in given]
+            assert len(others) != 1, "one attribute would come back without its tuple"
+            get = self._get_others[names] = attrgetter(*others) if others else _no_attributes
+        found = zip(*map(get, rows), strict=True)
         return [
-            encode(given[name] if name in given else map(get, rows)) for name, encode, get in self._columns
+            encode(given[name] if name in given else next(found, ()))
+            for name, encode in zip(self._kinds, self._encoders, strict=True)
         ]
+
+
+def _no_attributes(_row: object) -> tuple[()]:
+    return ()
 
 
 def statement(sql: str, *parameters: RowSet | str) -> str:

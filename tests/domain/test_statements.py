@@ -51,7 +51,11 @@ def test_values_come_from_the_attributes_of_the_rows_in_the_order_of_the_columns
     rows = [Parcel(7, "Utrecht", fragile=True, stops=(3, 4)), Parcel(8, "Delft", fragile=False)]
     assert PARCELS.values(rows) == ["{7, 8}", "{Utrecht,Delft}", "{1, 0}", [], "3 4,"]
     assert PARCELS.values(rows, note=["a", None])[3] == ["a", None]
-    assert RowSet("x", id=BIGINT_OR_NULL).values((), id=[1, None]) == ["{1, NULL}"]
+    assert PARCELS.values([]) == PARCELS.values([], note=[]) == ["{}", "{}", "{}", [], ""]
+    assert RowSet("x", id=BIGINT_OR_NULL, town=WORD).values((), id=[1, None], town="ab") == [
+        "{1, NULL}",
+        "{a,b}",
+    ]
 
 
 @pytest.mark.parametrize("names", [(), ("at",), ("at", "by", "whom"), ("at", "by", "by")])

@@ -53,6 +53,8 @@ _INSERT: Final = statement(INSERT, REVEALS)
 
 def values(reveals: Sequence[Reveal]) -> list[Any]:
     """The parameters of `INSERT`."""
+    if not reveals:
+        return REVEALS.values(reveals)
     return REVEALS.values(
         reveals,
         actor_kind=[one.viewer.kind for one in reveals],
