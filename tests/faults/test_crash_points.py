@@ -28,6 +28,7 @@ from voucherd import app
 from voucherd.db import Pool, transaction
 from voucherd.keys import authenticator
 from voucherd.money import Money
+from voucherd.suppliers import offer_book
 from voucherd.worker import Worker
 
 STATEMENTS_MAX = 40
@@ -153,8 +154,9 @@ async def stage(
 ) -> AsyncIterator[Stage]:
     """A shop without a worker of its own, so that nothing happens between two statements but the fall."""
     monkeypatch.setattr(app, "open_pool", open_stumbling_pool)
-    # A key that was looked up stays known: a slow machine must not add a statement to an operation.
+    # What the process knows it keeps: a slow machine must not add a statement to an operation.
     monkeypatch.setattr(authenticator, "TRUST_S", 2 * HANG_S)
+    monkeypatch.setattr(offer_book, "EPOCH_AGE_S_MAX", 2 * HANG_S)
     async with open_shop(
         pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0, resolve_limit_s=3600
     ) as shop:

@@ -13,7 +13,7 @@ import uvicorn
 from msgspec.structs import replace
 from uvicorn.server import ServerState
 
-from tests.patience import HANG_S
+from tests.patience import HANG_S, until_true
 from tests.shop import Shop
 from tests.suppliers.crossing import Crossing, crossing
 from tests.suppliers.fake import FakeSupplier
@@ -194,7 +194,8 @@ async def listening(shop: Shop) -> AsyncIterator[int]:
     finally:
         server.close()
         for connection in list(state.connections):
-            connection.shutdown()
+            connection.transport.abort()
+        await until_true(lambda: not state.connections)
         await server.wait_closed()
 
 

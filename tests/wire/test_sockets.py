@@ -127,8 +127,10 @@ async def street(shop: Shop) -> AsyncIterator[Street]:
     server = await asyncio.get_running_loop().create_server(opened, "127.0.0.1", 0)
     yield Street(server.sockets[0].getsockname()[1], state, heard)
     server.close()
+    # One that reads no more, because nobody took its answers, would not even hear that its client has left.
     for connection in list(state.connections):
-        connection.shutdown()
+        connection.transport.abort()
+    await until_true(lambda: not state.connections)
     await server.wait_closed()
 
 
