@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import asyncpg
@@ -83,10 +82,6 @@ def words(values: Iterable[str]) -> str:
     return "{" + ",".join(values) + "}"
 
 
-witness: Final[ContextVar[Callable[[Tx], Awaitable[None]] | None]] = ContextVar("witness", default=None)
-"""Looks at each transaction right before it commits: what it writes down commits with it, or not at all."""
-
-
 @asynccontextmanager
 async def transaction(pool: Pool) -> AsyncIterator[Tx]:
     """One use case, one transaction: committed when the block ends, undone when it raises."""
@@ -114,9 +109,6 @@ async def within(connection: Connection, *, of_a_batch: bool = False) -> AsyncIt
     try:
         async with connection.transaction():
             yield connection
-            look = witness.get()
-            if look is not None:
-                await look(connection)
             committing = True
     except Exception as error:
         if of_a_batch and not committing:

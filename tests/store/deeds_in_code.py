@@ -60,10 +60,12 @@ class Code:
             if tables:
                 self.changes[name] = tables
         nouns = {name: called for name, called in self.calls.items() if not name.startswith(WAYS_IN)}
-        direct = {name for name, called in nouns.items() if called & {"trail:record", "trail:record_all"}}
-        notes = {name for name in direct if name.rpartition(":")[2].startswith("_")}
-        self.deeds = direct | {name for name, called in nouns.items() if called & notes}
-        """What writes its row itself, or by a private function of its module; a page or a command is none."""
+        notes, deeds = {"trail:record", "trail:record_all"}, set[str]()
+        while found := {name for name, called in nouns.items() if called & notes} - deeds:
+            deeds |= found
+            notes |= {name for name in found if name.rpartition(":")[2].startswith(("_", "record"))}
+        self.deeds = deeds
+        """What writes its row itself, or by a function of its noun that records; a page or a command is none."""
 
     def unseen(self, excepted: tuple[str, ...]) -> set[str]:
         """The functions that change a table and can be reached without a deed; excepted are names that begin so."""

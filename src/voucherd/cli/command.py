@@ -13,15 +13,12 @@ import asyncpg
 import typer
 import uvloop
 
-from voucherd import db
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, show
-from voucherd.cli.witness import WRITES_ITSELF, Witness
 from voucherd.logs import scrub
 from voucherd.settings import SettingsError
 
 EXIT_REFUSED: Final = 1
-WORDS_OF_NOUNS: Final = 3
 """Such as `voucherd key add`; the others have two."""
 SIGNALLED: Final = 128
 """A command that a signal ended exits with this plus the signal's number, as shells expect it."""
@@ -52,9 +49,8 @@ def command(app: typer.Typer, name: str) -> Callable[[Handler[P]], Handler[P]]:
         _, *own = inspect.signature(handler, eval_str=True).parameters.values()
 
         def run(**arguments: Any) -> None:
-            typer_context: typer.Context = arguments.pop("context")
             flags = {"database_url": arguments.pop("database_url"), "data": arguments.pop("data")}
-            _run(handler, flags, arguments.pop("json"), arguments, _witness(typer_context, arguments))
+            _run(handler, flags, arguments.pop("json"), arguments)
 
         _describe(run, own)
         app.command(name, help=inspect.getdoc(handler))(run)
@@ -70,27 +66,9 @@ def _describe(run: Callable[..., None], own: list[inspect.Parameter]) -> None:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
         for name, (kind, default) in shared.items()
     ]
-    typer_context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    named = (
-        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-        + options
-        + [typer_context]
-    )
+    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own] + options
     run.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
-
-
-def _witness(typer_context: typer.Context, arguments: Mapping[str, Any]) -> Witness | None:
-    """What writes a noun's commands into the trail; what runs on and on, or only looks, has none."""
-    words = typer_context.command_path.split()
-    if len(words) < WORDS_OF_NOUNS or words[1] in WRITES_ITSELF:
-        return None
-    given = {
-        name: value
-        for name, value in arguments.items()
-        if (source := typer_context.get_parameter_source(name)) is not None and source.name != "DEFAULT"
-    }
-    return Witness(typer_context.command_path, given)
 
 
 def _run(
@@ -98,10 +76,9 @@ def _run(
     flags: Mapping[str, object],
     as_json: bool,
     arguments: dict[str, Any],
-    witness: Witness | None,
 ) -> None:
     try:
-        context = CommandContext(flags, as_json=as_json, witness=witness)
+        context = CommandContext(flags, as_json=as_json)
     except SettingsError as wrong:
         _refuse(wrong)
     for warning in context.settings.warnings:
@@ -124,7 +101,6 @@ def _run(
 
 async def _begun(handler: Handler[...], context: CommandContext, arguments: dict[str, Any]) -> Output | None:
     context.ending.begin()
-    db.witness.set(context.witness)
     return await handler(context, **arguments)
 
 

@@ -1,4 +1,4 @@
-"""The office: the settings, the database and the master key that a command works with."""
+"""The context of a command: the settings, the database and the master key that it works with."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from voucherd import bootstrap
 from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import Signals
-from voucherd.cli.witness import Witness
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
-from voucherd.ids import Identifiers, State
+from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, pending
 from voucherd.settings import Settings
 from voucherd.trail import Actor
@@ -25,8 +24,7 @@ CONNECTIONS_MAX: Final = 2
 class CommandContext:
     """Where a command does its work; opens what is asked for, and closes it again."""
 
-    def __init__(self, flags: Mapping[str, object], *, as_json: bool, witness: Witness | None = None) -> None:
-        self.witness = witness
+    def __init__(self, flags: Mapping[str, object], *, as_json: bool) -> None:
         self._flags = dict(flags)
         self.as_json = as_json
         self.settings = Settings.load(flags)
@@ -35,11 +33,6 @@ class CommandContext:
     def with_flags(self, **flags: object) -> Settings:
         """The settings with more flags of the command's own."""
         return Settings.load(self._flags | flags)
-
-    def about(self, subject: str, company_id: int | None = None, state: State | None = None) -> None:
-        """Tell the audit trail what the command is about, where its words don't."""
-        if self.witness is not None:
-            self.witness.about(subject, company_id, state)
 
     @property
     def actor(self) -> Actor:

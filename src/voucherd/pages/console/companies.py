@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from voucherd import clock
 from voucherd.catalogue import price_deeds, price_store
@@ -11,13 +11,12 @@ from voucherd.catalogue.price_store import UnknownPriceList
 from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyExists, Policy
-from voucherd.db import Tx, transaction
+from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.store import KeyNotFound
 from voucherd.money import Money
-from voucherd.pages import deeds
 from voucherd.pages.console.inputs import Problems, company_of, euros_of, missing, number_in, plain_euros
 from voucherd.pages.forms import Fields
 from voucherd.pages.render import render
@@ -196,10 +195,6 @@ async def _page(
         list_name=next((one.name for one in lists if found.name in one.companies), ""),
         may_manage=visit.may(Right.COMPANIES_MANAGE),
     )
-
-
-async def _note(tx: Tx, visit: Visit, action: str, found: Company, detail: dict[str, Any]) -> None:
-    await deeds.record(tx, visit, action, f"company {found.name}", company_id=found.id, detail=detail)
 
 
 def _by_currency(balances: list[Balance]) -> list[tuple[str, list[tuple[Money, Money] | None]]]:
