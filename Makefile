@@ -78,6 +78,10 @@ schema: setup  ## Write schema.sql anew after a migration was added
 dump: setup  ## Write the dump of this release's database, on which later migrations are tested
 	@$(BIN)/python -m tests.release.dump
 
+.PHONY: mutate
+mutate: setup  ## Break the rules about money one small change at a time, and see that a test notices (MODULES=money …)
+	@$(BIN)/python -m tools.mutate $(MODULES)
+
 .PHONY: lock
 lock: setup  ## Resolve the dependencies anew into requirements.lock
 	@$(BIN)/python -m pip install --quiet uv

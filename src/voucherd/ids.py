@@ -105,9 +105,7 @@ class Identifiers:
         recent = self._recent.get(trx)
         if recent is not None:
             return recent
-        if len(trx) != 3 + _SEALED_CHARACTERS or not trx.startswith("TRX"):
-            return None
-        block = _from_text(trx[3:])
+        block = _from_text(trx[3:]) if trx.startswith("TRX") else None
         if block is None:
             return None
         number, mark = _ORDER.unpack(self._trx.open(block))
@@ -152,7 +150,7 @@ class Identifiers:
     def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """`TAG-` and a uuid for each of these lines."""
         if len(lines) == 1:
-            return [self._tag_of(order_id, lines[0])]
+            return [self._tag_of(order_id, *lines)]
         return ["TAG-" + _uuid(block) for block in self._blocks(self._tag, order_id, lines)]
 
     def _make_tag(self, order_id: int, line: int) -> str:

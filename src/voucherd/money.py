@@ -110,8 +110,8 @@ def to_minor(amount: str | Decimal, currency: str) -> int:
     """The amount in minor units, refused if it can't be said exactly in them."""
     places = digits(currency)
     # Written out plainly: an exponent such as 1e999999 would take minutes to become an integer.
-    if isinstance(amount, Decimal) and (not amount.is_finite() or not -21 < amount.adjusted() < 20):
-        amount = "0" if amount.is_finite() and not amount else str(amount)
+    if isinstance(amount, Decimal) and not -21 < amount.adjusted() < 20:
+        amount = str(amount) if amount else "0"
     text = f"{amount:f}" if isinstance(amount, Decimal) else amount
     if not _AMOUNT.fullmatch(text):
         raise BadAmount(f"{text[:40]!r} is not an amount")

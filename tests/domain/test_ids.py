@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voucherd.ids import LINES_MAX, Identifiers, State, derive, line_id, state_of
+from voucherd import ids
+from voucherd.ids import LINES_MAX, ORDER_BLOCK_SIZE, Identifiers, State, derive, line_id, state_of
 
 ORDER_IDS = st.integers(0, 2**63 - 1)
 LINES = st.integers(0, LINES_MAX - 1)
@@ -51,7 +53,8 @@ def test_a_trx_that_was_altered_anywhere_is_nobodys(order_id: int, at: int, char
 
 
 @pytest.mark.parametrize(
-    "text", ["", "TRX", "TRX" + "0" * 26, "TRX" + "Z" * 26, "trx" + "0" * 26, "TRX" + "é" * 26]
+    "text",
+    ["", "TRX", "TRX" + "0" * 26, "TRX" + "Z" * 26, "TRX8" + "0" * 25, "trx" + "0" * 26, "TRX" + "é" * 26],
 )
 def test_a_made_up_trx_is_nobodys(text: str) -> None:
     """A made-up trx is refused without a look-up."""
@@ -107,3 +110,71 @@ def test_each_purpose_has_a_key_of_its_own(master: bytes) -> None:
     assert len(keys) == 3
     assert master not in keys
     assert len(derive(master, "trx", 64)) == 64
+
+
+def test_the_forms_that_clients_keep_never_change() -> None:
+    """OP-09, OP-14, OP-57: a trx, a tag, a link or a name that one release gave out is good in all later ones."""
+    assert IDS.trx(2) == IDS.trx_unkept(2) == "TRX5PZCGT3KF0WCAEXQMZJBG5D8EX"
+    assert IDS.event(7) == "evt_77WJC57E70HNVG6ENBRVRA1QVX"
+    assert IDS.webhook(7) == "wh_2JRHW4WG72PXPPY1KX28VVPNC1"
+    assert IDS.key(7) == "key_2BXVXGYGQEED4NNY287GNWXTAB"
+    tags = ["TAG-d2333821-38cb-8dd2-8185-450f2ebedafa", "TAG-34774cbd-af28-87bc-9963-df8f6b83c8b7"]
+    assert IDS.tags(2, []) == IDS.tokens(2, []) == []
+    assert IDS.tags(2, [0, 1]) == [*IDS.tags(2, [0]), *IDS.tags(2, [1])] == tags
+    assert IDS.tokens(2, [0, 1]) == ["1JN6MQBT5CQAMG37H2AJ4VER7M", "0KE1C332K5DF3FW6Q7Y9XPFZBA"]
+    assert (line_id(2, 7), LINES_MAX, ORDER_BLOCK_SIZE) == (20_007, 10_000, 1_024)
+
+
+NAMES = [
+    (Identifiers.trx_unkept, Identifiers.order_id, 3),
+    (Identifiers.event, Identifiers.event_number, 4),
+    (Identifiers.webhook, Identifiers.webhook_number, 3),
+    (Identifiers.key, Identifiers.key_number, 4),
+]
+
+
+@pytest.mark.parametrize(("name", "number", "head"), NAMES)
+def test_a_name_opens_to_its_number_and_to_nothing_else(
+    name: Callable[[Identifiers, int], str], number: Callable[[Identifiers, str], int | None], head: int
+) -> None:
+    """OP-09, OP-80: names of another kind, of another key, cut short or beyond every number are nobody's."""
+    fresh = Identifiers(bytes(range(32)))
+    for one in (0, 1, 2**63 - 1):
+        assert number(fresh, name(fresh, one)) == one
+    assert number(fresh, name(fresh, 2**63)) is None
+    assert number(fresh, name(fresh, 2**64 - 1)) is None
+    text = name(fresh, 5)
+    assert number(OTHER, text) is None
+    for wrong in (
+        text[:-1],
+        text + "0",
+        text[head:],
+        "x" * head + text[head:],
+        text[:head] + "Z" * 26,
+        text[:head],
+    ):
+        assert number(fresh, wrong) is None
+    for other, _, other_head in NAMES:
+        if other is not name:
+            assert number(fresh, text[:head] + other(fresh, 5)[other_head:]) is None
+
+
+def test_a_token_opens_to_nothing_beyond_every_number() -> None:
+    """OP-57: what was not sealed for a line of ours is nobody's."""
+    assert IDS.line_of_token(IDS.tokens(2**63 - 1, [9_999])[0]) == (2**63 - 1, 9_999)
+    assert IDS.line_of_token(IDS.tokens(2**63, [0])[0]) is None
+    assert IDS.line_of_token("") is None
+    assert IDS.line_of_token(IDS.trx(2)[3:]) is None
+
+
+def test_as_many_orders_are_remembered_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OP-09: a trx opens whether it is remembered or not, and memory has a bound."""
+    monkeypatch.setattr(ids, "KEPT_MAX", 2)
+    small = Identifiers(bytes(range(32)))
+    names = [small.trx(number) for number in (2, 4)]
+    assert len(small._recent) == 2
+    names.append(small.trx(6))
+    assert len(small._recent) == 1
+    assert [small.order_id(name) for name in names] == [2, 4, 6]
+    assert small.order_id(small.trx_unkept(8)) == 8
+    assert len(small._recent) == 1, "what is not to be kept pushes nothing out"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from ipaddress import ip_network
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.handmade import NOW
 from voucherd.companies.model import Company
 from voucherd.ids import State
 from voucherd.keys.callers import Caller, Forbidden
@@ -25,8 +27,10 @@ from voucherd.keys.key_text import (
     read_scopes,
     well_formed,
 )
+from voucherd.keys.model import STANDINGS, Key, KeyNotFound, KeyNotUsable
 from voucherd.limits.rate_limits import RateWindow
 
+MICROSECOND = timedelta(microseconds=1)
 COMPANY = Company(1, "Acme", "NL", None, active=True, verified=True, expose_costs=True)
 
 
@@ -131,6 +135,7 @@ def test_unknown_scopes_are_refused_by_name() -> None:
         ({"scopes": frozenset()}, "at least one scope"),
         ({"allow_ips": read_networks(["10.0.0.1"]) * 101}, "at most 100 allowed networks"),
         ({"rate_limit": 0}, "between 1 and 1000000"),
+        ({"rate_limit": 1_000_001}, "between 1 and 1000000"),
         ({"expires_at": datetime(2026, 1, 1)}, "needs a time zone"),  # noqa: DTZ001 - That is the point.
     ],
 )
@@ -149,6 +154,8 @@ def test_a_draft_refuses_what_the_database_would_refuse(draft: dict[str, object]
         ("192.0.2.0/24", "192.0.3.0", False),
         ("192.0.2.0/24", "::ffff:192.0.2.9", True),
         ("::ffff:192.0.2.0/120", "192.0.2.9", True),
+        ("::ffff:192.0.2.0/120", "192.0.2.200", True),
+        ("::ffff:192.0.2.0/120", "192.0.3.9", False),
         ("2001:db8::/32", "2001:db8:1::1", True),
         ("2001:db8::/32", "2001:db9::1", False),
         ("2001:db8::/32", "192.0.2.1", False),
@@ -171,3 +178,88 @@ def test_any_network_of_a_list_will_do() -> None:
     assert networks == (ip_network("192.0.2.0/24"), ip_network("2001:db8::/32"))
     assert permits(networks, "192.0.2.1")
     assert permits(networks, "2001:db8::1")
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        {"description": "x" * 200},
+        {"allow_ips": read_networks(["10.0.0.1"]) * 100},
+        {"rate_limit": 1},
+        {"rate_limit": 1_000_000},
+        {"expires_at": NOW},
+    ],
+)
+def test_a_draft_may_go_to_the_edge_of_every_rule(draft: dict[str, object]) -> None:
+    """OP-27, OP-29: the bounds themselves are allowed."""
+    made = KeyDraft(**draft)  # type: ignore[arg-type]
+    assert {name: getattr(made, name) for name in draft} == draft
+
+
+def test_a_key_has_600_requests_a_minute_and_the_length_of_its_form() -> None:
+    """OP-27, OP-29: 600 unless somebody says otherwise; 32 random characters and a checksum of 6."""
+    assert KeyDraft().rate_limit == 600
+    head, body = "vk_live_", "0" * 32
+    assert [
+        well_formed(head + body[cut:] + check) for cut, check in ((0, "4XSnlA"), (0, ""), (1, "4XSnlA"))
+    ] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def stored(**changes: Any) -> Key:
+    """A key as it is stored."""
+    fields: dict[str, Any] = {
+        "id": 1,
+        "company_id": 1,
+        "state": State.LIVE,
+        "prefix": "vk_live_abcdef",
+        "description": "till 4",
+        "scopes": frozenset({Scope.ORDERS_READ}),
+        "allow_ips": read_networks(["192.0.2.0/24"]),
+        "rate_limit": 5,
+        "expires_at": None,
+        "revoked_at": None,
+        "replaced_by": None,
+        "created_at": NOW,
+        "last_used_at": None,
+        "spend_order_eur_minor": 100,
+        "spend_day_eur_minor": 200,
+    }
+    return Key(**(fields | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "standing"),
+    [
+        ({}, "valid"),
+        ({"expires_at": NOW + MICROSECOND}, "valid"),
+        ({"expires_at": NOW}, "expired"),
+        ({"replaced_by": 2}, "replaced"),
+        ({"replaced_by": 2, "expires_at": NOW}, "expired"),
+        ({"revoked_at": NOW, "expires_at": NOW, "replaced_by": 2}, "revoked"),
+    ],
+)
+def test_a_key_is_valid_until_it_expires_is_revoked_or_replaced(
+    changes: dict[str, Any], standing: str
+) -> None:
+    """OP-29: the end itself is outside; what can't be used at all is said before what was replaced."""
+    assert stored(**changes).standing(NOW) == standing
+    assert standing in STANDINGS
+
+
+def test_a_key_that_replaces_another_may_do_the_same() -> None:
+    """OP-29: rotation changes the key and nothing else."""
+    expected = KeyDraft(
+        "till 4", frozenset({Scope.ORDERS_READ}), read_networks(["192.0.2.0/24"]), 5, None, 100, 200
+    )
+    assert stored().draft == expected
+
+
+@pytest.mark.parametrize("refusal", [KeyNotFound(7), KeyNotUsable(7)])
+def test_a_refusal_names_the_key_that_it_is_about(refusal: KeyNotFound | KeyNotUsable) -> None:
+    """OP-29: by its number, which gives nothing away."""
+    assert refusal.key_id == 7
+    assert "key 7" in str(refusal)

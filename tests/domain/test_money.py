@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from voucherd.money import (
     DIGITS,
     MINOR_MAX,
+    RATE_ONE,
     BadAmount,
     Money,
     UnknownCurrency,
     digits,
     divide_half_up,
+    in_eur,
     plain,
     to_minor,
+    worth,
 )
 
 
@@ -79,9 +82,57 @@ def test_an_unknown_currency_is_refused() -> None:
 
 def test_an_amount_has_a_largest_size() -> None:
     """OP-07: sums of amounts must stay inside a bigint."""
+    assert (MINOR_MAX, RATE_ONE) == (1_000_000_000_000_000, 100_000_000)
     assert to_minor(Decimal(MINOR_MAX).scaleb(-2), "EUR") == MINOR_MAX
-    with pytest.raises(BadAmount, match="too large"):
-        to_minor(Decimal(MINOR_MAX + 1).scaleb(-2), "EUR")
+    for too_large in (MINOR_MAX + 1, -MINOR_MAX - 1):
+        with pytest.raises(BadAmount, match="too large"):
+            to_minor(Decimal(too_large).scaleb(-2), "EUR")
+    assert to_minor(Decimal(-MINOR_MAX).scaleb(-2), "EUR") == -MINOR_MAX
+
+
+@pytest.mark.parametrize(
+    ("amount", "rule"),
+    [
+        ("1E+19", "too large"),
+        ("1E+20", r"'1E\+20' is not an amount"),
+        ("1E+999999", "not an amount"),
+        ("1E-20", "more than 2 digits"),
+        ("1E-21", "'1E-21' is not an amount"),
+        ("1E-999999", "not an amount"),
+        ("NaN", "not an amount"),
+        ("-Infinity", "not an amount"),
+    ],
+)
+def test_a_number_is_written_out_only_as_far_as_an_amount_may_be_long(amount: str, rule: str) -> None:
+    """OP-07: an exponent that would take minutes to write out is refused at once."""
+    with pytest.raises(BadAmount, match=rule):
+        to_minor(Decimal(amount), "EUR")
+
+
+@pytest.mark.parametrize("zero", ["0", "-0.00", "0E+30", "0E-30", "0E-20", "0E+999999"])
+def test_nothing_is_nothing_however_it_is_written(zero: str) -> None:
+    """OP-07: a zero has no size that could be too large."""
+    assert to_minor(Decimal(zero), "EUR") == 0
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "fx_e8", "e_11", "shown"),
+    [
+        (1, "EUR", RATE_ONE, 10**9, "0.01 EUR"),
+        (1, "JPY", RATE_ONE, 10**11, "1.00 EUR"),
+        (1, "KWD", RATE_ONE, 10**8, "0.00 EUR"),
+        (5, "KWD", RATE_ONE, 5 * 10**8, "0.01 EUR"),
+        (-5, "KWD", RATE_ONE, -5 * 10**8, "-0.01 EUR"),
+        (1_000, "USD", 92_319_055, 923_190_550_000, "9.23 EUR"),
+        (3, "JPY", 611_808, 1_835_424_000, "0.02 EUR"),
+    ],
+)
+def test_what_an_amount_is_worth_in_euros_minds_the_digits_of_its_currency(
+    minor: int, currency: str, fx_e8: int, e_11: int, shown: str
+) -> None:
+    """OP-50, OP-61: exact to compare, and rounded once, to the cent, to be shown."""
+    assert worth(minor, currency, fx_e8) == e_11
+    assert in_eur(e_11) == shown
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -12,15 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.handmade import DAY, NOW, lot, product
+from tests.handmade import DAY, NOW, lot, order, product
+from voucherd.catalogue.pricing import Exchange
 from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
 from voucherd.ids import State
-from voucherd.money import MINOR_MAX, RATE_ONE
+from voucherd.money import MINOR_MAX, RATE_ONE, Money
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Order
-from voucherd.orders.rules.cart import Buyer, CartLine, Create, Shop, place
-from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, OffersNotAvailable, Refusal
+from voucherd.orders.rules.cart import Buyer, CartLine, Create, SalesPolicy, Shop, place
+from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, Loss, OffersNotAvailable, Refusal
 from voucherd.orders.rules.states import Payment, Status
+from voucherd.suppliers.offers import Offer
 from voucherd.vault.model import Lot
 
 RATES = {"EUR": RATE_ONE, "USD": 92_319_055, "JPY": 611_808, "KWD": 301_204_819}
@@ -90,14 +93,14 @@ def variable(product_id: int = 3, **changes: Any) -> ProductVersion:
 
 def test_a_cart_becomes_an_order_that_nobody_has_paid() -> None:
     """Contract 1: pricing is fixed, the balance is not debited and no code is delivered."""
-    order = placed(shop(product(1), product(2)), cart(("gift-1", 2), ("gift-2", 3), reference="R 1"))
+    made = placed(shop(product(1), product(2)), cart(("gift-1", 2), ("gift-2", 3), reference="R 1"))
 
-    assert (order.status, order.payment_status) == (Status.CREATED, Payment.UNPAID)
-    assert (order.charged_minor, order.held_minor, order.lines_finished) == (0, 0, 0)
-    assert (order.created_at, order.expires_at, order.reference) == (NOW, NOW + DAY, "R 1")
-    assert [(i.item_no, i.first_line, i.amount) for i in order.items] == [(0, 0, 2), (1, 2, 3)]
-    assert (order.lines, order.price_minor) == (5, 5 * 950)
-    assert order.vat_minor == 5 * 200  # 21% of 9.50 is 1.995, rounded half up once per unit.
+    assert (made.status, made.payment_status) == (Status.CREATED, Payment.UNPAID)
+    assert (made.charged_minor, made.held_minor, made.lines_finished) == (0, 0, 0)
+    assert (made.created_at, made.expires_at, made.reference) == (NOW, NOW + DAY, "R 1")
+    assert [(i.item_no, i.first_line, i.amount) for i in made.items] == [(0, 0, 2), (1, 2, 3)]
+    assert (made.lines, made.price_minor) == (5, 5 * 950)
+    assert made.vat_minor == 5 * 200  # 21% of 9.50 is 1.995, rounded half up once per unit.
 
 
 def test_the_order_remembers_the_best_offers_it_was_shown() -> None:
@@ -214,8 +217,8 @@ def test_a_total_beyond_all_amounts_is_refused() -> None:
 )
 def test_the_vat_is_that_of_the_buyers_country_or_reverse_charged(buyer: Buyer, vat_minor: int) -> None:
     """OP-52: 0 for a company with a VAT number in another EU country than the operator."""
-    order = placed(shop(product(1), buyers={1: buyer}), cart(("gift-1", 1)))
-    assert order.vat_minor == vat_minor
+    made = placed(shop(product(1), buyers={1: buyer}), cart(("gift-1", 1)))
+    assert made.vat_minor == vat_minor
 
 
 def test_a_refused_cart_of_a_batch_leaves_its_neighbours_alone() -> None:
@@ -223,6 +226,107 @@ def test_a_refused_cart_of_a_batch_leaves_its_neighbours_alone() -> None:
     made = shop(product(1))
     answers = place(made, [cart(("gift-1", 1)), cart(("none", 1)), cart(("gift-1", 10))], numbers())
     assert [type(answer) for answer in answers] == [Order, OffersNotAvailable, Order]
+
+
+def test_offers_are_shown_cheapest_first_and_of_equal_ones_our_own_shelf_is_first() -> None:
+    """OP-58, OP-73: lots have positive numbers and quotes negative ones; the stock of all of them counts."""
+    made = shop(product(1))
+    shelf = (1, 1_000, State.LIVE)
+    made.shelves[shelf] = [lot(4, 1, 3), lot(2, 1, 5, cursor=1)]
+    quotes = [(71, 1, 900), (72, 6, 899), (73, 2, 901), (70, 1, 900)]
+    made.offers[shelf] = [
+        Offer(5, number, "SKU", stock, cost, "EUR", RATE_ONE) for number, stock, cost in quotes
+    ]
+
+    (item,) = placed(made, cart(("gift-1", 17))).items
+
+    assert item.offers == (-72, 6, 2, 4, 4, 3, -71, 1, -70, 1)
+    assert isinstance(refused(made, cart(("gift-1", 18))), OffersNotAvailable)
+
+
+@pytest.mark.parametrize(
+    ("cost_minor", "margin_min_bp", "sold"),
+    [
+        (950, 0, True),
+        (951, 0, False),
+        (904, 500, True),
+        (905, 500, False),
+        (1_000, -500, True),
+        (1_001, -500, False),
+        (10**6, -10_000, True),
+    ],
+)
+def test_a_price_is_above_its_cost_by_the_least_margin_or_nothing_is_sold(
+    cost_minor: int, margin_min_bp: int, sold: bool
+) -> None:
+    """OP-73: before VAT, in EUR, and just the margin is enough."""
+    made = shop(product(1), product(2), margin_min_bp=margin_min_bp)
+    for number in (1, 2):
+        made.shelves[number, 1_000, State.LIVE] = [lot(number * 2, number, 9, purchase_minor=cost_minor)]
+    command = cart(("gift-2", 1), ("gift-1", 1), ("gift-2", 2))
+    if sold:
+        assert placed(made, command).lines == 4
+        return
+    refusal = refused(made, command)
+    assert isinstance(refusal, OffersNotAvailable)
+    assert refusal.names == ("Gift 2", "Gift 1")
+    price, cost = 950 * 10**9, cost_minor * 10**9
+    assert refusal.losses == (Loss("gift-2", "Gift 2", price, cost), Loss("gift-1", "Gift 1", price, cost))
+
+
+def test_prices_are_not_guarded_unless_the_operator_says_so() -> None:
+    """OP-71, OP-73: rates of any age, and prices below cost, unless settings say otherwise."""
+    assert SalesPolicy(DAY, "NL") == SalesPolicy(DAY, "NL", timedelta(0), -10_000)
+    assert (shop().margin_min_bp, shop().exchange) == (-10_000, Exchange())
+
+
+def test_an_order_is_written_down_whole() -> None:
+    """Contract 1: everything that is fixed at Create, for a type, a currency and a state of its own."""
+    made = shop(product(1), now=NOW + DAY, window=2 * DAY)
+    made.shelves[1, 1_000, State.SANDBOX] = [lot(3, 1, 9)]
+    command = Create(1, State.SANDBOX, 1, (CartLine("gift-1", 2),), "USD", "R")
+
+    (answer,) = place(made, [command], numbers())
+
+    assert isinstance(answer, Order)
+    (item,) = answer.items
+    assert (item.unit.pay_price_minor, item.unit.pay_vat_minor, item.offers) == (1_029, 217, (3, 9))
+    assert answer == order(
+        3,
+        (product(1), item.unit, 2),
+        offers=[(3, 9)],
+        type=1,
+        payment_currency="USD",
+        payment_fx_e8=RATES["USD"],
+        created_at=NOW + DAY,
+        updated_at=NOW + DAY,
+        expires_at=NOW + 3 * DAY,
+        reference="R",
+    )
+    assert (answer.price_minor, answer.vat_minor, answer.version) == (2_058, 434, 1)
+
+
+def test_what_can_not_be_converted_or_is_too_dear_is_refused_by_its_field() -> None:
+    """OP-14, OP-25, OP-71: the client learns which of its fields is at fault."""
+    old = Exchange({"USD": NOW.date()}, (NOW + DAY).date())
+    refusal = refused(shop(product(1), exchange=old), cart(("gift-1", 1), currency="USD"))
+    assert isinstance(refusal, BadInput)
+    assert (refusal.field, "which is too old" in refusal.rule) == ("paymentCurrency", True)
+    dear = shop(product(1, price_minor=UNIT_MINOR_MAX))
+    refusal = refused(dear, cart(("gift-1", 1)))
+    assert isinstance(refusal, BadInput)
+    assert (refusal.field, "costs too much" in refusal.rule) == ("items", True)
+
+
+def test_a_total_is_bounded_with_its_vat() -> None:
+    """OP-14: what is paid, not only the price."""
+    unit_minor = UNIT_MINOR_MAX // 2
+    most = MINOR_MAX // (unit_minor + unit_minor * 21 // 100)
+    made = shop(product(1, price_minor=unit_minor), stock=20_000)
+    assert placed(made, cart(("gift-1", most))).total_minor <= MINOR_MAX
+    refusal = refused(made, cart(("gift-1", most + 1)))
+    assert isinstance(refusal, BadInput)
+    assert refusal.rule == f"the total must be at most {Money(MINOR_MAX, 'EUR')}"
 
 
 carts = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 40)), min_size=1, max_size=6)

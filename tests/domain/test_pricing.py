@@ -21,6 +21,7 @@ from voucherd.catalogue.pricing import (
     vat_bp,
 )
 from voucherd.catalogue.products import FaceRange, Fee, ProductDraft, ProductVersion
+from voucherd.catalogue.rules import UNIT_MINOR_MAX
 from voucherd.catalogue.texts import read_selling
 from voucherd.money import RATE_ONE, Money
 
@@ -158,6 +159,31 @@ def test_a_unit_that_costs_too_much_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("price_minor", "pay", "refused_in"),
+    [
+        (UNIT_MINOR_MAX // 2, "EUR", None),
+        (UNIT_MINOR_MAX // 2 + 1, "EUR", "EUR"),
+        (UNIT_MINOR_MAX // 4, "USD", None),
+        (UNIT_MINOR_MAX // 4 + 1, "USD", "USD"),
+        (UNIT_MINOR_MAX // 2 + 1, "USD", "EUR"),
+    ],
+)
+def test_a_unit_costs_just_the_most_that_one_may_with_its_vat(
+    price_minor: int, pay: str, refused_in: str | None
+) -> None:
+    """OP-14: the bound is for what is paid, in the price's own currency and in that of the payment."""
+    product = version(Money(100, "EUR"), Money(price_minor, "EUR"), "single_purpose")
+    rates = {"EUR": RATE_ONE, "USD": RATE_ONE // 2}
+    if refused_in is None:
+        unit = price_unit(product, 100, payment_currency=pay, rates=rates, vat_bp=10_000)
+        assert unit.pay_price_minor + unit.pay_vat_minor == UNIT_MINOR_MAX
+        return
+    with pytest.raises(PriceTooLarge, match=f"a unit of gift costs too much in {refused_in}") as refused:
+        price_unit(product, 100, payment_currency=pay, rates=rates, vat_bp=10_000)
+    assert (refused.value.slug, refused.value.currency) == ("gift", refused_in)
+
+
+@pytest.mark.parametrize(
     ("country", "vat_number", "operator", "rate_bp"),
     [
         ("NL", None, "NL", 2100),
@@ -179,8 +205,9 @@ def test_vat_follows_the_company_s_country_and_vat_number(
 
 def test_an_eu_country_without_a_rate_is_never_sold_to_without_vat() -> None:
     """OP-52: a hole in the data is an error."""
-    with pytest.raises(NoVatRate, match="no VAT rate for FI"):
+    with pytest.raises(NoVatRate, match="no VAT rate for FI") as refused:
         vat_bp("FI", None, "NL", {"NL": 2100})
+    assert refused.value.country == "FI"
 
 
 def test_a_margin_is_added_to_what_is_paid_in_another_currency_and_rounded_once() -> None:
@@ -219,8 +246,11 @@ def test_a_rate_that_is_too_old_converts_nothing_and_matters_to_nothing_else() -
     assert pay("USD", {"USD": kept, "JPY": gone}) == 97
     assert pay("EUR", {"USD": gone, "JPY": gone}) == 90
     assert pay("USD", {"USD": gone}, None) == 97
-    with pytest.raises(RateTooOld, match="the exchange rate for USD is of 2026-11-07, which is too old"):
+    with pytest.raises(
+        RateTooOld, match="the exchange rate for USD is of 2026-11-07, which is too old"
+    ) as refused:
         pay("USD", {"USD": gone, "JPY": kept})
+    assert (refused.value.currency, refused.value.day) == ("USD", gone)
     with pytest.raises(RateTooOld, match="for JPY"):
         price_unit(
             version(Money(100, "JPY"), Money(90, "JPY")),

@@ -57,6 +57,66 @@ def test_bytes_that_were_never_sealed_do_not_open(sealed: bytes) -> None:
         SEALER.open(2, 7, sealed)
 
 
+def test_a_secret_that_is_no_code_opens_for_its_place_alone() -> None:
+    """Invariant 3: a supplier's key or a picture can't be copied to another row, and no two seals are alike."""
+    sealer = Sealer(bytes(range(32)))
+    text, data = sealer.seal_text(b"supplier/1", "sesame"), sealer.seal_bytes(b"logo/1", b"\x00\xff")
+
+    assert sealer.open_text(b"supplier/1", text) == "sesame"
+    assert sealer.open_bytes(b"logo/1", data) == b"\x00\xff"
+    assert len(data) == 12 + 2 + 16
+    assert sealer.seal_bytes(b"logo/1", b"\x00\xff")[:12] != data[:12]
+    for place, sealed in ((b"supplier/2", text), (b"", text), (b"logo/1", text), (b"logo/2", data)):
+        with pytest.raises(SealBroken, match="altered, moved or sealed with another key"):
+            sealer.open_bytes(place, sealed)
+    with pytest.raises(SealBroken):
+        Sealer(bytes(32)).open_text(b"supplier/1", text)
+
+
+@pytest.mark.parametrize(
+    "sealed", [b"", b"\xe5", b"\xe5\x00", b"\xe5\x00\x01", b"\xe5\x00\x02", bytes(27), bytes(40)]
+)
+def test_bytes_that_were_never_sealed_open_for_no_place(sealed: bytes) -> None:
+    """OP-95: with two keys known, whatever is in the column is refused, and no key is called unknown for it."""
+    sealer = Sealer(bytes(range(32)))
+    sealer.learn(2, bytes(32))
+    for broken in (lambda: sealer.open_bytes(b"here", sealed), lambda: sealer.open(2, 7, sealed)):
+        with pytest.raises(SealBroken) as refusal:
+            broken()
+        assert type(refusal.value) is SealBroken
+
+
+def test_a_version_is_unknown_only_if_it_is_newer_than_all_that_are_known() -> None:
+    """OP-95: a key that was forgotten does not come back, so looking for it anew would help nobody."""
+    sealer = Sealer(bytes(range(32)))
+    assert sealer.versions == {1}
+    for version in (2, 3, 0xFFFF):
+        sealer.learn(version, bytes(32))
+    sealer.use(0xFFFF)
+    newest = sealer.seal(2, 7, "C", "")
+    assert newest[:3] == b"\xe5\xff\xff"
+    assert sealer.open(2, 7, newest) == ("C", "")
+    sealer.use(2)
+    code, text = sealer.seal(2, 7, "C", ""), sealer.seal_text(b"here", "T")
+    sealer.use(3)
+    sealer.forget(2)
+    sealer.forget(2)
+    sealer.forget(0xFFFF)
+    assert sealer.versions == {1, 3}
+    assert sealer.version == 3
+    assert sealer._texts.keys() == sealer._codes.keys() == {1, 3}, "nothing is kept of a forgotten key"
+    for broken in (lambda: sealer.open(2, 7, code), lambda: sealer.open_text(b"here", text)):
+        with pytest.raises(SealBroken) as refusal:
+            broken()
+        assert type(refusal.value) is SealBroken
+    with pytest.raises(KeyNotKnown) as unknown:
+        sealer.open(2, 7, newest)
+    assert unknown.value.version == 0xFFFF
+    for sealed in (b"\xe5\x00\x04", b"\xe5\x00\x04" + bytes(40)):
+        with pytest.raises(KeyNotKnown, match="needs key 4"):
+            sealer.open_bytes(b"here", sealed)
+
+
 def test_another_master_key_opens_nothing_and_blinds_differently() -> None:
     """Decision 3: every key comes from the one master key."""
     other = Sealer(bytes(32))
@@ -97,6 +157,19 @@ def test_the_stored_forms_never_change() -> None:
     )
     assert SEALER.blind(1, "ABCD-1234").hex() == "112aacb1612dbb45eb1caf4d45682f19"
     assert SEALER.generated_range(3, 0, 1) == [("TEST-F4CT-AJQ3-83M5-T8G7", "TEST713678011435")]
+    assert SEALER.generated_range(3, 0, 2)[1] == SEALER.generated_range(3, 1, 2)[0]
+    marked = Sealer(bytes(range(32)))
+    marked.learn(2, bytes(32))
+    marked.use(2)
+    assert (
+        marked.seal(2, 7, "ABCD-1234", "S1").hex()
+        == "e5000266a3d6d9e214d04fa8421d4d88530a0517cac02b92cf4f54af44aa35"
+    )
+    assert SEALER.open_text(
+        b"here", bytes.fromhex("0e565b0e9202a92c9b5e324824830bcd61fb07d61e5af928ca93865d95eae518")
+    ) == marked.open_text(
+        b"here", bytes.fromhex("e50002843c6afb3dc93f52a52b0603d9470a8ac5fb4d58b99b61faca0f43680187b40b")
+    )
 
 
 def test_sandbox_codes_say_test_are_stable_and_all_differ() -> None:

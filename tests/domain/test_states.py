@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from voucherd.orders.rules.states import MOVES, IllegalMove, Move, Status, move
+from voucherd.orders.rules.states import MOVES, IllegalMove, Move, Payment, Status, move
 
 # Contract 3, row by row: where an order starts, what happens to it, where it ends. "Within 20-30 seconds" is how
 # long the call watches, not a move of its own.
@@ -60,3 +60,9 @@ def test_the_statuses_are_those_of_the_contract_in_the_order_of_the_database() -
     words = [status.name.lower() for status in Status]
     assert words == ["created", "pending", "finished", "cancelled", "deleted"]
     assert [int(status) for status in Status] == [0, 1, 2, 3, 4]
+
+
+def test_the_payments_are_kept_by_their_numbers() -> None:
+    """OP-11: unpaid, paid, partially refunded, refunded; the number is what the database keeps."""
+    words = [(int(payment), payment.name.lower()) for payment in Payment]
+    assert words == [(0, "unpaid"), (1, "paid"), (2, "partially_refunded"), (3, "refunded")]

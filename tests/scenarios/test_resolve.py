@@ -98,7 +98,7 @@ async def test_a_resolve_ends_its_wait_before_its_limit(
 
 
 async def test_a_resolve_waits_for_stock_and_takes_its_money_only_then(shop: Shop) -> None:
-    """Spec 3: delivery completes within the time limit; then the balance is debited."""
+    """Contract 3: delivery completes within the time limit; then the balance is debited."""
     company = await shop.company(balance="50.00 EUR")
     await shop.product("later", async_delivery=True)
     order = await shop.create(company, ("later", 2))

@@ -131,7 +131,7 @@ class RateLimiter:
                 self._ask(window, caller.rate_limit)
             return Taken(True, window.free + left, ceil(window.ends_at - now))
         if now < window.refused_until:
-            return Taken(False, 0, max(1, ceil(window.refused_until - now)))
+            return Taken(False, 0, ceil(window.refused_until - now))
         return None
 
     async def borrow(self, caller: Limited) -> Taken:
@@ -195,7 +195,7 @@ class RateLimiter:
 
     def _worded(self, window: RateWindow, limit: int, now: float) -> Ask:
         """How much to ask for; what a minute that is over left unused goes back."""
-        least, most = max(1, limit // LOAN_PART), max(1, limit // LOAN_PART_MAX)
+        least, most = max(1, limit // LOAN_PART), limit // LOAN_PART_MAX
         quick = now - window.lent_at < QUICK_S
         window.size = max(least, min(most, window.size * 2 if quick else least))
         want = max(window.size, len(window.waiters))

@@ -128,9 +128,9 @@ class Sealer:
 
     def _readings(self, sealed: bytes) -> tuple[tuple[int, int], ...]:
         """The versions that may have sealed this, and where the seal begins."""
-        if sealed[:1] != _MARKED_BYTE:
+        if sealed[:1] != _MARKED_BYTE or len(sealed) < _MARK.size:
             return _UNMARKED
-        (_, version) = _MARK.unpack_from(sealed) if len(sealed) >= _MARK.size else (0, 0)
+        _, version = _MARK.unpack_from(sealed)
         return ((version, _MARK.size), *_UNMARKED) if version in self._codes else _UNMARKED
 
     def _unopened(self, sealed: bytes, what: str) -> SealBroken:
