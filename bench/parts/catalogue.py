@@ -12,7 +12,7 @@ from bench.session import Session, sound
 from voucherd.api.catalogue_requests import number_cursor, place_cursor
 from voucherd.ids import State
 from voucherd.storefront import feed, stock
-from voucherd.storefront.listing import Order, ProductFilters, page_of_products, plan_for_values
+from voucherd.storefront.listing import ProductFilters, ProductOrder, page_of_products, plan_for_values
 from voucherd.storefront.sorting import Sort
 
 PAGE: Final = 50
@@ -58,7 +58,7 @@ async def _pages(session: Session) -> dict[str, str]:
     async with session.stage.pool.acquire() as conn, conn.transaction():
         await plan_for_values(conn)
         for sort in Sort:
-            order = Order(sort)
+            order = ProductOrder(sort)
             (row,) = await page_of_products(conn, State.LIVE, ProductFilters(), order, size=1, skip=depth)
             pages[f"by {sort.value}, first page"] = f"{walk}&sortBy={sort.value}"
             pages[f"by {sort.value}, {depth:,} deep"] = (

@@ -21,7 +21,16 @@ from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import claims
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.offer_book import OfferBook
-from voucherd.suppliers.protocol import Answer, Bought, Code, Finding, NotFound, Quote, Sku, Wanted
+from voucherd.suppliers.protocol import (
+    Answer,
+    Bought,
+    Code,
+    Finding,
+    NotFound,
+    Sku,
+    SupplierQuote,
+    WantedCodes,
+)
 from voucherd.suppliers.registry import Spec
 from voucherd.suppliers.store import (
     FreshQuote,
@@ -50,19 +59,19 @@ class Instant:
     looks_up = True
     bulk_max = 100
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """Never asked: the quotes are written beforehand."""
-        return [Quote(sku.sku, sku.face, Money.read("9.00 EUR"), 1_000_000_000) for sku in skus]
+        return [SupplierQuote(sku.sku, sku.face, Money.read("9.00 EUR"), 1_000_000_000) for sku in skus]
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """Sell."""
         return Bought(tuple(Code(f"{reference}-{at}") for at in range(wanted.count)), reference[:8])
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """Nothing is ever unclear."""
         return NotFound()
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """Nothing is ever taken back."""
         return NotFound()
 

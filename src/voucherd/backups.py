@@ -20,9 +20,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.db import Connection, Tx
 from voucherd.embedded import binaries
-from voucherd.trail import Actor
 
 RUN_S_MAX: Final = 6 * 3600.0
 LOOK_EVERY_S: Final = 0.2

@@ -19,7 +19,7 @@ KEPT_S: Final = 86_400
 SHOWN_MAX: Final = 100
 
 
-class Seen(Struct, frozen=True):
+class SeenWorker(Struct, frozen=True):
     """A worker that was seen within the last day."""
 
     host: str
@@ -57,7 +57,7 @@ class Heartbeat:
         await self._pool.execute("DELETE FROM worker_seen WHERE id = $1", self._id)
 
 
-async def seen(conn: Connection) -> list[Seen]:
+async def seen(conn: Connection) -> list[SeenWorker]:
     """The workers of the last day, those that are there first."""
     rows = await conn.fetch(
         """
@@ -67,4 +67,4 @@ async def seen(conn: Connection) -> list[Seen]:
         PRESENT_S,
         SHOWN_MAX,
     )
-    return [Seen(*row) for row in rows]
+    return [SeenWorker(*row) for row in rows]

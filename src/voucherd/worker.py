@@ -30,7 +30,7 @@ from voucherd.people import letters, links, passkeys
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
 from voucherd.storefront import stock
-from voucherd.trail.chain import BLOCK_ROWS_MAX, Sealing
+from voucherd.trail.chain import BLOCK_ROWS_MAX, TrailSealing
 from voucherd.vault import uploads
 from voucherd.vault.key_ring import open_key_ring
 from voucherd.vault.seal import Sealer
@@ -80,7 +80,7 @@ class Worker:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
         self._caches = OrderCaches.empty(settings)
         self.dispatcher = Dispatcher(pool, sealer, self._caches, self._wake_calls)
-        self._sealing = Sealing(pool)
+        self._sealing = TrailSealing(pool)
         self._turns: background.Turns = {}
         self._wake = wake
         self._tasks: list[asyncio.Task[None]] = []

@@ -13,11 +13,11 @@ import pytest
 from tests.cli.terminal import Terminal, assert_refused
 from tests.shop import open_shop
 from voucherd import backups
+from voucherd.actors import ActorKind
 from voucherd.db import Pool, open_pool, tenants_locked
 from voucherd.embedded import running
 from voucherd.ids import State
 from voucherd.migrate import migrate
-from voucherd.trail import ActorKind
 
 
 async def _written(pool: Pool) -> list[tuple[object, ...]]:

@@ -10,14 +10,14 @@ import socket
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
 from voucherd.db import open_pool
 from voucherd.keys.key_text import SCOPES_DEFAULT
-from voucherd.trail.chain import Sealing
+from voucherd.trail.chain import TrailSealing
 
 SECRET = "whsec_" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo="
 
 
 async def _seal(url: str) -> None:
     pool = await open_pool(url)
-    await Sealing(pool).round()
+    await TrailSealing(pool).round()
     await pool.close()
 
 

@@ -15,7 +15,7 @@ from tests.docs.pages import README, ROOT
 from voucherd.api.wire.shapes import ShortItem, ShortLine, ShortOrder
 from voucherd.cli.demo import _greeting
 from voucherd.cli.demo_shop.goods import goods
-from voucherd.cli.demo_shop.handout import Handout, Person
+from voucherd.cli.demo_shop.handout import DemoPerson, Handout
 from voucherd.settings import Settings
 
 ANSWER = json.loads(pages.blocks(README, "json")[0])
@@ -23,7 +23,7 @@ ANSWER = json.loads(pages.blocks(README, "json")[0])
 
 def test_the_first_order_is_the_one_that_the_demo_prints() -> None:
     """Word for word, but for the key and the port."""
-    nobody = Person("nobody@example.com", "")
+    nobody = DemoPerson("nobody@example.com", "")
     given = Handout("Demo Trading", "vk_live_…", "vk_test_…", nobody, nobody, [goods()[0].draft.slug])
     printed = _greeting(given, "http://127.0.0.1:8080", Settings())
     curl = textwrap.dedent(printed[printed.index("  KEY=") :])

@@ -25,7 +25,7 @@ from voucherd.orders.rules.ruling import (
 )
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.orders.rules.waits import Wait
-from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet
+from voucherd.wallet.ledger import EntryKind, LedgerEntry, Wallet
 
 BUYING: dict[str, Any] = {"attempt_id": UUID(int=1)}
 PAID: dict[str, Any] = {"status": Status.PENDING, "payment_status": Payment.PAID, "charged_minor": 1_026}
@@ -68,7 +68,7 @@ def test_cancel_refunds_what_is_idle_and_lets_a_purchase_end() -> None:
     assert (after.status, after.payment_status) == (Status.PENDING, Payment.PARTIALLY_REFUNDED)
     assert (after.cancelling, after.refunded_minor, after.lines_cancelled) == (True, 300, 3)
     assert after.outcomes == (Outcome(2, 5, None, None),)
-    assert ruling.entries == [LedgerEntry(7, 5, Kind.REFUND, 300, 3, 0, 10_300, 0, 2)]
+    assert ruling.entries == [LedgerEntry(7, 5, EntryKind.REFUND, 300, 3, 0, 10_300, 0, 2)]
     assert (ruling.waits_over, ruling.outcomes) == ([(2, 2)], [(2, Outcome(2, 5, None, None))])
     assert [(event.type, event.seq) for event in ruling.events] == [("order.pending", 2)]
     assert loaded.waits[2] == [wait(0, 2, **BUYING)]
@@ -106,7 +106,7 @@ def test_a_limit_waits_for_no_purchase_and_gives_all_money_back() -> None:
     held, ruling = cancelled(facts(order(2, *ITEMS, **HELD), *waits), at_limit=True)
     assert (held.status, held.payment_status, held.held_minor) == (Status.CANCELLED, Payment.UNPAID, 0)
     assert (held.refunded_minor, held.lines_cancelled) == (0, 5)
-    assert ruling.entries == [LedgerEntry(7, 5, Kind.RELEASE, 0, 0, -1_026, 10_000, 0, 2)]
+    assert ruling.entries == [LedgerEntry(7, 5, EntryKind.RELEASE, 0, 0, -1_026, 10_000, 0, 2)]
 
     paid, ruling = cancelled(facts(order(2, *ITEMS, **PAID), *waits), at_limit=True)
     assert (paid.status, paid.payment_status, paid.refunded_minor) == (
@@ -114,7 +114,7 @@ def test_a_limit_waits_for_no_purchase_and_gives_all_money_back() -> None:
         Payment.REFUNDED,
         1_026,
     )
-    assert ruling.entries == [LedgerEntry(7, 5, Kind.REFUND, 1_026, 129, 0, 11_026, 0, 2)]
+    assert ruling.entries == [LedgerEntry(7, 5, EntryKind.REFUND, 1_026, 129, 0, 11_026, 0, 2)]
     assert ruling.waits_over == [(2, 0), (2, 2)]
     assert [event.type for event in ruling.events] == ["order.cancelled"]
 

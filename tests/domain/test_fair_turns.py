@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.handmade import DAY, NOW
 from voucherd.orders.rules.waits import Wait
-from voucherd.purchasing.turns import TURN_LINES_MAX, Purchase, Turn, purchases
+from voucherd.purchasing.turns import TURN_LINES_MAX, CompanyTurn, PlannedPurchase, purchases
 from voucherd.vault.model import Shelf
 
 SHELVES: list[Shelf] = [(1, 1_000, 0), (2, 1_000, 0), (1, 2_500, 0)]
@@ -139,7 +139,7 @@ def test_companies_with_enough_to_do_are_served_alike_over_many_rounds(
     """OP-48: Jain's index over companies that all still wait stays near 1, however long each one's queue is."""
     left = {company: 1_000_000 + backlog for company, backlog in enumerate(backlogs, 1)}
     served: Counter[int] = Counter()
-    turn = Turn()
+    turn = CompanyTurn()
     for _ in range(60):
         companies = sorted(left, key=lambda company: (company < turn.company_id, company))
         waits = [wait(2 * company, served[company], left[company], company=company) for company in companies]
@@ -180,7 +180,7 @@ def test_waits_that_touch_stay_apart() -> None:
     assert [(piece.line_from, piece.line_to) for piece in made[0].pieces] == [(0, 150), (150, 180)]
 
 
-def _lines(made: list[Purchase]) -> Counter[int]:
+def _lines(made: list[PlannedPurchase]) -> Counter[int]:
     """How many lines each company got."""
     got: Counter[int] = Counter()
     for purchase in made:

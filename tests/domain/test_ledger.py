@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from voucherd.wallet.ledger import Kind, LedgerEntry, Overdrawn, Wallet, post
+from voucherd.wallet.ledger import EntryKind, LedgerEntry, Overdrawn, Wallet, post
 
 
 def test_a_movement_gives_the_next_wallet_and_the_entry_that_carries_it() -> None:
     """Contract 1: the balance is debited; every entry says what the balance was after it."""
     wallet, entry = post(
         Wallet(3, 1_000, 400, 7),
-        Kind.ORDER,
+        EntryKind.ORDER,
         amount_minor=-300,
         vat_minor=-50,
         hold_minor=-300,
@@ -22,16 +22,16 @@ def test_a_movement_gives_the_next_wallet_and_the_entry_that_carries_it() -> Non
     )
 
     assert wallet == Wallet(3, 700, 100, 8)
-    assert entry == LedgerEntry(3, 8, Kind.ORDER, -300, -50, -300, 700, 100, 12, "R")
+    assert entry == LedgerEntry(3, 8, EntryKind.ORDER, -300, -50, -300, 700, 100, 12, "R")
 
 
 def test_a_movement_moves_nothing_that_it_does_not_name() -> None:
     """Contract 1: money that is held is neither charged nor taxed, and stays in the balance."""
-    wallet, entry = post(Wallet(3, 1_000, 0, 0), Kind.HOLD, hold_minor=1)
+    wallet, entry = post(Wallet(3, 1_000, 0, 0), EntryKind.HOLD, hold_minor=1)
 
     assert wallet == Wallet(3, 1_000, 1, 1)
-    assert entry == LedgerEntry(3, 1, Kind.HOLD, 0, 0, 1, 1_000, 1, None, None)
-    assert post(wallet, Kind.TOP_UP, amount_minor=5)[0] == Wallet(3, 1_005, 1, 2)
+    assert entry == LedgerEntry(3, 1, EntryKind.HOLD, 0, 0, 1, 1_000, 1, None, None)
+    assert post(wallet, EntryKind.TOP_UP, amount_minor=5)[0] == Wallet(3, 1_005, 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_no_movement_takes_more_than_is_free_or_releases_more_than_is_held(
     assert wallet.available_minor == 600
     if refused:
         with pytest.raises(Overdrawn, match="3"):
-            post(wallet, Kind.ORDER, **movement)
+            post(wallet, EntryKind.ORDER, **movement)
     else:
-        assert post(wallet, Kind.ORDER, **movement)[0].seq == 1
+        assert post(wallet, EntryKind.ORDER, **movement)[0].seq == 1
 
 
 def test_the_kinds_of_movements_keep_their_numbers_and_words() -> None:
     """Contract 1: the number is in every row of the ledger, the word in every statement."""
-    assert [(int(kind), kind.word) for kind in Kind] == [
+    assert [(int(kind), kind.word) for kind in EntryKind] == [
         (1, "top-up"),
         (2, "order"),
         (3, "refund"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.handmade import DAY, NOW, lot, order, product
-from voucherd.catalogue.pricing import Exchange
+from voucherd.catalogue.pricing import ExchangeRates
 from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
 from voucherd.ids import State
@@ -277,7 +277,7 @@ def test_a_price_is_above_its_cost_by_the_least_margin_or_nothing_is_sold(
 def test_prices_are_not_guarded_unless_the_operator_says_so() -> None:
     """OP-71, OP-73: rates of any age, and prices below cost, unless settings say otherwise."""
     assert SalesPolicy(DAY, "NL") == SalesPolicy(DAY, "NL", timedelta(0), -10_000)
-    assert (shop().margin_min_bp, shop().exchange) == (-10_000, Exchange())
+    assert (shop().margin_min_bp, shop().exchange) == (-10_000, ExchangeRates())
 
 
 def test_an_order_is_written_down_whole() -> None:
@@ -308,7 +308,7 @@ def test_an_order_is_written_down_whole() -> None:
 
 def test_what_can_not_be_converted_or_is_too_dear_is_refused_by_its_field() -> None:
     """OP-14, OP-25, OP-71: the client learns which of its fields is at fault."""
-    old = Exchange({"USD": NOW.date()}, (NOW + DAY).date())
+    old = ExchangeRates({"USD": NOW.date()}, (NOW + DAY).date())
     refusal = refused(shop(product(1), exchange=old), cart(("gift-1", 1), currency="USD"))
     assert isinstance(refusal, BadInput)
     assert (refusal.field, "which is too old" in refusal.rule) == ("paymentCurrency", True)

@@ -10,7 +10,7 @@ import pytest
 
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.pricing import (
-    Exchange,
+    ExchangeRates,
     NoRate,
     NoVatRate,
     PriceTooLarge,
@@ -213,7 +213,7 @@ def test_an_eu_country_without_a_rate_is_never_sold_to_without_vat() -> None:
 def test_a_margin_is_added_to_what_is_paid_in_another_currency_and_rounded_once() -> None:
     """OP-50, OP-71: 10.33 EUR are 11.1895… USD, and with 1.5% on top 11.3573…: not 11.19 × 1.015 = 11.3578…"""
     product = version(Money(1000, "EUR"), Money(1033, "EUR"), "single_purpose")
-    exchange = Exchange(margins={("EUR", "USD"): 150, ("USD", "EUR"): 900})
+    exchange = ExchangeRates(margins={("EUR", "USD"): 150, ("USD", "EUR"): 900})
 
     def paid(currency: str) -> tuple[int, int, int]:
         unit = price_unit(
@@ -238,7 +238,7 @@ def test_a_rate_that_is_too_old_converts_nothing_and_matters_to_nothing_else() -
     product = version(Money(100, "JPY"), Money(90, "EUR"))
 
     def pay(currency: str, days: dict[str, date], oldest: date | None = oldest) -> int:
-        exchange = Exchange(days, oldest)
+        exchange = ExchangeRates(days, oldest)
         unit = price_unit(product, 100, payment_currency=currency, rates=RATES, vat_bp=0, exchange=exchange)
         return unit.pay_price_minor
 
@@ -258,5 +258,5 @@ def test_a_rate_that_is_too_old_converts_nothing_and_matters_to_nothing_else() -
             payment_currency="EUR",
             rates=RATES,
             vat_bp=0,
-            exchange=Exchange({"JPY": gone}, oldest),
+            exchange=ExchangeRates({"JPY": gone}, oldest),
         )

@@ -12,11 +12,11 @@ from tests.handmade import product
 from tests.workbooks import workbook
 from voucherd.catalogue import files
 from voucherd.catalogue.columns import COLUMNS, text, values
-from voucherd.catalogue.files import Plan
+from voucherd.catalogue.files import ImportPlan
 from voucherd.catalogue.products import Fee, Leaflet, Listing, draft_of
 from voucherd.money import RATE_ONE
 from voucherd.sheets import reading
-from voucherd.sheets.model import Cell, Row, SheetRefused
+from voucherd.sheets.model import Cell, SheetRefused, SheetRow
 
 FIXED = product(1)
 OPEN = product(
@@ -38,7 +38,7 @@ NEW = "new,New,Acme,giftcard,gifts,currency,ww"
 NEW_COLUMNS = "slug,name,brand,type,category,redeem-type,region"
 
 
-def plan(content: str | bytes) -> Plan:
+def plan(content: str | bytes) -> ImportPlan:
     """What a file would change of the two products."""
     stream = io.BytesIO(content.encode() if isinstance(content, str) else content)
     return files.plan(files.read(reading.rows(stream)), KNOWN, LEAFLETS)
@@ -185,6 +185,6 @@ def test_an_export_changes_nothing_when_it_is_read_again(
     listing = Listing(FIXED if version is FIXED else OPEN, active)
     row = values(draft_of(listing.version, LEAFLETS[listing.version.version_id]), active)
     cells = [Cell(text(row[column])) for column in COLUMNS]
-    read = files.read([Row(1, [Cell(column) for column in COLUMNS]), Row(2, cells)])
+    read = files.read([SheetRow(1, [Cell(column) for column in COLUMNS]), SheetRow(2, cells)])
     planned = files.plan(read, {listing.version.slug: listing}, LEAFLETS)
     assert (planned.changes, planned.unchanged, planned.errors) == ([], 1, [])

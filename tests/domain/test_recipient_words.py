@@ -19,7 +19,7 @@ from voucherd.money import Money
 from voucherd.pages.assets import templates
 from voucherd.pages.recipient import link, pictures
 from voucherd.pages.recipient.visitors import is_person
-from voucherd.pages.recipient.words import LANGUAGES, SOURCE, Words, catalogue, pick
+from voucherd.pages.recipient.words import LANGUAGES, SOURCE, PageWords, catalogue, pick
 
 FOLDER = Path(str(package.__file__)).parent
 IPHONE = (
@@ -85,7 +85,7 @@ def test_the_language_is_the_browsers_unless_another_is_asked_for() -> None:
 def test_money_dates_and_waits_are_written_as_people_write_them() -> None:
     """OP-57: whole amounts without zeros, letters apart from their number, days in full."""
     day = datetime(2028, 11, 3, tzinfo=UTC)
-    written = {tag: (Words(tag).money(Money(5000, "EUR")), Words(tag).day(day)) for tag in LANGUAGES}
+    written = {tag: (PageWords(tag).money(Money(5000, "EUR")), PageWords(tag).day(day)) for tag in LANGUAGES}
     assert written == {
         "en": ("€50", "3 November 2028"),
         "nl": ("€\u00a050", "3 november 2028"),
@@ -93,12 +93,12 @@ def test_money_dates_and_waits_are_written_as_people_write_them() -> None:
         "fr": ("50\u00a0€", "3 novembre 2028"),
         "es": ("50\u00a0€", "3 de noviembre de 2028"),
     }
-    assert Words("en").money(Money(123456, "NOK")) == "NOK\u00a01,234.56"
-    assert Words("de").money(Money(3000, "JPY")) == "3.000\u00a0¥"
-    assert Words("en").money(Money(2500, "KWD")) == "KWD\u00a02.500"
-    assert Words("en").until(day + timedelta(minutes=14, seconds=1), day) == "in 15 minutes"
-    assert Words("nl").until(day, day) == "over 1 minuut"
-    assert (Words("fr").place("nl"), Words("en").place("ww"), Words("en").place("benelux")) == (
+    assert PageWords("en").money(Money(123456, "NOK")) == "NOK\u00a01,234.56"
+    assert PageWords("de").money(Money(3000, "JPY")) == "3.000\u00a0¥"
+    assert PageWords("en").money(Money(2500, "KWD")) == "KWD\u00a02.500"
+    assert PageWords("en").until(day + timedelta(minutes=14, seconds=1), day) == "in 15 minutes"
+    assert PageWords("nl").until(day, day) == "over 1 minuut"
+    assert (PageWords("fr").place("nl"), PageWords("en").place("ww"), PageWords("en").place("benelux")) == (
         "Pays-Bas",
         "",
         "BENELUX",

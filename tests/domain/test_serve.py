@@ -18,7 +18,7 @@ from voucherd.money import RATE_ONE
 from voucherd.orders.model import Order
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.suppliers.offers import Offer, cheapest_first
 from voucherd.wallet.ledger import Wallet
 
@@ -66,7 +66,7 @@ def test_codes_go_to_the_lines_that_they_were_bought_for_in_order() -> None:
     phases.append(trial.phase)
 
     assert [made.orders[number].status for number in (2, 4)] == [Status.FINISHED] * 2
-    assert phases == [Phase.ASKING, Phase.BOUGHT]
+    assert phases == [AttemptPhase.ASKING, AttemptPhase.BOUGHT]
     assert [made.lots[number].left for number in trial.lots] == [0, 2]
     made.check()
 

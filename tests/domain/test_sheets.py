@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.workbooks import SHEET, repacked, with_sheet, workbook
 from voucherd.sheets import archive, csv_text, reading
-from voucherd.sheets.model import ROWS_MAX, Cell, Kind, Row, SheetRefused
+from voucherd.sheets.model import ROWS_MAX, Cell, CellKind, SheetRefused, SheetRow
 from voucherd.sheets.writing import Format, Value, write
 
 
-def read(content: bytes) -> list[Row]:
+def read(content: bytes) -> list[SheetRow]:
     """Every row of a file."""
     return list(reading.rows(io.BytesIO(content)))
 
@@ -34,24 +34,24 @@ def test_a_cell_of_a_workbook_is_what_the_file_says_and_a_number_keeps_the_digit
     assert row.cells == [
         Cell("00123"),
         Cell("x"),
-        Cell("48.1", Kind.NUMBER),
-        Cell("1230000000000000", Kind.NUMBER),
-        Cell("7", Kind.NUMBER),
-        Cell("0.000000001", Kind.NUMBER),
-        Cell("yes", Kind.FLAG),
-        Cell("", Kind.FORMULA),
+        Cell("48.1", CellKind.NUMBER),
+        Cell("1230000000000000", CellKind.NUMBER),
+        Cell("7", CellKind.NUMBER),
+        Cell("0.000000001", CellKind.NUMBER),
+        Cell("yes", CellKind.FLAG),
+        Cell("", CellKind.FORMULA),
         Cell(""),
-        Cell("2027-12-31", Kind.MOMENT),
-        Cell("2027-12-31T09:30:00", Kind.MOMENT),
-        Cell("", Kind.ERROR),
+        Cell("2027-12-31", CellKind.MOMENT),
+        Cell("2027-12-31T09:30:00", CellKind.MOMENT),
+        Cell("", CellKind.ERROR),
         Cell("last"),
     ]
     typed = "<row><c><v>0.30000000000000004</v></c><c><v>48.100000000000001</v></c><c><v>1E999</v></c></row>"
     (row,) = read(with_sheet(typed))
     assert row.cells == [
-        Cell("0.30000000000000004", Kind.NUMBER),
-        Cell("48.1", Kind.NUMBER),
-        Cell("", Kind.ERROR),
+        Cell("0.30000000000000004", CellKind.NUMBER),
+        Cell("48.1", CellKind.NUMBER),
+        Cell("", CellKind.ERROR),
     ]
 
 
@@ -91,18 +91,18 @@ def test_a_file_that_is_broken_or_hostile_is_refused_in_one_line(content: bytes,
 def test_elements_are_counted_before_anything_is_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four bytes of XML are a hundred of memory, so a small file can still be too large."""
     monkeypatch.setattr(archive, "ELEMENTS_MAX", 1_000)
-    assert read(workbook(["a"])) == [Row(1, [Cell("a")])]
+    assert read(workbook(["a"])) == [SheetRow(1, [Cell("a")])]
     with pytest.raises(SheetRefused, match="more than a sheet can"):
         read(with_sheet("<c/>" * 1_000))
 
 
 def test_an_empty_second_sheet_and_a_claim_of_size_change_nothing() -> None:
     """The command line: a table is the one sheet that has something on it."""
-    assert read(workbook(["a"], blank=[])) == [Row(1, [Cell("a")])]
+    assert read(workbook(["a"], blank=[])) == [SheetRow(1, [Cell("a")])]
     claims = workbook(["a"])
     with zipfile.ZipFile(io.BytesIO(claims)) as packed:
         xml = packed.read(SHEET).replace(b'ref="A1"', b'ref="A1:XFD1048576"')
-    assert read(repacked(claims, {SHEET: xml})) == [Row(1, [Cell("a")])]
+    assert read(repacked(claims, {SHEET: xml})) == [SheetRow(1, [Cell("a")])]
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,12 @@ def test_an_empty_second_sheet_and_a_claim_of_size_change_nothing() -> None:
 )
 def test_csv_is_read_whatever_stands_between_its_cells(content: bytes) -> None:
     """The command line: UTF-8 with or without a mark; comma, semicolon or tab."""
-    assert read(content) == [Row(1, [Cell("slug"), Cell("price")]), Row(3, [Cell("a"), Cell("48.10")])]
+    assert read(content) == [
+        SheetRow(1, [Cell("slug"), Cell("price")]),
+        SheetRow(3, [Cell("a"), Cell("48.10")]),
+    ]
     announced = b"sep=;\n" + b"a,b;c\n"
-    assert read(announced) == [Row(2, [Cell("a,b"), Cell("c")])]
+    assert read(announced) == [SheetRow(2, [Cell("a,b"), Cell("c")])]
 
 
 @given(st.text(alphabet="=+-@'a1 \t", max_size=8))
@@ -143,9 +146,9 @@ def test_what_is_written_can_be_read_and_holds_no_formula(format_: Format) -> No
     texts = [cell.text for cell in read_back.cells]
     price = "48.1" if format_ is Format.XLSX else "48.10"
     assert texts == ["=SUM(A1)", price, "-7", "yes", "", "2027-12-31T23:59:59Z"]
-    assert Kind.FORMULA not in kinds
+    assert CellKind.FORMULA not in kinds
     if format_ is Format.XLSX:
-        assert kinds[1:3] == [Kind.NUMBER, Kind.NUMBER]
+        assert kinds[1:3] == [CellKind.NUMBER, CellKind.NUMBER]
         assert openpyxl.load_workbook(stream).active["B2"].number_format == "0.00"
     else:
         assert b"'=SUM(A1)" in stream.getvalue()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.domain.books import World
 from tests.handmade import DAY, NOW, lot, order, product, unit
-from voucherd.approvals.model import Approval, Consent, Kind, Status
+from voucherd.approvals.model import Approval, ApprovalKind, ApprovalStatus, Consent
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit, limits_of
 from voucherd.orders.model import Order
@@ -139,7 +139,7 @@ def approval(**changes: Any) -> Approval:
     """An open request of person 11 for order 2."""
     fields: dict[str, Any] = {
         "id": 5,
-        "kind": Kind.ORDER,
+        "kind": ApprovalKind.ORDER,
         "company_id": 1,
         "state": State.LIVE,
         "order_id": 2,
@@ -150,7 +150,7 @@ def approval(**changes: Any) -> Approval:
         "requested_by": 11,
         "requested_at": NOW,
         "ends_at": NOW + DAY,
-        "status": Status.OPEN,
+        "status": ApprovalStatus.OPEN,
         "decided_at": None,
         "over": False,
         "company": "Acme",
@@ -175,7 +175,7 @@ def test_a_yes_carries_out_the_order_that_was_asked_for() -> None:
     [
         (approval(), 5, 11),
         (approval(order_id=4), 5, 12),
-        (approval(status=Status.REJECTED), 5, 12),
+        (approval(status=ApprovalStatus.REJECTED), 5, 12),
         (approval(over=True), 5, 12),
         (approval(), 6, 12),
     ],

@@ -14,8 +14,8 @@ from voucherd.money import RATE_ONE
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.storefront import prices, search
 from voucherd.storefront.groups import category_name
-from voucherd.storefront.listing import Order
-from voucherd.storefront.sorting import BOUND_MAX, Place, Sort, factor, lane
+from voucherd.storefront.listing import ProductOrder
+from voucherd.storefront.sorting import BOUND_MAX, Sort, SortPosition, factor, lane
 
 RATES = {"EUR": RATE_ONE, "USD": 92_319_055, "JPY": 611_808, "KWD": 301_204_819, "VND": 1}
 AMOUNTS = st.lists(
@@ -38,7 +38,7 @@ def test_a_walk_by_worth_meets_everyone_once_and_in_order(
     rows = [(currency, minor, at + 1) for at, (currency, minor) in enumerate(amounts)]
     sign = -1 if descending else 1
     seen: list[tuple[str, int, int]] = []
-    after: Place | None = None
+    after: SortPosition | None = None
     while len(seen) < len(rows) or not rows:
         page = []
         for currency in {row[0] for row in rows}:
@@ -53,13 +53,13 @@ def test_a_walk_by_worth_meets_everyone_once_and_in_order(
         if not page:
             break
         seen += page
-        after = Place((), worth(*page[-1][:2]), page[-1][2])
+        after = SortPosition((), worth(*page[-1][:2]), page[-1][2])
     assert seen == sorted(rows, key=lambda row: (sign * worth(row[0], row[1]), sign * row[2]))
 
 
 def test_a_place_beyond_every_amount_stays_inside_the_database() -> None:
     """A cheap currency turns a great worth into more units than a bigint holds."""
-    far = Place((), 10**39, 5)
+    far = SortPosition((), 10**39, 5)
     for descending in (False, True):
         assert lane("VND", RATES, far, descending=descending).minor == BOUND_MAX
 
@@ -76,11 +76,11 @@ def test_a_cursor_leads_back_to_its_place(
 ) -> None:
     """OP-03: whatever the name; for another order it is refused."""
     words = {Sort.NAME: (word,), Sort.BRAND: (word, word)}.get(sort, ())
-    place, order = Place(words, 0 if words else amount, product_id), Order(sort, descending)
+    place, order = SortPosition(words, 0 if words else amount, product_id), ProductOrder(sort, descending)
     cursor = place_cursor(place, order)
     assert read_place(cursor, order) == place
     with pytest.raises(BadInput, match="is of another sortBy or sortOrder"):
-        read_place(cursor, Order(sort, not descending))
+        read_place(cursor, ProductOrder(sort, not descending))
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 
 from tests.domain.test_place import cart, numbers, placed, refused, shop, variable
 from tests.handmade import lot, product
-from voucherd.catalogue.price_list_files import Wanted, entry_of
+from voucherd.catalogue.price_list_files import PriceChange, entry_of
 from voucherd.catalogue.pricing import price_unit
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.terms import PriceEntry, Terms, agreed, tariff
+from voucherd.catalogue.terms import PriceEntry, PriceTerms, agreed, tariff
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
 from voucherd.orders.model import Order
@@ -32,7 +32,9 @@ def fee(variable_e8: int, fixed_minor: int) -> dict[str, Any]:
     }
 
 
-def unit(version: ProductVersion, terms: Terms | None, face_minor: int = 1_000) -> tuple[int, int, int, str]:
+def unit(
+    version: ProductVersion, terms: PriceTerms | None, face_minor: int = 1_000
+) -> tuple[int, int, int, str]:
     """Price, VAT turnover and VAT of one code, and the currency, at 21%."""
     rates = {"EUR": RATE_ONE, "USD": 92_319_055}
     made = price_unit(version, face_minor, payment_currency="EUR", rates=rates, vat_bp=2100, terms=terms)
@@ -44,32 +46,32 @@ def test_terms_take_the_place_of_the_price_and_its_vat_follows() -> None:
     fixed = product(1, price_minor=950, vat_category="multi_purpose")
     with_fee = product(2, **fee(102_000_000, 10), vat_category="multi_purpose")
     assert unit(fixed, None) == (950, 0, 0, "EUR")
-    assert unit(fixed, Terms(discount_bp=200)) == (931, 0, 0, "EUR")
-    assert unit(fixed, Terms(price_minor=940, price_currency="USD")) == (940, 0, 0, "USD")
-    assert unit(fixed, Terms(fee_variable_e8=101_000_000, fee_fixed_minor=5)) == (1015, 15, 3, "EUR")
+    assert unit(fixed, PriceTerms(discount_bp=200)) == (931, 0, 0, "EUR")
+    assert unit(fixed, PriceTerms(price_minor=940, price_currency="USD")) == (940, 0, 0, "USD")
+    assert unit(fixed, PriceTerms(fee_variable_e8=101_000_000, fee_fixed_minor=5)) == (1015, 15, 3, "EUR")
     assert unit(with_fee, None) == (1030, 30, 6, "EUR")
-    assert unit(with_fee, Terms(discount_bp=200)) == (1009, 9, 2, "EUR")
-    assert unit(with_fee, Terms(price_minor=1005, price_currency="EUR")) == (1005, 0, 0, "EUR")
+    assert unit(with_fee, PriceTerms(discount_bp=200)) == (1009, 9, 2, "EUR")
+    assert unit(with_fee, PriceTerms(price_minor=1005, price_currency="EUR")) == (1005, 0, 0, "EUR")
 
 
 def test_a_discount_is_rounded_once_together_with_the_fee() -> None:
     """OP-50, OP-72: 5.04 × 1.035 less 10% is 4.69476, so 4.69; 10% off the rounded 5.22 would be 4.70."""
     version = product(1, **fee(103_500_000, 0))
-    assert unit(version, Terms(discount_bp=1_000), 504)[0] == 469
+    assert unit(version, PriceTerms(discount_bp=1_000), 504)[0] == 469
     for face_minor in range(500, 600):
         for discount_bp in (1, 250, 3333, 9_999):
             exact_e12 = face_minor * 103_500_000 * (10_000 - discount_bp)
-            found = unit(version, Terms(discount_bp=discount_bp), face_minor)[0]
+            found = unit(version, PriceTerms(discount_bp=discount_bp), face_minor)[0]
             assert abs(found * 10**12 - exact_e12) * 2 <= 10**12
 
 
 def test_the_first_entry_that_fits_applies() -> None:
     """OP-72: the product before the brand before everything; one that was agreed for another face value is passed."""
     version = product(1, price_minor=950)
-    price = PriceEntry(Terms(price_minor=940, price_currency="EUR"), "EUR", 1_000)
-    other = PriceEntry(Terms(price_minor=940, price_currency="EUR"), "EUR", 2_000)
-    a_fee = PriceEntry(Terms(fee_variable_e8=RATE_ONE, fee_fixed_minor=10), "JPY")
-    brand, everything = PriceEntry(Terms(discount_bp=200)), PriceEntry(Terms(discount_bp=100))
+    price = PriceEntry(PriceTerms(price_minor=940, price_currency="EUR"), "EUR", 1_000)
+    other = PriceEntry(PriceTerms(price_minor=940, price_currency="EUR"), "EUR", 2_000)
+    a_fee = PriceEntry(PriceTerms(fee_variable_e8=RATE_ONE, fee_fixed_minor=10), "JPY")
+    brand, everything = PriceEntry(PriceTerms(discount_bp=200)), PriceEntry(PriceTerms(discount_bp=100))
 
     assert agreed(version, [price, brand, everything]) == price.terms
     assert agreed(version, [other, a_fee, brand, everything]) == brand.terms
@@ -83,24 +85,24 @@ def test_the_first_entry_that_fits_applies() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted("p"), "discount: give one of discount, price and fee"),
-        (Wanted("p", discount="1%", fee="1.01"), "discount: give one of"),
-        (Wanted("p", "b", discount="1%"), "brand: give a product or a brand, not both"),
-        (Wanted("p", discount="100%"), "discount: must be between 0.01% and 99.99%"),
-        (Wanted("p", discount="0%"), "discount: must be between"),
-        (Wanted("p", discount="2"), "discount: must be a share such as '1.5%'"),
-        (Wanted("p", discount="0.005%"), "discount: must be a share"),
-        (Wanted("p", price="0 EUR"), "price: must be more than 0"),
-        (Wanted("p", price="1 XYZ"), "price: 'XYZ' is not a currency"),
-        (Wanted("p", fee="0"), "fee: its multiplier must be more than 0"),
-        (Wanted("p", fee="1+0.001"), "fee: its fixed part must have at most 2 digits"),
+        (PriceChange("p"), "discount: give one of discount, price and fee"),
+        (PriceChange("p", discount="1%", fee="1.01"), "discount: give one of"),
+        (PriceChange("p", "b", discount="1%"), "brand: give a product or a brand, not both"),
+        (PriceChange("p", discount="100%"), "discount: must be between 0.01% and 99.99%"),
+        (PriceChange("p", discount="0%"), "discount: must be between"),
+        (PriceChange("p", discount="2"), "discount: must be a share such as '1.5%'"),
+        (PriceChange("p", discount="0.005%"), "discount: must be a share"),
+        (PriceChange("p", price="0 EUR"), "price: must be more than 0"),
+        (PriceChange("p", price="1 XYZ"), "price: 'XYZ' is not a currency"),
+        (PriceChange("p", fee="0"), "fee: its multiplier must be more than 0"),
+        (PriceChange("p", fee="1+0.001"), "fee: its fixed part must have at most 2 digits"),
         (
-            Wanted("p", discount="1%", from_=date(2026, 2, 1), until=date(2026, 1, 31)),
+            PriceChange("p", discount="1%", from_=date(2026, 2, 1), until=date(2026, 1, 31)),
             "until: must not be before",
         ),
     ],
 )
-def test_what_can_not_be_agreed_is_refused(wanted: Wanted, said: str) -> None:
+def test_what_can_not_be_agreed_is_refused(wanted: PriceChange, said: str) -> None:
     """OP-72: the rules of a product's own price hold for a company's."""
     with pytest.raises(BadProduct, match="^" + said.replace("(", r"\(").replace("'", ".")):
         entry_of(wanted, product(1))
@@ -109,22 +111,24 @@ def test_what_can_not_be_agreed_is_refused(wanted: Wanted, said: str) -> None:
 def test_terms_are_agreed_for_the_product_as_it_is() -> None:
     """OP-72: a price for its face value, a fee for its currency, and neither for a range or a brand where none fits."""
     fixed = product(1)
-    assert entry_of(Wanted("p", price="9.40 usd"), fixed) == PriceEntry(Terms(0, 940, "USD"), "EUR", 1_000)
-    a_fee = PriceEntry(Terms(0, None, None, 101_000_000, 5), "EUR", None)
-    assert entry_of(Wanted("p", fee="1.01+0.05"), fixed) == a_fee
-    assert entry_of(Wanted("p", fee="1.01+0.05"), variable()) == a_fee
-    assert entry_of(Wanted(discount="1.25%"), None) == PriceEntry(Terms(125))
+    assert entry_of(PriceChange("p", price="9.40 usd"), fixed) == PriceEntry(
+        PriceTerms(0, 940, "USD"), "EUR", 1_000
+    )
+    a_fee = PriceEntry(PriceTerms(0, None, None, 101_000_000, 5), "EUR", None)
+    assert entry_of(PriceChange("p", fee="1.01+0.05"), fixed) == a_fee
+    assert entry_of(PriceChange("p", fee="1.01+0.05"), variable()) == a_fee
+    assert entry_of(PriceChange(discount="1.25%"), None) == PriceEntry(PriceTerms(125))
     with pytest.raises(BadProduct, match="must be a fee instead"):
-        entry_of(Wanted("p", price="9.40 EUR"), variable())
+        entry_of(PriceChange("p", price="9.40 EUR"), variable())
     with pytest.raises(BadProduct, match="is for a product"):
-        entry_of(Wanted(brand="b", price="9.40 EUR"), None)
+        entry_of(PriceChange(brand="b", price="9.40 EUR"), None)
 
 
 def test_each_company_of_a_batch_pays_its_own_price() -> None:
     """OP-72: carts of one batch that ask for the same, in either order."""
     made = shop(product(1, price_minor=950))
     made.buyers[2] = made.buyers[1]
-    made.terms = {(2, 1): Terms(discount_bp=1_000)}
+    made.terms = {(2, 1): PriceTerms(discount_bp=1_000)}
     asked = [Create(company, State.LIVE, 0, (CartLine("gift-1", 2),), "EUR") for company in (1, 2, 1)]
     for commands in (asked, asked[1:]):
         prices = {
@@ -196,7 +200,7 @@ def test_a_loss_may_be_allowed_and_the_sandbox_has_none() -> None:
 def test_a_company_s_own_price_is_guarded_too() -> None:
     """OP-72, OP-73: a discount that goes below cost is refused for that company alone."""
     made = shop(product(1, price_minor=950), margin_min_bp=0)
-    made.terms = {(1, 1): Terms(discount_bp=1_000)}
+    made.terms = {(1, 1): PriceTerms(discount_bp=1_000)}
     assert isinstance(refused(made, cart(("gift-1", 1))), OffersNotAvailable)
-    made.terms = {(1, 1): Terms(discount_bp=500)}
+    made.terms = {(1, 1): PriceTerms(discount_bp=500)}
     assert placed(made, cart(("gift-1", 1)))

@@ -16,7 +16,7 @@ from voucherd.orders.rules.ruling import Ruling
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.orders.rules.waits import Wait, go_on
 from voucherd.purchasing import outcomes
-from voucherd.purchasing.attempts import LIVE, Phase
+from voucherd.purchasing.attempts import LIVE, AttemptPhase
 from voucherd.purchasing.turns import cut, purchases
 from voucherd.vault.model import Shelf
 
@@ -31,7 +31,7 @@ class Trial:
     urgent: bool
     lines: list[tuple[int, int, int]]
     """Order, first line, and the line after the last."""
-    phase: Phase = Phase.CALLING
+    phase: AttemptPhase = AttemptPhase.CALLING
     codes: int = 0
     lots: list[int] = field(default_factory=list)
 
@@ -106,16 +106,16 @@ class Trade(World):
 
     def fail(self, trial: Trial) -> None:
         """A supplier surely sells nothing (more)."""
-        if trial.phase in LIVE or trial.phase is Phase.UNKNOWN:
+        if trial.phase in LIVE or trial.phase is AttemptPhase.UNKNOWN:
             facts = self.facts(sorted({order_id for order_id, _, _ in trial.lines}))
-            self._become(trial, Phase.BOUGHT if trial.codes else Phase.FAILED)
+            self._become(trial, AttemptPhase.BOUGHT if trial.codes else AttemptPhase.FAILED)
             self._release(facts, trial)
 
     def give_up(self, trial: Trial, *, rebuy: bool) -> None:
         """Nobody will find out what became of it."""
         if trial.phase in LIVE:
             facts = self.facts(sorted({order_id for order_id, _, _ in trial.lines}))
-            self._become(trial, Phase.UNKNOWN)
+            self._become(trial, AttemptPhase.UNKNOWN)
             if rebuy:
                 self._release(facts, trial)
 
@@ -123,11 +123,11 @@ class Trade(World):
         facts.offers = {trial.shelf: self.offers.get(trial.shelf, [])}
         return self.store(waiting.release(facts, trial.id, trial.supplier_id, lambda: 0.5))
 
-    def _become(self, trial: Trial, phase: Phase) -> None:
+    def _become(self, trial: Trial, phase: AttemptPhase) -> None:
         """What was bought stays bought, and nobody calls again."""
-        assert trial.phase is not Phase.BOUGHT or phase is Phase.BOUGHT
-        assert trial.phase is not Phase.FAILED or phase in {Phase.BOUGHT, Phase.FAILED}
-        assert phase is not Phase.CALLING
+        assert trial.phase is not AttemptPhase.BOUGHT or phase is AttemptPhase.BOUGHT
+        assert trial.phase is not AttemptPhase.FAILED or phase in {AttemptPhase.BOUGHT, AttemptPhase.FAILED}
+        assert phase is not AttemptPhase.CALLING
         trial.phase = phase
 
     def refuse_leaving(self, attempt_id: UUID) -> None:
@@ -146,7 +146,7 @@ class Trade(World):
             if wait.attempt_id is None:
                 continue
             trial = self.trials[wait.attempt_id]
-            assert trial.phase in (*LIVE, Phase.UNKNOWN)
+            assert trial.phase in (*LIVE, AttemptPhase.UNKNOWN)
             assert (trial.shelf, trial.urgent) == (wait.shelf, wait.urgent)
             assert any(
                 order_id == wait.order_id and line_from <= wait.line_from and wait.line_to <= line_to
@@ -154,7 +154,7 @@ class Trade(World):
             )
         for trial in self.trials.values():
             assert sum(self.lots[number].size for number in trial.lots) == trial.codes
-            assert trial.phase is not Phase.FAILED or trial.codes == 0
+            assert trial.phase is not AttemptPhase.FAILED or trial.codes == 0
         self._check_once()
         for order in self.orders.values():
             if order.cancelling and order.status is Status.PENDING:

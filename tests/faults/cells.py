@@ -18,7 +18,7 @@ from tests.patience import until
 from tests.shop import Company
 from tests.suppliers.warehouse import Warehouse
 from voucherd.db import Pool
-from voucherd.suppliers.protocol import Answer, Finding, Quote, Sku, Supplier, Wanted
+from voucherd.suppliers.protocol import Answer, Finding, Sku, Supplier, SupplierQuote, WantedCodes
 
 SCALE: Final = 0.15
 TIMEOUT_S: Final = 3
@@ -129,11 +129,11 @@ class Mortal:
         self.looks_up = inner.looks_up
         self.bulk_max = inner.bulk_max
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """As the adapter's."""
         return await self._inner.quote(skus)
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """As the adapter's, and then nothing more."""
         match self._cell.death:
             case Death.BEFORE_CALL:
@@ -150,11 +150,11 @@ class Mortal:
                 return answer
         return await self._inner.buy(reference, wanted)
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """As the adapter's."""
         return await self._inner.look_up(reference, wanted)
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """As the adapter's."""
         return await self._inner.cancel(reference, wanted)
 

@@ -11,7 +11,7 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import Policy
 from voucherd.ids import State
 from voucherd.keys import store as key_store
-from voucherd.pages.console.health import Check, Mark, duration, worst
+from voucherd.pages.console.health import HealthCheck, Mark, duration, worst
 
 
 async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
@@ -105,7 +105,7 @@ async def test_the_overview_says_in_words_what_needs_somebody(shop: Shop) -> Non
 
 def test_the_verdict_is_the_worst_mark() -> None:
     """OP-91: good only where everything is; spans are told in a unit of which there are two."""
-    good, look, act = (Check("x", "1", "", mark) for mark in Mark)
+    good, look, act = (HealthCheck("x", "1", "", mark) for mark in Mark)
     assert [worst(each) for each in ([good], [good, look], [look, act, good])] == list(Mark)
     assert [duration(s) for s in (0, 119, 120, 7_199, 7_200, 200_000)] == [
         "0 s", "119 s", "2 min", "119 min", "2 h", "2 days",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.pages.people import someone
 from tests.shop import Shop
-from voucherd.trail.chain import Sealing
+from voucherd.trail.chain import TrailSealing
 
 
 async def test_what_was_done_is_found_and_its_chain_is_checked(shop: Shop) -> None:
@@ -34,7 +34,7 @@ async def test_what_was_done_is_found_and_its_chain_is_checked(shop: Shop) -> No
         assert "Nothing of this sort" in await found(nothing), nothing
     assert (await finance.get("/console/trail?company=nobody")).status_code == 422
     assert (await finance.get("/console/trail?from=yesterday")).status_code == 422
-    await Sealing(shop.pool).round()
+    await TrailSealing(shop.pool).round()
     assert "trail:1:" in await found("")
     assert "Good: no row" in (await finance.get("/console/trail/check")).text
     async with shop.pool.acquire() as conn, conn.transaction():

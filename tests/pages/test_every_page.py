@@ -10,6 +10,7 @@ import httpx
 
 from tests.pages.people import HTML, Someone, someone
 from tests.shop import Company, Shop
+from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
@@ -17,7 +18,6 @@ from voucherd.pages.page import Audience, Page
 from voucherd.pages.routes import PAGES
 from voucherd.people import sessions
 from voucherd.people.roles import COMPANY, OPERATOR
-from voucherd.trail import SYSTEM, Actor, ActorKind
 from voucherd.webhooks import deeds as webhook_deeds
 from voucherd.webhooks.endpoints import Draft
 

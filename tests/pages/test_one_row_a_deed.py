@@ -15,9 +15,9 @@ from tests.pages.people import Someone, someone
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import unclear
 from tests.shop import Shop, open_shop
+from voucherd.actors import ActorKind
 from voucherd.db import Pool
 from voucherd.ids import LINES_MAX
-from voucherd.trail import ActorKind
 
 PRODUCT = {
     "name": "Gift",

@@ -16,17 +16,17 @@ from argon2 import PasswordHasher
 from tests.pages.people import HTML, Someone, someone
 from tests.patience import pause_for_long
 from tests.shop import Company, Shop
+from voucherd.actors import Actor, ActorKind
 from voucherd.approvals.model import Approval
 from voucherd.companies.model import Policy
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.limits.allowances import HERE
 from voucherd.orders import consent
-from voucherd.orders.consent import Buyer
+from voucherd.orders.consent import BuyingPerson
 from voucherd.pages.people.browsers import browser_of
 from voucherd.people import sessions, totp, user_store, users
 from voucherd.people.users import UserDraft, hash_password
-from voucherd.trail import Actor, ActorKind
 
 PASSWORD = "correct horse battery staple"
 
@@ -290,7 +290,7 @@ async def asked(shop: Shop, company: Company, asker: Someone, count: int) -> App
     """A request for an order of that many codes."""
     order_id = shop.ids.order_id((await shop.create(company, ("gift-10", count)))["trx"])
     actor = Actor(ActorKind.PERSON, asker.email, asker.user_id, company.id, State.LIVE)
-    buyer = Buyer(actor, Policy(approve_from_eur_minor=1))
+    buyer = BuyingPerson(actor, Policy(approve_from_eur_minor=1))
     request = await consent.confirm(shop.order_service, shop.pool, buyer, order_id)
     assert isinstance(request, Approval)
     return request

@@ -14,6 +14,7 @@ import pytest
 from tests.pages.people import HTML, someone
 from tests.pages.test_every_page import INLINE, WEIGHT_BYTES_MAX, weight
 from tests.shop import Company, Shop
+from voucherd.actors import SYSTEM
 from voucherd.catalogue import logos
 from voucherd.clock import iso
 from voucherd.db import transaction
@@ -21,7 +22,6 @@ from voucherd.ids import State
 from voucherd.limits.unknown_links import UNKNOWN_MAX
 from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.recipients import vouchers
-from voucherd.trail import SYSTEM
 from voucherd.vault.model import Via
 
 IPHONE = (
@@ -296,7 +296,7 @@ async def test_a_brands_logo_is_on_its_card_and_nothing_else_can_be(shop: Shop) 
     assert "<img" not in (await opened(shop, line)).text
     async with transaction(shop.pool) as tx:
         name = await logos.set_logo(tx, "testbrand", PNG)
-        with pytest.raises(logos.UnknownBrand):
+        with pytest.raises(logos.BrandNotFound):
             await logos.set_logo(tx, "nobody", PNG)
     assert f'<img src="/logo/{name}" alt="Testbrand"' in (await opened(shop, line)).text
     picture = await shop.client.get(f"/logo/{name}")

@@ -15,8 +15,9 @@ from tests.cli.terminal import Terminal
 from tests.pages.people import someone
 from tests.shop import Shop
 from voucherd import trail
+from voucherd.actors import ActorKind
 from voucherd.keys.key_text import Scope
-from voucherd.trail import ActorKind, Row
+from voucherd.trail import TrailRow
 
 
 class Watch:
@@ -52,7 +53,7 @@ class Watch:
             assert len(set(told)) == 1, (action, told)
 
 
-def _form(row: Row) -> str:
+def _form(row: TrailRow) -> str:
     """The subject without what differs from one to the next."""
     return re.sub(r"(?<= )[\w.+-]+@[\w.]+|\b[0-9]+\b|(?<=company ).+", "…", row.subject)
 

@@ -12,12 +12,12 @@ from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import sold_but_unclear, unclear, waits
 from tests.shop import Company
+from voucherd.actors import SYSTEM
 from voucherd.money import Money
 from voucherd.purchasing import attempts, outcomes
 from voucherd.purchasing.by_hand import fail
-from voucherd.purchasing.outcomes import Call, Hand, NotOpen
+from voucherd.purchasing.outcomes import AttemptClosed, Hand, SupplierCall
 from voucherd.suppliers.protocol import Bought, Code
-from voucherd.trail import SYSTEM
 
 WHO = ["--by", "Ada", "--note", "asked them by phone"]
 
@@ -200,7 +200,7 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
     # A purchase that failed and of which only known codes turn up has still failed.
     await shop.stock_codes("gift", [("K-1", "")])
     known = Bought((Code("K-1"),), None, None)
-    await outcomes.receive(shop.pool, caches, shop.sealer, unknown, known, Call())
+    await outcomes.receive(shop.pool, caches, shop.sealer, unknown, known, SupplierCall())
     assert await market.attempts() == [(4, 2, 0, 0)]
     assert await shop.pool.fetchval("SELECT quarantined FROM attempt") == 1
 
@@ -213,8 +213,10 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
     async with shop.pool.acquire() as conn:
         calling = await attempts.find(conn, await conn.fetchval("SELECT id FROM attempt WHERE status = 0"))
     assert calling is not None
-    with pytest.raises(NotOpen):
-        await outcomes.fail(shop.pool, caches, calling, "no", Call(hand=Hand(SYSTEM, "Ada")), fence=False)
+    with pytest.raises(AttemptClosed):
+        await outcomes.fail(
+            shop.pool, caches, calling, "no", SupplierCall(hand=Hand(SYSTEM, "Ada")), fence=False
+        )
     assert await shop.pool.fetchval("SELECT min(failures) FROM supplier_health") == 3
     other.free.set()
     await market.dispatcher.settled()

@@ -11,7 +11,7 @@ from tests.purchasing.fake import FakeSupplier, sold_but_unclear, unclear, waits
 from tests.purchasing.test_doubts import ASKING, BOUGHT, FAILED, jump, paid
 from voucherd.purchasing import claims
 from voucherd.purchasing.attempts import Attempt
-from voucherd.suppliers.protocol import Answer, Bought, Finding, NotFound, Unclear, Wanted
+from voucherd.suppliers.protocol import Answer, Bought, Finding, NotFound, Unclear, WantedCodes
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def test_a_purchase_that_a_supplier_hides_is_not_made_again_before_the_set
     other = await market.supplier("other", "gift", price="9.20 EUR")
     sold: dict[str, Bought] = {}
 
-    async def sells_in_secret(supplier: FakeSupplier, reference: str, wanted: Wanted) -> Answer:
+    async def sells_in_secret(supplier: FakeSupplier, reference: str, wanted: WantedCodes) -> Answer:
         sold[reference] = supplier.sell(reference, wanted)
         del supplier.sold[reference]
         return Unclear("reset")
@@ -101,7 +101,7 @@ async def test_a_look_that_was_made_too_early_is_not_believed_later(
     await market.round()
     await jump(market, "5 minutes")
 
-    async def takes_long(_reference: str, _wanted: Wanted) -> Finding:
+    async def takes_long(_reference: str, _wanted: WantedCodes) -> Finding:
         pass_by(300.0)
         return NotFound()
 

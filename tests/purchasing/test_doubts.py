@@ -10,7 +10,7 @@ from tests.purchasing.fake import FakeSupplier, sold_but_unclear, waits
 from tests.shop import Company
 from voucherd.money import Money
 from voucherd.purchasing.dispatcher import Dispatcher
-from voucherd.suppliers.protocol import Answer, Bought, Code, Finding, SupplierRefused, Wanted, Why
+from voucherd.suppliers.protocol import Answer, Bought, Code, Finding, SupplierRefused, WantedCodes, Why
 
 CALLING, ASKING, UNKNOWN, BOUGHT, FAILED = range(5)
 
@@ -43,7 +43,7 @@ async def test_a_code_that_we_have_already_is_kept_apart_and_its_line_is_bought_
     cheap = await market.supplier("cheap", "gift", price="8.00 EUR", settle_s=1_000)
     await market.supplier("dear", "gift", price="9.00 EUR")
 
-    async def known_and_new(supplier: FakeSupplier, reference: str, wanted: Wanted) -> Answer:
+    async def known_and_new(supplier: FakeSupplier, reference: str, wanted: WantedCodes) -> Answer:
         sold = supplier.sell(reference, wanted, wanted.count - 1)
         supplier.sold[reference] = Bought((*sold.codes, Code(known, "again")), "F9", sold.price)
         return supplier.sold[reference]
@@ -73,7 +73,7 @@ async def test_a_purchase_of_which_no_code_can_be_sold_is_bought_all_the_same(ma
     await shop.confirm(other, (await shop.create(other, ("gift", 1)))["trx"])
     fake = await market.supplier("one", "gift", settle_s=1_000)
 
-    async def only_known(supplier: FakeSupplier, reference: str, wanted: Wanted) -> Answer:
+    async def only_known(supplier: FakeSupplier, reference: str, wanted: WantedCodes) -> Answer:
         supplier.sold[reference] = Bought((Code(known),), "F9")
         return supplier.sold[reference]
 
@@ -99,7 +99,7 @@ async def test_a_supplier_that_says_yes_and_later_no_leaves_what_was_delivered_d
     await market.round()
     first = await shop.find(company, trx)
 
-    async def says_no(_reference: str, _wanted: Wanted) -> Finding:
+    async def says_no(_reference: str, _wanted: WantedCodes) -> Finding:
         return SupplierRefused(Why.REJECTED, "failed")
 
     fake.look_up = says_no  # type: ignore[method-assign, assignment]
@@ -128,7 +128,7 @@ async def test_codes_that_come_after_a_no_are_taken_in(market: Market) -> None:
     market.dispatcher = market.another_dispatcher()
     await jump(market, "1 minute")
 
-    async def says_no(_reference: str, _wanted: Wanted) -> Finding:
+    async def says_no(_reference: str, _wanted: WantedCodes) -> Finding:
         return SupplierRefused(Why.REJECTED, "failed")
 
     fake.look_up = says_no  # type: ignore[method-assign, assignment]

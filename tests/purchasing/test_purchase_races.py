@@ -14,7 +14,7 @@ from voucherd.db import Tx, transaction
 from voucherd.money import Money
 from voucherd.purchasing import attempts, outcomes, routing
 from voucherd.purchasing.attempts import Attempt
-from voucherd.purchasing.outcomes import Call
+from voucherd.purchasing.outcomes import SupplierCall
 from voucherd.suppliers.protocol import Bought, Code, UnderWay
 
 """Whatever should not wait for somebody else is done by then."""
@@ -132,16 +132,16 @@ async def test_an_answer_to_a_purchase_that_is_over_changes_nothing_that_was_dec
     caches, sealer = market.dispatcher._caches, shop.sealer
     [attempt] = await attempts.read(shop.pool, await _attempt_ids(market))  # type: ignore[arg-type]
 
-    await outcomes.fail(shop.pool, caches, attempt, "no", Call())
-    await outcomes.fail(shop.pool, caches, attempt, "no again", Call())
+    await outcomes.fail(shop.pool, caches, attempt, "no", SupplierCall())
+    await outcomes.fail(shop.pool, caches, attempt, "no again", SupplierCall())
     for codes in ((), (Code("x\ny"),)):
-        await outcomes.receive(shop.pool, caches, sealer, attempt, Bought(codes), Call())
+        await outcomes.receive(shop.pool, caches, sealer, attempt, Bought(codes), SupplierCall())
     failed = await market.attempts()
     late = Bought((Code("LATE-1"),), "e" * 300, Money.read("9.00 EUR"))
-    await outcomes.receive(shop.pool, caches, sealer, attempt, late, Call())
-    await outcomes.receive(shop.pool, caches, sealer, attempt, late, Call())
-    await outcomes.fail(shop.pool, caches, attempt, "too late to say no", Call())
-    await outcomes.ask_again(shop.pool, attempt, "nor this", Call(), None)
+    await outcomes.receive(shop.pool, caches, sealer, attempt, late, SupplierCall())
+    await outcomes.receive(shop.pool, caches, sealer, attempt, late, SupplierCall())
+    await outcomes.fail(shop.pool, caches, attempt, "too late to say no", SupplierCall())
+    await outcomes.ask_again(shop.pool, attempt, "nor this", SupplierCall(), None)
 
     assert failed == [(4, 2, 0, 0)]
     assert await market.attempts() == [(3, 2, 1, 1)]

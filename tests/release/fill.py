@@ -22,12 +22,12 @@ from tests.scenarios.test_company_prices import give_list, say
 from tests.shop import Company, Shop, open_shop
 from tests.webhooks.postman import Postman
 from tests.webhooks.receiver import receiving
-from voucherd.catalogue.price_list_files import Wanted as Agreed
+from voucherd.catalogue.price_list_files import PriceChange as Agreed
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.keys.key_text import Scope
 from voucherd.people import second_factors, totp
-from voucherd.suppliers.protocol import Answer, Wanted
+from voucherd.suppliers.protocol import Answer, WantedCodes
 
 SANDBOX: Final = State.SANDBOX
 PIN: Final = "24680"
@@ -224,7 +224,7 @@ async def _purchases(done: Filled, market: Market) -> None:
         done.codes[kind] = _codes(await shop.find(company, orders[kind]))
 
 
-async def sold_before(supplier: FakeSupplier, reference: str, wanted: Wanted) -> Answer:
+async def sold_before(supplier: FakeSupplier, reference: str, wanted: WantedCodes) -> Answer:
     """Sells the codes of an earlier purchase once more, which are put aside."""
     first = next(iter(supplier.sold.values()))
     supplier.sold[reference] = first

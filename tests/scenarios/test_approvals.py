@@ -7,22 +7,22 @@ import asyncio
 import pytest
 
 from tests.shop import Company, Shop
+from voucherd.actors import Actor, ActorKind
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.model import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.approvals.model import Approval, ApprovalClosed, ApprovalNotFound, SamePerson
 from voucherd.companies.model import Policy
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders import consent
 from voucherd.orders.answers import Answer
-from voucherd.orders.consent import Buyer
+from voucherd.orders.consent import BuyingPerson
 from voucherd.orders.rules.refusals import InsufficientBalance
 from voucherd.people import user_store
 from voucherd.people.users import UserDraft
-from voucherd.trail import Actor, ActorKind
 
 
-async def people(shop: Shop, company: Company, count: int, *, approve_from: int | None) -> list[Buyer]:
+async def people(shop: Shop, company: Company, count: int, *, approve_from: int | None) -> list[BuyingPerson]:
     """People of a company whose orders from that many euro cents on need a second person."""
     policy = Policy(approve_from_eur_minor=approve_from)
     async with transaction(shop.pool) as tx:
@@ -31,7 +31,8 @@ async def people(shop: Shop, company: Company, count: int, *, approve_from: int 
             for at in range(count)
         ]
     return [
-        Buyer(Actor(ActorKind.PERSON, user.email, user.id, company.id, State.LIVE), policy) for user in users
+        BuyingPerson(Actor(ActorKind.PERSON, user.email, user.id, company.id, State.LIVE), policy)
+        for user in users
     ]
 
 
@@ -60,7 +61,7 @@ async def test_a_large_order_is_confirmed_once_and_by_somebody_else(quiet_shop: 
         *(consent.agree(shop.order_service, shop.pool, one, number) for one in others), return_exceptions=True
     )
     assert sum(isinstance(end, Answer) for end in ends) == 1
-    assert sum(isinstance(end, NotOpen) for end in ends) == 3
+    assert sum(isinstance(end, ApprovalClosed) for end in ends) == 3
     assert (await shop.find(company, trx))["orderStatus"] == "finished"
     assert (await shop.balance(company)).minor == 5000
     decided = await approvals.find(shop.pool, number, company.id)
@@ -89,14 +90,14 @@ async def test_what_is_rejected_late_or_gone_stays_undone(quiet_shop: Shop) -> N
         await consent.agree(shop.order_service, shop.pool, foreign, asked.id)
     async with transaction(shop.pool) as tx:
         await approvals.reject(tx, asked.id, company.id, other.user_id)
-    with pytest.raises(NotOpen):
+    with pytest.raises(ApprovalClosed):
         await consent.agree(shop.order_service, shop.pool, other, asked.id)
     assert (await shop.find(company, trx))["orderStatus"] == "created"
     again = await consent.confirm(shop.order_service, shop.pool, asker, shop.ids.order_id(trx))
     assert isinstance(again, Approval)
     assert again.id != asked.id
     assert (await shop.cancel(company, trx)).status_code == 204
-    with pytest.raises(NotOpen):
+    with pytest.raises(ApprovalClosed):
         await consent.agree(shop.order_service, shop.pool, other, again.id)
     assert (await approvals.find(shop.pool, again.id, company.id)).word == "ended"
 
@@ -111,6 +112,6 @@ async def test_what_is_rejected_late_or_gone_stays_undone(quiet_shop: Shop) -> N
     await shop.pool.execute(
         "UPDATE approval SET ends_at = ends_at - interval '2 days' WHERE id = $1", second.id
     )
-    with pytest.raises(NotOpen):
+    with pytest.raises(ApprovalClosed):
         await consent.agree(shop.order_service, shop.pool, other, second.id)
     await shop.assert_books_balance()

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from tests.shop import Company, Shop, open_shop
 from voucherd.catalogue import price_book, price_store
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.price_list_files import Wanted, entry_of
-from voucherd.catalogue.price_store import Target
+from voucherd.catalogue.price_list_files import PriceChange, entry_of
+from voucherd.catalogue.price_store import PriceTarget
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 
@@ -38,7 +38,7 @@ async def give_list(shop: Shop, name: str, *companies: Company) -> int:
     return list_id
 
 
-async def say(shop: Shop, list_id: int, wanted: Wanted) -> None:
+async def say(shop: Shop, list_id: int, wanted: PriceChange) -> None:
     """Let the list say this."""
     async with transaction(shop.pool) as tx:
         version = (
@@ -47,7 +47,7 @@ async def say(shop: Shop, list_id: int, wanted: Wanted) -> None:
             else None
         )
         brand_id = await catalogue.find_brand(tx, wanted.brand) if wanted.brand else None
-        target = Target(None if version is None else version.product_id, brand_id, wanted.from_)
+        target = PriceTarget(None if version is None else version.product_id, brand_id, wanted.from_)
         await price_store.set_entry(tx, list_id, target, entry_of(wanted, version), wanted.until)
 
 
@@ -89,9 +89,9 @@ async def test_a_company_sees_and_pays_its_own_prices_and_nobody_else_s(list_sho
     )
     before = await shop.create(gold, ("gift-10", 2))
     list_id = await give_list(shop, "gold", gold, friend)
-    await say(shop, list_id, Wanted(discount="1%"))
-    await say(shop, list_id, Wanted(brand="other", discount="10%"))
-    await say(shop, list_id, Wanted("gift-10", price="9.20 USD"))
+    await say(shop, list_id, PriceChange(discount="1%"))
+    await say(shop, list_id, PriceChange(brand="other", discount="10%"))
+    await say(shop, list_id, PriceChange("gift-10", price="9.20 USD"))
 
     for company in (gold, friend):
         shown = await seen(shop, company, "gift-10", "USD")
@@ -106,7 +106,7 @@ async def test_a_company_sees_and_pays_its_own_prices_and_nobody_else_s(list_sho
         shown = await seen(shop, plain, slug)
         assert (shown["priceAmount"], shown["priceCurrency"], "discount" in shown) == (price, "eur", False)
 
-    await say(shop, list_id, Wanted("open-eur", fee="1.01+0.05"))
+    await say(shop, list_id, PriceChange("open-eur", fee="1.01+0.05"))
     shown = await seen(shop, gold, "open-eur", faceValue=50)
     assert (shown["priceAmount"], shown["feeVariable"], shown["feeFixed"]) == (50.55, 1.01, 0.05)
     assert (await shop.find(gold, before["trx"]))["priceAmount"] == 19
@@ -128,16 +128,16 @@ async def test_of_several_entries_the_one_that_began_last_is_in_force(list_shop:
     async def costs() -> float:
         return float((await seen(shop, company, "gift-10"))["priceAmount"])
 
-    await say(shop, list_id, Wanted("gift-10", discount="1%"))
+    await say(shop, list_id, PriceChange("gift-10", discount="1%"))
     assert await costs() == 9.9
-    await say(shop, list_id, Wanted("gift-10", discount="2%", from_=today + day))
-    await say(shop, list_id, Wanted("gift-10", discount="3%", from_=today - 9 * day, until=today - day))
+    await say(shop, list_id, PriceChange("gift-10", discount="2%", from_=today + day))
+    await say(shop, list_id, PriceChange("gift-10", discount="3%", from_=today - 9 * day, until=today - day))
     assert await costs() == 9.9
-    await say(shop, list_id, Wanted("gift-10", discount="4%", from_=today - 8 * day, until=today))
+    await say(shop, list_id, PriceChange("gift-10", discount="4%", from_=today - 8 * day, until=today))
     assert await costs() == 9.6
-    await say(shop, list_id, Wanted("gift-10", discount="5%", from_=today))
+    await say(shop, list_id, PriceChange("gift-10", discount="5%", from_=today))
     assert await costs() == 9.5
-    await say(shop, list_id, Wanted("gift-10", discount="6%", from_=today))
+    await say(shop, list_id, PriceChange("gift-10", discount="6%", from_=today))
     assert await costs() == 9.4
     await shop.set_product("gift-10", active=False)
     await shop.set_product("gift-10", active=True)
@@ -154,7 +154,7 @@ async def test_companies_without_a_list_pay_nothing_for_those_that_have_one(
     shop = list_shop
     gold, plain = await shop.company(), await shop.company()
     await shop.product("gift-10", stock=20)
-    await say(shop, await give_list(shop, "gold", gold), Wanted(discount="1%"))
+    await say(shop, await give_list(shop, "gold", gold), PriceChange(discount="1%"))
     looked: list[list[tuple[int, int, str]]] = []
     look = price_store.in_force
 
@@ -175,8 +175,8 @@ async def test_a_price_for_another_face_value_does_not_apply(list_shop: Shop) ->
     company = await shop.company()
     await shop.product("gift-10", price="9.50 EUR", stock=20)
     list_id = await give_list(shop, "gold", company)
-    await say(shop, list_id, Wanted("gift-10", price="9.00 EUR"))
-    await say(shop, list_id, Wanted(discount="1%"))
+    await say(shop, list_id, PriceChange("gift-10", price="9.00 EUR"))
+    await say(shop, list_id, PriceChange(discount="1%"))
     assert (await seen(shop, company, "gift-10"))["priceAmount"] == 9
     async with transaction(shop.pool) as tx:
         await tx.execute("UPDATE price_entry SET face_minor = 500 WHERE face_minor IS NOT NULL")

@@ -13,6 +13,7 @@ import pytest
 from tests.shop import Company, Shop
 from tests.wire.test_openapi import URL, assert_described, read
 from voucherd import trail
+from voucherd.actors import ActorKind
 from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.openapi import document
 from voucherd.db import transaction
@@ -131,7 +132,7 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
     own_id = shop.ids.key_number(rest["data"][0]["id"])
     first_deed = deeds[-1]
     assert (first_deed.actor_kind, first_deed.actor_id, first_deed.subject) == (
-        *(trail.ActorKind.KEY, own_id),
+        *(ActorKind.KEY, own_id),
         f"key {shop.ids.key_number(new['id'])}",
     )
     assert (first_deed.detail or {})["rate_limit"] == 50

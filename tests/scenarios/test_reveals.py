@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 
 from tests.shop import Company, Shop
 from voucherd import trail
+from voucherd.actors import ActorKind
 from voucherd.ids import State
 from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
-from voucherd.trail import ActorKind
-from voucherd.trail.chain import Sealing
+from voucherd.trail.chain import TrailSealing
 
 READERS = 40
 
@@ -83,7 +83,7 @@ async def test_each_way_to_see_codes_leaves_one_row(shop: Shop) -> None:
         keys[0]["id"],
     )
     assert row["address"] == "127.0.0.1"
-    await Sealing(shop.pool).round()
+    await TrailSealing(shop.pool).round()
     await shop.assert_books_balance()
 
 

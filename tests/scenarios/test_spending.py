@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from tests.shop import Company, Shop
+from voucherd.actors import SYSTEM
 from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys.key_text import KeyWish
 from voucherd.money import Money
-from voucherd.trail import SYSTEM
 from voucherd.wallet import low_balance
 
 REFUSED = (402, "spend limit exceeded")

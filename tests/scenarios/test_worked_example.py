@@ -12,7 +12,7 @@ from tests.scenarios.test_company_prices import give_list, say
 from tests.shop import Shop
 from voucherd.catalogue import fx_store, price_book
 from voucherd.catalogue.fx import parse_rate
-from voucherd.catalogue.price_list_files import Wanted
+from voucherd.catalogue.price_list_files import PriceChange
 from voucherd.catalogue.texts import read_share
 from voucherd.db import transaction
 from voucherd.money import Money
@@ -83,11 +83,11 @@ async def test_the_page_s_orders_cost_what_the_page_says(
     for slug, row in read_table("product", "the list says").items():
         said = row["the list says"]
         if said.startswith("fee "):
-            await say(shop, list_id, Wanted(slug, fee=said[4:]))
+            await say(shop, list_id, PriceChange(slug, fee=said[4:]))
         elif said.endswith(" off"):
-            await say(shop, list_id, Wanted(slug, discount=said.removesuffix(" off")))
+            await say(shop, list_id, PriceChange(slug, discount=said.removesuffix(" off")))
         else:
-            await say(shop, list_id, Wanted(slug, price=said))
+            await say(shop, list_id, PriceChange(slug, price=said))
     async with transaction(shop.pool) as tx:
         for currency, row in read_table("from", "to").items():
             await fx_store.set_margin(tx, currency, row["to"], read_share("margin", row["margin"]))

@@ -16,7 +16,7 @@ from voucherd.orders.service import OrderService
 from voucherd.purchasing import claims
 from voucherd.purchasing.attempts import Attempt
 from voucherd.purchasing.dispatcher import Dispatcher
-from voucherd.suppliers.protocol import Answer, Bought, Code, Wanted
+from voucherd.suppliers.protocol import Answer, Bought, Code, WantedCodes
 from voucherd.suppliers.store import SupplierDraft, SupplierRow, add_offer, add_supplier, supplier
 from voucherd.vault.seal import Sealer
 
@@ -186,7 +186,7 @@ async def _supplier(pool: Pool, sealer: Sealer) -> SupplierRow:
         return await supplier(tx, "wholesaler")
 
 
-async def _sold_again(supplier: FakeSupplier, reference: str, wanted: Wanted) -> Answer:
+async def _sold_again(supplier: FakeSupplier, reference: str, wanted: WantedCodes) -> Answer:
     """Sells what is wanted, and one code that it sold before."""
     before = next(iter(supplier.sold.values())).codes[0]
     sold = supplier.sell(reference, wanted)

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from tests.patience import HANG_S
+from voucherd.actors import SYSTEM
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft
 from voucherd.db import Pool, transaction
@@ -21,7 +22,6 @@ from voucherd.keys.authenticator import Authenticator
 from voucherd.keys.callers import Forbidden, Unauthorized
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, KeyWish, new_key, read_networks
 from voucherd.keys.store import IssuedKey
-from voucherd.trail import SYSTEM
 
 HERE = "192.0.2.1"
 

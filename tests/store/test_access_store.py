@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.patience import HANG_S
+from voucherd.actors import SYSTEM
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound
 from voucherd.db import Pool, transaction
@@ -19,7 +20,6 @@ from voucherd.keys.key_text import KeyDraft, KeyWish, Scope, read_networks
 from voucherd.keys.store import IssuedKey, KeyNotFound, KeyNotUsable
 from voucherd.people import user_store, users
 from voucherd.people.users import UserDraft, UserExists
-from voucherd.trail import SYSTEM
 
 
 @pytest.fixture

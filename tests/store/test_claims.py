@@ -15,9 +15,9 @@ from voucherd.orders import wait_store
 from voucherd.orders.rules.ruling import Windows
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, claims, outcomes, routing
-from voucherd.purchasing.attempts import Attempt, Change, Phase
+from voucherd.purchasing.attempts import Attempt, AttemptChange, AttemptPhase
 from voucherd.purchasing.claims import Turns, claim
-from voucherd.purchasing.outcomes import Call
+from voucherd.purchasing.outcomes import SupplierCall
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.suppliers.store import SupplierRow
 
@@ -157,18 +157,18 @@ async def test_a_dead_workers_purchase_is_taken_over_and_its_no_counts_no_more(p
     [theirs] = [attempt for taken in two for attempt in taken]
     assert (theirs.id, theirs.fence, theirs.look_ups) == (mine.id, mine.fence + 1, 1)
     assert await attempts.take_asking(pool, "d", 5) == [], "it is leased while it is looked up"
-    await outcomes.fail(pool, caches, mine, "no", Call())
-    await outcomes.ask_again(pool, mine, "who knows", Call(), None)
-    await outcomes.give_up(pool, caches, mine, "who knows", Call(), rebuy=True)
-    assert await pool.fetchval("SELECT status FROM attempt") == Phase.ASKING
+    await outcomes.fail(pool, caches, mine, "no", SupplierCall())
+    await outcomes.ask_again(pool, mine, "who knows", SupplierCall(), None)
+    await outcomes.give_up(pool, caches, mine, "who knows", SupplierCall(), rebuy=True)
+    assert await pool.fetchval("SELECT status FROM attempt") == AttemptPhase.ASKING
     assert await places(pool) == [(2, 0, 1, True)]
 
     await pool.execute("UPDATE attempt SET ask_at = now()")
     [last] = await attempts.take_asking(pool, "d", 5)
-    await outcomes.fail(pool, caches, theirs, "no", Call())
-    assert await pool.fetchval("SELECT status FROM attempt") == Phase.ASKING
-    await outcomes.fail(pool, caches, last, "no", Call())
-    assert await pool.fetchval("SELECT status FROM attempt") == Phase.FAILED
+    await outcomes.fail(pool, caches, theirs, "no", SupplierCall())
+    assert await pool.fetchval("SELECT status FROM attempt") == AttemptPhase.ASKING
+    await outcomes.fail(pool, caches, last, "no", SupplierCall())
+    assert await pool.fetchval("SELECT status FROM attempt") == AttemptPhase.FAILED
     assert await places(pool) == [(2, 0, 1, False)]
 
 
@@ -184,19 +184,19 @@ async def test_a_wait_can_not_be_moved_off_a_purchase_that_is_under_way(pool: Po
             waits = await wait_store.lock(tx, [2])
             await wait_store.move(tx, waits[2])
 
-    async def note(phase: Phase, ask_in_s: float | None = None) -> None:
+    async def note(phase: AttemptPhase, ask_in_s: float | None = None) -> None:
         async with transaction(pool) as tx:
             assert (await attempts.lock(tx, attempt.id)).fence == 1
-            await attempts.note(tx, attempt.id, Change(phase, ask_in_s=ask_in_s))
+            await attempts.note(tx, attempt.id, AttemptChange(phase, ask_in_s=ask_in_s))
 
-    for phase, ask_in_s in ((Phase.CALLING, None), (Phase.ASKING, 1.0)):
+    for phase, ask_in_s in ((AttemptPhase.CALLING, None), (AttemptPhase.ASKING, 1.0)):
         await note(phase, ask_in_s)
         with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="under way"):
             await leave()
     with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="append-only"):
-        await note(Phase.CALLING)
-    await note(Phase.FAILED)
-    for phase, ask_in_s in ((Phase.ASKING, 1.0), (Phase.UNKNOWN, None)):
+        await note(AttemptPhase.CALLING)
+    await note(AttemptPhase.FAILED)
+    for phase, ask_in_s in ((AttemptPhase.ASKING, 1.0), (AttemptPhase.UNKNOWN, None)):
         with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="append-only"):
             await note(phase, ask_in_s)
     await leave()

@@ -15,7 +15,7 @@ from tests.patience import until
 from tests.shop import open_shop
 from voucherd.catalogue import fx_feed, fx_store, store
 from voucherd.catalogue.fx_feed import FeedFailed, fetch, is_due, published_by, refresh
-from voucherd.catalogue.fx_store import Feed
+from voucherd.catalogue.fx_store import FxFeed
 from voucherd.db import Pool
 from voucherd.settings import Settings, SettingsError
 
@@ -143,7 +143,7 @@ def test_rates_are_due_when_a_day_is_missing_or_nobody_asked_for_a_day() -> None
     now = datetime(2026, 11, 13, 15, 30, tzinfo=UTC)
 
     def due(newest: date | None, ago: timedelta | None) -> bool:
-        return is_due(Feed(now, newest, None if ago is None else now - ago, None, None))
+        return is_due(FxFeed(now, newest, None if ago is None else now - ago, None, None))
 
     minute, today, yesterday = timedelta(minutes=1), date(2026, 11, 13), date(2026, 11, 12)
     assert due(today, None)

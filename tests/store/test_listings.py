@@ -169,7 +169,7 @@ async def test_the_database_folds_words_as_python_does(pool: Pool, text: str) ->
     async with transaction(pool) as tx:
         await store.add_product(tx, replace(GIFT, name=text))
         filters = listing.ProductFilters(words=tuple(search.terms(text)))
-        found = await listing.page_of_products(tx, State.LIVE, filters, listing.Order(), size=2)
+        found = await listing.page_of_products(tx, State.LIVE, filters, listing.ProductOrder(), size=2)
     assert len(found) == 1
 
 

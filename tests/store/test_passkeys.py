@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from voucherd.db import Pool, transaction
 from voucherd.people import passkeys, user_store
-from voucherd.people.passkeys import BadPasskey, Site
+from voucherd.people.passkeys import BadPasskey, RelyingParty
 from voucherd.people.users import User, UserDraft
 
-SITE = Site("shop.example", "https://shop.example")
+SITE = RelyingParty("shop.example", "https://shop.example")
 ADDRESS = "198.51.100.7"
 PRESENT, VERIFIED, ATTESTED = 1, 4, 64
 ELSEWHERE: list[dict[str, Any]] = [

@@ -10,9 +10,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.patience import pause_for_long, until_true
+from voucherd.actors import Actor, ActorKind
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.model import AlreadyProposed, ApprovalNotFound, Kind, NotOpen, SamePerson, Status
+from voucherd.approvals.model import (
+    AlreadyProposed,
+    ApprovalClosed,
+    ApprovalKind,
+    ApprovalNotFound,
+    ApprovalStatus,
+    SamePerson,
+)
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, transaction
@@ -26,7 +34,6 @@ from voucherd.people.links import LinkKind
 from voucherd.people.sessions import Browser
 from voucherd.people.sign_in import Origin, SignIn
 from voucherd.people.users import User, UserDraft
-from voucherd.trail import Actor, ActorKind
 from voucherd.vault.seal import Sealer
 from voucherd.wallet import deeds as wallet_deeds
 from voucherd.wallet import store as wallets
@@ -108,19 +115,19 @@ async def test_wrong_passwords_pause_those_who_try_and_nobody_else(
         *(refused(entrance.is_right("Ann@acme.example", f"guess {at}", there)) for at in range(AT_ONCE))
     )
     # All at once are counted one after another: five were looked at, and the rest has to pause.
-    assert guesses.count(throttle.TooMany) == AT_ONCE - HERE.free
-    assert await refused(entrance.is_right(ann.email, PASSWORD, there)) is throttle.TooMany
+    assert guesses.count(throttle.TooManyTries) == AT_ONCE - HERE.free
+    assert await refused(entrance.is_right(ann.email, PASSWORD, there)) is throttle.TooManyTries
     assert await entrance.is_right(ann.email, PASSWORD, elsewhere)
     known = Origin(there.browser, entrance.devices.issue(ann.email))
     assert await entrance.is_right(ann.email, PASSWORD, known)
     made_up = Origin(there.browser, "0" * 32 + "." + "0" * 64)
-    assert await refused(entrance.is_right(ann.email, PASSWORD, made_up)) is throttle.TooMany
+    assert await refused(entrance.is_right(ann.email, PASSWORD, made_up)) is throttle.TooManyTries
 
     # A stranger's address pauses in the same way as one that is somebody's.
     tries = [
         await refused(entrance.is_right("who@acme.example", "x", elsewhere)) for _ in range(HERE.free + 1)
     ]
-    assert tries == [None] * HERE.free + [throttle.TooMany]
+    assert tries == [None] * HERE.free + [throttle.TooManyTries]
 
     await pool.execute("UPDATE throttle SET until = now()")
     assert await entrance.is_right(ann.email, PASSWORD, there)
@@ -206,7 +213,7 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
     proposer = await person(pool, "one@shop.example", None, "finance")
     deciders = [await person(pool, f"n{at}@shop.example", None, "finance") for at in range(4)]
 
-    async def propose(kind: Kind, amount: str, reference: str) -> int:
+    async def propose(kind: ApprovalKind, amount: str, reference: str) -> int:
         async with transaction(pool) as tx:
             return await approvals.propose(
                 tx,
@@ -222,33 +229,37 @@ async def test_money_that_two_people_agree_on_moves_once(pool: Pool, company_id:
         async with transaction(pool) as tx:
             await wallet_deeds.approve(tx, Actor(ActorKind.OPERATOR, who.email, who.id), number)
 
-    number = await propose(Kind.TOP_UP, "100.00 EUR", "bank 1")
-    assert await refused(propose(Kind.TOP_UP, "100.00 EUR", "bank 1")) is AlreadyProposed
+    number = await propose(ApprovalKind.TOP_UP, "100.00 EUR", "bank 1")
+    assert await refused(propose(ApprovalKind.TOP_UP, "100.00 EUR", "bank 1")) is AlreadyProposed
     assert await refused(agree(number, proposer)) is SamePerson
     ends = await asyncio.gather(*(refused(agree(number, who)) for who in deciders))
     assert ends.count(None) == 1
-    assert ends.count(NotOpen) == 3
+    assert ends.count(ApprovalClosed) == 3
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 10_000
-    assert await refused(agree(await propose(Kind.TOP_UP, "100.00 EUR", "bank 1"), deciders[0])) is (
+    assert await refused(agree(await propose(ApprovalKind.TOP_UP, "100.00 EUR", "bank 1"), deciders[0])) is (
         wallet_deeds.NothingBooked
     )
 
-    await agree(await propose(Kind.CORRECTION, "-40.00 EUR", "typo"), deciders[0])
-    overdrawn = await propose(Kind.CORRECTION, "-60.01 EUR", "too much")
+    await agree(await propose(ApprovalKind.CORRECTION, "-40.00 EUR", "typo"), deciders[0])
+    overdrawn = await propose(ApprovalKind.CORRECTION, "-60.01 EUR", "too much")
     assert await refused(agree(overdrawn, deciders[0])) is not None
     found = await approvals.find(pool, overdrawn, None)
     assert found.open
     async with transaction(pool) as tx:
         await approvals.reject(tx, overdrawn, None, deciders[1].id)
-    assert await refused(agree(overdrawn, deciders[0])) is NotOpen
-    late = await propose(Kind.TOP_UP, "1.00 EUR", "late")
+    assert await refused(agree(overdrawn, deciders[0])) is ApprovalClosed
+    late = await propose(ApprovalKind.TOP_UP, "1.00 EUR", "late")
     await pool.execute("UPDATE approval SET ends_at = now() WHERE id = $1", late)
-    assert await refused(agree(late, deciders[0])) is NotOpen
+    assert await refused(agree(late, deciders[0])) is ApprovalClosed
     assert await lists.waiting(pool, None, State.LIVE, deciders[0].id) == 1
     (balance,) = await wallets.balances(pool, company_id)  # type: ignore[arg-type]
     assert balance.balance_minor == 6_000
     listed = await lists.of_operator(pool)
-    assert {one.status for one in listed} == {Status.OPEN, Status.APPROVED, Status.REJECTED}
+    assert {one.status for one in listed} == {
+        ApprovalStatus.OPEN,
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.REJECTED,
+    }
     assert await refused(approvals.find(pool, number, company_id)) is ApprovalNotFound
     assert began <= listed[0].requested_at <= datetime.now(UTC)

@@ -13,13 +13,13 @@ import pytest
 
 from tests.patience import until_true
 from tests.shop import Shop, open_shop
+from voucherd.actors import SYSTEM
 from voucherd.cli import master_files
 from voucherd.cli.vault import TEXTS
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.people import second_factors
 from voucherd.settings import Settings
-from voucherd.trail import SYSTEM
 from voucherd.vault import resealing, rotation
 from voucherd.vault.key_ring import KeyRing, next_file, open_key_ring
 from voucherd.vault.master_key import VaultKeyError, check_fingerprint, load_or_create_master

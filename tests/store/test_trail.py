@@ -11,10 +11,11 @@ import asyncpg
 import pytest
 
 from voucherd import trail
+from voucherd.actors import SYSTEM, Actor, ActorKind, TrailEntry
 from voucherd.db import Connection, Pool, transaction
 from voucherd.ids import State
-from voucherd.trail import SYSTEM, Actor, ActorKind, TrailEntry, chain
-from voucherd.trail.chain import GENESIS, Head, Sealing
+from voucherd.trail import chain
+from voucherd.trail.chain import GENESIS, Head, TrailSealing
 
 WRITERS = 6
 DEEDS = 20
@@ -84,7 +85,7 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
 async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> None:
     """OP-94: only rows that no open transaction can still precede are sealed, and writers wait for nobody."""
     chance = random.Random(94)
-    sealings = [Sealing(pool), Sealing(pool)]
+    sealings = [TrailSealing(pool), TrailSealing(pool)]
     done = asyncio.Event()
 
     async def write() -> None:
@@ -96,7 +97,7 @@ async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> No
                 await asyncio.sleep(chance.choice([0, 0, 0.002, 0.02]))
                 await (deed.rollback() if chance.random() < 0.2 else deed.commit())
 
-    async def seal(sealing: Sealing) -> None:
+    async def seal(sealing: TrailSealing) -> None:
         while not done.is_set():
             await sealing.round()
             await asyncio.sleep(0.001)
@@ -121,7 +122,7 @@ async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> No
 
 async def test_a_transaction_that_is_open_holds_back_what_it_may_precede(pool: Pool) -> None:
     """OP-94: a row that commits late is in the chain in its place, not beside it."""
-    sealing = Sealing(pool)
+    sealing = TrailSealing(pool)
     async with transaction(pool) as slow:
         await trail.record_all(slow, [TrailEntry(SYSTEM, "test.slow", "first")])
         await deeds(pool, 2)
@@ -138,7 +139,7 @@ async def test_the_form_that_is_hashed_is_for_good(pool: Pool) -> None:
                 '{"b": 1, "a": [true]}')
         """
     )
-    await Sealing(pool).round()
+    await TrailSealing(pool).round()
     line = (
         '[1,1767323045000006,2,7,"key 7","key.revoke","key \\"ü\\"",3,0,"203.0.113.9/32",null,'
         '"{\\"a\\": [true], \\"b\\": 1}"]\n'
@@ -188,7 +189,7 @@ CHANGES: Final[list[tuple[str, list[str]]]] = [
 
 async def test_what_is_done_to_sealed_rows_shows(pool: Pool) -> None:
     """OP-94: altered, removed and added rows, broken links, and rows that nobody seals."""
-    sealing = Sealing(pool)
+    sealing = TrailSealing(pool)
     for _ in range(BLOCKS):
         await deeds(pool, 3)
         assert await sealing.round() == 3

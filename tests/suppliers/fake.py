@@ -16,13 +16,13 @@ from voucherd.suppliers.protocol import (
     Code,
     Finding,
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 
@@ -49,21 +49,21 @@ class FakeSupplier:
         self.bulk_max = bulk_max
         self.script: deque[Step] = deque()
         self.sold: dict[str, tuple[Code, ...]] = {}
-        self.accepted: dict[str, Wanted] = {}
+        self.accepted: dict[str, WantedCodes] = {}
         self.cancelled: set[str] = set()
         self.calls: list[tuple[str, str]] = []
         """(operation, reference) of every call, in order."""
         self._timeout_s = timeout_s
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """Everything costs the same; a script that hangs hangs here too."""
         self.calls.append(("quote", ""))
         if self.script and self.script[0] == "hang":
             await asyncio.sleep(self._timeout_s)
             raise QuoteFailed("no price: no answer in time")
-        return [Quote(sku.sku, sku.face, self.price, self.stock) for sku in skus]
+        return [SupplierQuote(sku.sku, sku.face, self.price, self.stock) for sku in skus]
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """The next step of the script."""
         self.calls.append(("buy", reference))
         assert reference not in self.sold, "bought twice with one reference"
@@ -74,7 +74,7 @@ class FakeSupplier:
             return SupplierRefused(Why.OUT_OF_STOCK)
         return await self._act(self.script.popleft() if self.script else "sell", reference, wanted)
 
-    async def _act(self, step: Step, reference: str, wanted: Wanted) -> Answer:
+    async def _act(self, step: Step, reference: str, wanted: WantedCodes) -> Answer:
         if step == "hang":
             await asyncio.sleep(self._timeout_s)
             return Unclear("no answer in time")
@@ -90,7 +90,7 @@ class FakeSupplier:
             self.sold[reference] = step.codes
         return step
 
-    def sell(self, reference: str, wanted: Wanted) -> Bought:
+    def sell(self, reference: str, wanted: WantedCodes) -> Bought:
         """Sell now, also what was only accepted before."""
         self.accepted.pop(reference, None)
         self.stock -= wanted.count
@@ -99,12 +99,12 @@ class FakeSupplier:
         )
         return Bought(self.sold[reference], reference, self.price)
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """What became of it."""
         self.calls.append(("look_up", reference))
         return self._found(reference)
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """Only what was not sold yet."""
         self.calls.append(("cancel", reference))
         if self.accepted.pop(reference, None) is not None:

@@ -22,7 +22,7 @@ from voucherd.catalogue.texts import read_selling
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.server.protocol import ApiProtocol
-from voucherd.suppliers.protocol import Supplier, Wanted
+from voucherd.suppliers.protocol import Supplier, WantedCodes
 from voucherd.suppliers.registry import Spec, open_supplier
 
 TIMEOUT_S = HANG_S
@@ -62,9 +62,9 @@ class Stall(ABC):
         """Give calls the short limit from now on."""
         raise NotImplementedError
 
-    def wanted(self, count: int = 3, price_max: str = "9.00 EUR") -> Wanted:
+    def wanted(self, count: int = 3, price_max: str = "9.00 EUR") -> WantedCodes:
         """So many codes of a product that costs 9 euros."""
-        return Wanted(self.sku, FACE, count, Money.read(price_max))
+        return WantedCodes(self.sku, FACE, count, Money.read(price_max))
 
 
 class FakeStall(Stall):

@@ -18,9 +18,9 @@ from voucherd.money import Money
 from voucherd.suppliers.protocol import (
     Bought,
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
     Why,
@@ -92,7 +92,7 @@ async def test_prices_are_exact_and_leave_out_what_is_not_sold(any_stall: Stall)
     """A quote buys nothing and leaves nothing behind."""
     asked = [Sku(any_stall.sku, FACE), Sku("no-such-product", FACE)]
     quotes = await any_stall.supplier.quote(asked)
-    assert quotes[0] == Quote(any_stall.sku, FACE, Money.read("9.00 EUR"), STOCK)
+    assert quotes[0] == SupplierQuote(any_stall.sku, FACE, Money.read("9.00 EUR"), STOCK)
     assert len(quotes) == (2 if any_stall.sells_everything else 1)
     assert await any_stall.supplier.quote(asked) == quotes
     assert await any_stall.supplier.quote([]) == []

@@ -25,14 +25,14 @@ from voucherd.suppliers.protocol import (
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.registry import check_config
 
 WHOLESALE = tomllib.loads(DESCRIPTION.read_text(encoding="utf-8"))
 TEN = Money.read("10.00 EUR")
-WANTED = Wanted("gift-10", TEN, 2, Money.read("9.50 EUR"))
+WANTED = WantedCodes("gift-10", TEN, 2, Money.read("9.50 EUR"))
 PAGE = pages.DOCS / "suppliers.md"
 
 
@@ -116,7 +116,12 @@ def test_the_example_in_the_documentation_is_a_description_that_works() -> None:
 def test_every_key_of_a_description_is_documented() -> None:
     """And every name of a blank and of a meaning."""
     told = set(pages.quoted(PAGE))
-    for struct in (description.Description, description.Operation, description.Fields, description.Auth):
+    for struct in (
+        description.Description,
+        description.DescribedCall,
+        description.AnswerFields,
+        description.Auth,
+    ):
         assert set(struct.__struct_fields__) <= told, struct.__name__
     assert {f"{{{blank}}}" for blank in templates.BLANKS} <= told
     assert {means.value for means in Means} <= told

@@ -21,7 +21,7 @@ from tests.patience import HANG_S
 from tests.suppliers.crossing import Crossing, answer, crossing
 from voucherd.money import Money
 from voucherd.suppliers import untrusted
-from voucherd.suppliers.exchange import BODY_BYTES_MAX, Exchange, Lost, NotSent, Reply, room_for
+from voucherd.suppliers.exchange import BODY_BYTES_MAX, Lost, NotSent, Reply, SupplierExchange, room_for
 from voucherd.suppliers.protocol import CODE_CHARS_MAX, SURPLUS_MAX, Code
 from voucherd.suppliers.untrusted import Garbled
 
@@ -36,9 +36,9 @@ async def way() -> AsyncIterator[Crossing]:
 
 
 @pytest.fixture
-async def exchange() -> AsyncIterator[Exchange]:
+async def exchange() -> AsyncIterator[SupplierExchange]:
     """Calls with a limit that no machine is too slow for."""
-    opened = Exchange(TIMEOUT_S)
+    opened = SupplierExchange(TIMEOUT_S)
     yield opened
     await opened.close()
 
@@ -46,7 +46,7 @@ async def exchange() -> AsyncIterator[Exchange]:
 # ── the call ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_plain_answer_comes_back_whole(exchange: Exchange, way: Crossing) -> None:
+async def test_a_plain_answer_comes_back_whole(exchange: SupplierExchange, way: Crossing) -> None:
     """Whatever its status; a redirect is followed by nobody, and no proxy of the environment is asked."""
     for status in ("200 OK", "302 Found", "500 Internal Server Error"):
         way.say(answer(status, b"{}", "location: /elsewhere", "set-cookie: a=b"))
@@ -62,23 +62,25 @@ async def test_proxies_of_the_environment_are_not_asked(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     way.say(answer("200 OK", b"{}"))
-    exchange = Exchange(TIMEOUT_S)
+    exchange = SupplierExchange(TIMEOUT_S)
     assert await exchange.call(exchange.deadline(), "GET", way.url, {}) == Reply(200, b"{}")
     await exchange.close()
 
 
-async def test_a_bomb_is_not_unpacked(exchange: Exchange, way: Crossing) -> None:
+async def test_a_bomb_is_not_unpacked(exchange: SupplierExchange, way: Crossing) -> None:
     """We ask for no encoding; one that comes anyway is refused unread."""
     bomb = gzip.compress(b"0" * 50_000_000)
     way.say(answer("200 OK", bomb, "content-encoding: gzip"))
     assert isinstance(await exchange.call(exchange.deadline(), "GET", way.url, {}), Lost)
 
 
-async def test_an_answer_that_does_not_end_is_not_read_to_its_end(exchange: Exchange, way: Crossing) -> None:
+async def test_an_answer_that_does_not_end_is_not_read_to_its_end(
+    exchange: SupplierExchange, way: Crossing
+) -> None:
     """By its length, by its pieces, by its headers, and by its patience."""
     too_long = BODY_BYTES_MAX + 1
     way.say(answer("200 OK", b" " * too_long))
-    patient = Exchange(TIMEOUT_S)
+    patient = SupplierExchange(TIMEOUT_S)
     assert isinstance(await patient.call(patient.deadline(), "GET", way.url, {}), Lost)
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     way.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk * (too_long // 65_536 + 1))
@@ -94,7 +96,7 @@ async def test_an_answer_that_does_not_end_is_not_read_to_its_end(exchange: Exch
 
 async def test_a_byte_at_a_time_ends_at_the_limit() -> None:
     """The limit is for the whole call and not for each read."""
-    exchange = Exchange(1.0)
+    exchange = SupplierExchange(1.0)
     stopped, ended = asyncio.Event(), asyncio.Event()
 
     async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,7 +117,7 @@ async def test_a_byte_at_a_time_ends_at_the_limit() -> None:
     await exchange.close()
 
 
-async def test_only_what_surely_never_left_is_not_sent(exchange: Exchange, way: Crossing) -> None:
+async def test_only_what_surely_never_left_is_not_sent(exchange: SupplierExchange, way: Crossing) -> None:
     """A closed port, a name that does not exist, a header that can't be; but not a connection that broke later."""
     nowhere = ("http://127.0.0.1:9", "http://no-such-host.invalid")
     for url in nowhere:
@@ -127,7 +129,9 @@ async def test_only_what_surely_never_left_is_not_sent(exchange: Exchange, way: 
     assert isinstance(await exchange.call(exchange.deadline(), "POST", way.url, {}, b"{}"), Lost)
 
 
-async def test_a_certificate_that_nobody_signed_is_not_trusted(exchange: Exchange, tmp_path: Path) -> None:
+async def test_a_certificate_that_nobody_signed_is_not_trusted(
+    exchange: SupplierExchange, tmp_path: Path
+) -> None:
     """TLS is checked, and a failed handshake means that nothing was sent."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])

@@ -15,13 +15,13 @@ from voucherd.suppliers.http import HttpSupplier
 from voucherd.suppliers.protocol import (
     Bought,
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 
@@ -35,9 +35,9 @@ def eur(amount: str) -> Money:
     return Money.parse(amount, "EUR")
 
 
-def wanted(sku: str, count: int = 2, price_max: str = "9.00") -> Wanted:
+def wanted(sku: str, count: int = 2, price_max: str = "9.00") -> WantedCodes:
     """So many codes of a product that costs 9 euros."""
-    return Wanted(sku, eur("10.00"), count, eur(price_max))
+    return WantedCodes(sku, eur("10.00"), count, eur(price_max))
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ async def bought(supplier: HttpSupplier, reference: str, sku: str) -> Bought | N
 async def test_a_price_is_exact_and_an_unknown_product_is_left_out(supplier: HttpSupplier, sku: str) -> None:
     """Decimals never become floats on the way."""
     quotes = await supplier.quote([Sku(sku, eur("10.00")), Sku("unknown", eur("10.00"))])
-    assert quotes == [Quote(sku, eur("10.00"), eur("9.00"), 1_000)]
+    assert quotes == [SupplierQuote(sku, eur("10.00"), eur("9.00"), 1_000)]
 
 
 @pytest.mark.parametrize("mode", ["reset-after", "error-after", "malformed", "cut-off", "hang-after"])

@@ -18,14 +18,14 @@ from voucherd.suppliers.protocol import (
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.registry import Spec, check_config, open_supplier
-from voucherd.suppliers.sandbox import Outcome
+from voucherd.suppliers.sandbox import SandboxAnswer
 
 TEN = Money.read("10.00 EUR")
-WANTED = Wanted("gift", TEN, 4, TEN)
+WANTED = WantedCodes("gift", TEN, 4, TEN)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_a_wrong_config_is_refused_in_one_line_that_names_the_key(
 def test_good_configs_pass() -> None:
     """Plain http only to this machine, or where the operator says that he knows."""
     check_config("sandbox", {})
-    for outcome in Outcome:
+    for outcome in SandboxAnswer:
         check_config("sandbox", {"outcome": outcome.value, "price": "9.50", "currency": "EUR"})
     for url in (
         "https://other.example/shop",

@@ -21,12 +21,12 @@ from voucherd.suppliers.protocol import (
     Bought,
     Finding,
     NotFound,
-    Quote,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.voucherd import VoucherdSupplier
@@ -69,19 +69,19 @@ def reference() -> str:
     return str(uuid4())
 
 
-def wanted(sku: str, count: int = 1, face: Money = FACE, price_max: str = "9.00 EUR") -> Wanted:
+def wanted(sku: str, count: int = 1, face: Money = FACE, price_max: str = "9.00 EUR") -> WantedCodes:
     """So many codes of a product that costs 9 euros."""
-    return Wanted(sku, face, count, Money.read(price_max))
+    return WantedCodes(sku, face, count, Money.read(price_max))
 
 
-async def until(supplier: VoucherdSupplier, reference: str, asked: Wanted) -> Finding:
+async def until(supplier: VoucherdSupplier, reference: str, asked: WantedCodes) -> Finding:
     """What became of a purchase that is under way, once it is not any more."""
     found = await patience.until(lambda: _over(supplier, reference, asked))
     assert found is not None
     return found
 
 
-async def _over(supplier: VoucherdSupplier, reference: str, asked: Wanted) -> Finding | None:
+async def _over(supplier: VoucherdSupplier, reference: str, asked: WantedCodes) -> Finding | None:
     found = await supplier.look_up(reference, asked)
     return None if isinstance(found, UnderWay) else found
 
@@ -189,7 +189,7 @@ async def test_variable_products_are_sent_their_face_value(branch: Branch) -> No
     slug = await branch.product(face_range="5-50 EUR", fee="1.02")
     await branch.shop.stock(slug, 3, face="25.00 EUR")
     supplier, face = branch.supplier(), Money.read("25.00 EUR")
-    assert await supplier.quote([Sku(slug, face)]) == [Quote(slug, face, Money.read("25.50 EUR"), 3)]
+    assert await supplier.quote([Sku(slug, face)]) == [SupplierQuote(slug, face, Money.read("25.50 EUR"), 3)]
     bought = await supplier.buy(str(uuid4()), wanted(slug, 2, face, "25.50 EUR"))
     assert isinstance(bought, Bought)
     assert bought.price == Money.read("25.50 EUR")

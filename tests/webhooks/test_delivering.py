@@ -11,13 +11,13 @@ from tests.patience import HANG_S, until
 from tests.shop import Shop
 from tests.webhooks.postman import Postman, opened
 from tests.webhooks.receiver import OK, Got, Receiver, receiving
+from voucherd.actors import SYSTEM
 from voucherd.db import transaction
 from voucherd.ids import State
-from voucherd.trail import SYSTEM
 from voucherd.webhooks import claims, deeds, endpoints, fanout, history, retries
 from voucherd.webhooks import metrics as webhook_metrics
 from voucherd.webhooks.endpoints import Changes
-from voucherd.webhooks.post import Outcome
+from voucherd.webhooks.post import PostOutcome
 from voucherd.worker import Worker
 
 FAILURE = b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nsick"
@@ -187,7 +187,7 @@ async def test_an_endpoint_that_is_gone_or_fails_for_five_days_is_disabled_and_p
         for one, reason in ((gone, "gone"), (dead, "failing"))
     ]
     async with shop.pool.acquire() as conn:
-        assert await webhook_metrics.take(conn) == webhook_metrics.Figures(0.0, 0, 2)
+        assert await webhook_metrics.take(conn) == webhook_metrics.WebhookFigures(0.0, 0, 2)
     assert await postman.worker.run_once("send_mail") == 2
     mails = [file.read_text() for file in sorted(shop.settings.mail_folder.iterdir())]
     assert ["To: dev@shop.example" in mail and receiver.url("/dead") in mail for mail in mails] == [
@@ -257,8 +257,8 @@ async def test_what_a_dead_sender_held_is_sent_by_the_next_one(
     await postman.run()
     assert len(receiver.got) == 2
     # He was only slow: what he says now is written down and takes nothing back.
-    sent = claims.Sent(lost.deliveries[0], "u", endpoint.created_at, Outcome(5, error="late"))
-    await claims.record(shop.pool, [claims.Report(lost, [sent])])
+    sent = claims.Sent(lost.deliveries[0], "u", endpoint.created_at, PostOutcome(5, error="late"))
+    await claims.record(shop.pool, [claims.SendReport(lost, [sent])])
     rows = await shop.pool.fetch("SELECT status, attempts FROM webhook_delivery ORDER BY event_id")
     assert [tuple(row) for row in rows] == [(1, 2), (1, 1)]
     queue = await shop.pool.fetchrow("SELECT next_at, leased, failures FROM webhook_queue")

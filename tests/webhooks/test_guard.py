@@ -17,10 +17,10 @@ from tests.webhooks import hostile
 from tests.webhooks.receiver import LOOPBACK, OK, Got, Receiver, certificate, receiving
 from voucherd.webhooks import post as post_module
 from voucherd.webhooks.addresses import is_public, read_address
-from voucherd.webhooks.exchange import BODY_BYTES_MAX, Exchange
+from voucherd.webhooks.exchange import BODY_BYTES_MAX, ReceiverExchange
 from voucherd.webhooks.outbound import AddressRefused, checked, connect
-from voucherd.webhooks.post import Outcome, Post
-from voucherd.webhooks.targets import BadTarget, Target, read_target
+from voucherd.webhooks.post import Post, PostOutcome
+from voucherd.webhooks.targets import BadTarget, WebhookTarget, read_target
 
 BODY = b'{"type":"ping"}'
 TLS = ssl.create_default_context()
@@ -69,14 +69,14 @@ def test_addresses_that_are_not_public_are_known() -> None:
 
 def test_an_address_is_taken_apart_once() -> None:
     """OP-54: what is connected to, what TLS proves and what the header Host says come from the same parts."""
-    assert read_target("https://Hooks.Shop.COM./a%20b?c=d&e") == Target(
+    assert read_target("https://Hooks.Shop.COM./a%20b?c=d&e") == WebhookTarget(
         "https", "hooks.shop.com", 443, "/a%20b?c=d&e"
     )
-    assert read_target("https://hooks.shop.com") == Target("https", "hooks.shop.com", 443, "/")
+    assert read_target("https://hooks.shop.com") == WebhookTarget("https", "hooks.shop.com", 443, "/")
     assert read_target("https://8.8.8.8:8443/x").authority == "8.8.8.8:8443"
     assert read_target("https://[2606:4700::1111]/").authority == "[2606:4700::1111]"
     own = LOOPBACK
-    assert read_target("http://127.0.0.1:8080/x", own) == Target("http", "127.0.0.1", 8080, "/x")
+    assert read_target("http://127.0.0.1:8080/x", own) == WebhookTarget("http", "127.0.0.1", 8080, "/x")
     assert read_target("http://receiver:9000/", own).authority == "receiver:9000"
     for url, rule in (
         ("http://hooks.shop.com/", "must start with https://"),
@@ -105,7 +105,7 @@ async def test_300_hostile_addresses_reach_nothing_on_this_machine() -> None:
             host, scheme = naive(url)
             for port in (receiver.port, 443, 80):
                 with pytest.raises(AddressRefused):
-                    await go(Target(scheme, host, port, "/"), always("127.0.0.1", "::1"))
+                    await go(WebhookTarget(scheme, host, port, "/"), always("127.0.0.1", "::1"))
         await lying.close()
         assert receiver.connections == 0
         # The listener does count: the same way out, allowed by the operator, leads to it.
@@ -225,7 +225,7 @@ async def test_whatever_a_receiver_does_costs_one_delivery_and_bounded_time(
     monkeypatch.setattr(post_module, "REST_S_MAX", 0.2)
     post, hasty = Post(LOOPBACK, timeout_s=HANG_S), Post(LOOPBACK, timeout_s=0.5)
 
-    async def send(path: str, post: Post = post) -> Outcome:
+    async def send(path: str, post: Post = post) -> PostOutcome:
         return await post.send(read_target(receiver.url(path), LOOPBACK), [(b"x-a", b"b")], BODY)
 
     assert [(await send("/fine")).delivered, receiver.got[-1].body] == [True, BODY]
@@ -253,7 +253,7 @@ def test_the_programs_own_event_loop_sends_as_well(tmp_path: Path) -> None:
     """OP-54: the program runs on uvloop, whose transports are of other classes; with TLS and without."""
     server, client = certificate(tmp_path, "hooks.shop.com")
 
-    async def run() -> list[Outcome]:
+    async def run() -> list[PostOutcome]:
         outcomes = []
         for scheme, tls in (("http", None), ("https", server)):
             async with receiving(tls=tls) as receiver:
@@ -270,7 +270,7 @@ def test_the_programs_own_event_loop_sends_as_well(tmp_path: Path) -> None:
 
 async def test_a_name_that_leads_nowhere_is_refused_and_a_closed_port_is_no_connection() -> None:
     """OP-54: no address, something that is none, a look-up that fails; and nobody at home."""
-    target = Target("https", "hooks.shop.com", 443, "/")
+    target = WebhookTarget("https", "hooks.shop.com", 443, "/")
     with pytest.raises(AddressRefused, match="has no address"):
         await go(target, always())
     with pytest.raises(AddressRefused, match="no address"):
@@ -282,7 +282,7 @@ async def test_a_name_that_leads_nowhere_is_refused_and_a_closed_port_is_no_conn
     with pytest.raises(AddressRefused, match="looked up"):
         await go(target, unknown)
     with pytest.raises(ConnectionRefusedError):
-        await go(Target("http", "127.0.0.1", 1, "/"), always(), LOOPBACK)
+        await go(WebhookTarget("http", "127.0.0.1", 1, "/"), always(), LOOPBACK)
 
 
 async def test_connections_are_kept_for_their_name_and_replaced_when_the_receiver_closed_them(
@@ -306,10 +306,10 @@ async def test_connections_are_kept_for_their_name_and_replaced_when_the_receive
 
 
 async def go(
-    target: Target,
+    target: WebhookTarget,
     resolve: Callable[[str, int], Awaitable[list[str]]],
     own: tuple[IPv4Network | IPv6Network, ...] = (),
 ) -> None:
     """Connect as a delivery does."""
-    made = await connect(target, own, resolve, TLS, Exchange)
+    made = await connect(target, own, resolve, TLS, ReceiverExchange)
     made.close()

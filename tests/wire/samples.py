@@ -24,7 +24,7 @@ from voucherd.api.wire.templates import encode
 from voucherd.api.wire.view import pieces
 from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.products import Leaflet
-from voucherd.catalogue.store import Rate
+from voucherd.catalogue.store import FxRate
 from voucherd.events import kinds
 from voucherd.events.feed import Event
 from voucherd.events.streams import RETRY_MS
@@ -34,14 +34,14 @@ from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, Scope
 from voucherd.keys.store import Key
 from voucherd.money import RATE_ONE
 from voucherd.storefront import prices
-from voucherd.storefront.groups import Group, category_name
-from voucherd.storefront.service import ProductChange, ShownProduct
+from voucherd.storefront.groups import ProductGroup, category_name
+from voucherd.storefront.service import ChangedProduct, ShownProduct
 from voucherd.wallet import statement_file
-from voucherd.wallet.ledger import Kind, Wallet, post
+from voucherd.wallet.ledger import EntryKind, Wallet, post
 from voucherd.wallet.statement import StatementLine
 from voucherd.wallet.store import Balance
 from voucherd.webhooks.endpoints import Endpoint
-from voucherd.webhooks.history import Attempt, Logged
+from voucherd.webhooks.history import Logged, SendAttempt
 
 _ORDER: Final = sample.sample(in_stock=2)
 _WALK: Final = WalkMetadata(PAGE_SIZE, None)
@@ -77,9 +77,11 @@ PROTECTED: Final = _json(Redemption(trx=sample.trx(), hasPin=True))
 
 def _movements() -> list[StatementLine]:
     """A top-up and the sample order, newest first."""
-    wallet, topped_up = post(Wallet(1, 0, 0, 0), Kind.TOP_UP, amount_minor=100_000, reference="INV-2026-0007")
+    wallet, topped_up = post(
+        Wallet(1, 0, 0, 0), EntryKind.TOP_UP, amount_minor=100_000, reference="INV-2026-0007"
+    )
     paid_minor, vat_minor = -_ORDER.total_minor, -_ORDER.vat_minor
-    _, paid = post(wallet, Kind.ORDER, amount_minor=paid_minor, vat_minor=vat_minor, order_id=_ORDER.id)
+    _, paid = post(wallet, EntryKind.ORDER, amount_minor=paid_minor, vat_minor=vat_minor, order_id=_ORDER.id)
     return [
         StatementLine(
             entry.seq,
@@ -168,7 +170,7 @@ _LOGGED: Final = Logged(
     "delivered",
     None,
     CONFIRMED_AT,
-    (Attempt(1, CONFIRMED_AT, 84, _URL, 204, None, "Server: nginx", ""),),
+    (SendAttempt(1, CONFIRMED_AT, 84, _URL, 204, None, "Server: nginx", ""),),
 )
 _ROTATED: Final = replace(_ENDPOINT, old_until=CREATED_AT + timedelta(days=1))
 _SHOWN: Final = webhooks.webhook(IDS, _ENDPOINT)
@@ -223,7 +225,7 @@ NEW_KEY: Final = Raw(
 
 # ── the catalogue ─────────────────────────────────────────────────────────────────────────────────────────
 
-_USD: Final = Rate("USD", CREATED_AT.date(), 92_319_055, "", CREATED_AT)
+_USD: Final = FxRate("USD", CREATED_AT.date(), 92_319_055, "", CREATED_AT)
 _LEAFLET: Final = Leaflet(
     "Show the code at the till of any Brightbean coffee bar.",
     "Not exchangeable for cash.",
@@ -241,10 +243,10 @@ def _product(payment_currency: str | None = None) -> ShownProduct:
     return ShownProduct(product, _LEAFLET, True, True, CREATED_AT - timedelta(days=3), own, paid)
 
 
-_CHANGE: Final = ProductChange("price", _product().updated_at, _product())
-_BRAND: Final = catalogue.brand(Group(sample.PRODUCT.brand_slug, sample.PRODUCT.brand_name, 3))
+_CHANGE: Final = ChangedProduct("price", _product().updated_at, _product())
+_BRAND: Final = catalogue.brand(ProductGroup(sample.PRODUCT.brand_slug, sample.PRODUCT.brand_name, 3))
 _CATEGORY: Final = catalogue.category(
-    Group(sample.PRODUCT.category, category_name(sample.PRODUCT.category), 12)
+    ProductGroup(sample.PRODUCT.category, category_name(sample.PRODUCT.category), 12)
 )
 _ONE: Final = catalogue.ListMetadata(1)
 

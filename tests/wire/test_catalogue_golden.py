@@ -22,11 +22,11 @@ from voucherd.api.wire import catalogue as wire
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.catalogue.products import Leaflet, ProductVersion
-from voucherd.catalogue.store import Rate
+from voucherd.catalogue.store import FxRate
 from voucherd.ids import State
 from voucherd.storefront import prices
-from voucherd.storefront.groups import Group
-from voucherd.storefront.service import ProductChange, ShownProduct
+from voucherd.storefront.groups import ProductGroup
+from voucherd.storefront.service import ChangedProduct, ShownProduct
 
 FOLDER = GOLDEN / "catalogue"
 RATES = {"EUR": 100_000_000, "KWD": 301_204_819, "JPY": 611_808}
@@ -55,12 +55,14 @@ BODIES: dict[str, Struct] = {
         PageMetadata(50, None, 1, 3, 1),
     ),
     "product-changes": wire.ProductChangePage(
-        [wire.change(ProductChange("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
+        [wire.change(ChangedProduct("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
     ),
-    "brand-page": wire.BrandPage([wire.brand(Group("cafe", "Café & co", 3))], PageMetadata(1, "Y2FmZQ")),
-    "categories": wire.CategoryList([wire.category(Group("games", "Games", 2))], wire.ListMetadata(1)),
+    "brand-page": wire.BrandPage(
+        [wire.brand(ProductGroup("cafe", "Café & co", 3))], PageMetadata(1, "Y2FmZQ")
+    ),
+    "categories": wire.CategoryList([wire.category(ProductGroup("games", "Games", 2))], wire.ListMetadata(1)),
     "fx-rates": wire.FxRateList(
-        [wire.fx_rate(Rate("KWD", date(2026, 1, 30), 301_204_819, "ecb", NOW), "EUR")], wire.ListMetadata(1)
+        [wire.fx_rate(FxRate("KWD", date(2026, 1, 30), 301_204_819, "ecb", NOW), "EUR")], wire.ListMetadata(1)
     ),
 }
 

@@ -16,7 +16,7 @@ from tests.wire.test_sockets import Line, Street, head, street
 from voucherd.db import transaction
 from voucherd.events import kinds, listeners, streams
 from voucherd.events.feed import Cursor
-from voucherd.events.listeners import BUFFER_BYTES_MAX, Listener
+from voucherd.events.listeners import BUFFER_BYTES_MAX, StreamListener
 from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import Scope
@@ -255,7 +255,7 @@ async def test_streams_are_refused_like_any_other_call_and_counted_once(
 
 async def test_a_listener_that_is_too_far_behind_is_ended_and_keeps_nothing() -> None:
     """OP-80: a bounded buffer for each stream."""
-    listener = Listener(None, None, None)  # type: ignore[arg-type]
+    listener = StreamListener(None, None, None)  # type: ignore[arg-type]
     listener.put(b"x" * BUFFER_BYTES_MAX, Cursor(1))
     assert await listener.next() == b"x" * BUFFER_BYTES_MAX
     listener.put(b"x" * BUFFER_BYTES_MAX, Cursor(2))

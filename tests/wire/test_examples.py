@@ -35,9 +35,9 @@ from voucherd.api.routes import ROUTES
 from voucherd.http import HttpError, Request
 from voucherd.ids import State
 from voucherd.orders.rules.refusals import BadInput
-from voucherd.storefront.listing import Order
+from voucherd.storefront.listing import ProductOrder
 from voucherd.storefront.search import folded
-from voucherd.storefront.sorting import Place
+from voucherd.storefront.sorting import SortPosition
 
 FILE = Path(openapi.__file__).parent / "examples.json"
 
@@ -211,11 +211,11 @@ def test_a_body_that_is_no_json_is_refused_as_the_document_says(op: Op) -> None:
         assert problem in problems.of_operation(op, 262_144)
 
 
-PLACE = Place((folded(sample_order.NAME),), 0, 1)
+PLACE = SortPosition((folded(sample_order.NAME),), 0, 1)
 NAMES: dict[tuple[Op, str], str] = {
     (Op.FIND, "trx"): sample_order.trx(),
     (Op.FIND_ALL, "cursor"): requests.cursor_of(sample_order.CREATED_AT, sample_order.ORDER_ID),
-    (Op.PRODUCTS, "cursor"): catalogue_requests.place_cursor(PLACE, Order()),
+    (Op.PRODUCTS, "cursor"): catalogue_requests.place_cursor(PLACE, ProductOrder()),
     (Op.PRODUCT, "slug"): SLUG,
     (Op.PRODUCT_CHANGES, "since"): catalogue_requests.number_cursor(samples.CHANGE - 1),
     (Op.BRANDS, "cursor"): catalogue_requests.slug_cursor(samples.BRAND_SLUG),

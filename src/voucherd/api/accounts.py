@@ -18,11 +18,11 @@ from voucherd.money import DIGITS
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.services import Services
 from voucherd.sheets import csv_text as csv
-from voucherd.wallet.ledger import Kind
-from voucherd.wallet.statement import Account, StatementFilters
+from voucherd.wallet.ledger import EntryKind
+from voucherd.wallet.statement import StatementFilters, WalletAccount
 from voucherd.wallet.statement_file import file_name, statement_file
 
-KINDS: Final = {kind.word: kind for kind in Kind}
+KINDS: Final = {kind.word: kind for kind in EntryKind}
 
 
 class StatementQuery(Struct, frozen=True):
@@ -58,7 +58,7 @@ async def statement(services: Services, call: Call) -> Response:
     return Response(200, encode(page), JSON)
 
 
-async def _account(services: Services, call: Call) -> Account:
+async def _account(services: Services, call: Call) -> WalletAccount:
     """The account in the path. A currency that does not exist has none either."""
     code = call.parameter.upper() if call.parameter.isascii() else ""
     found = None
@@ -123,7 +123,7 @@ def _as_csv(request: Request, given: query.Given) -> bool:
     return True
 
 
-def _kind(word: str) -> Kind:
+def _kind(word: str) -> EntryKind:
     kind = KINDS.get(word.lower())
     if kind is None:
         raise BadInput(_KIND.name, query.either([*KINDS]))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from voucherd.api import catalogue_requests as requests
-from voucherd.api.errors import BrandNotFound, ProductNotFound
+from voucherd.api.errors import NoSuchBrand, ProductNotFound
 from voucherd.api.handlers import Call
 from voucherd.api.query import PageQuery
 from voucherd.api.wire import catalogue as wire
@@ -75,7 +75,7 @@ async def find_brand(services: Services, call: Call) -> Response:
     """Find one brand."""
     group = await services.storefront.brand(call.parameter)
     if group is None:
-        raise BrandNotFound
+        raise NoSuchBrand
     return _json(wire.brand(group))
 
 

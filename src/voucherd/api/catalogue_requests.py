@@ -18,8 +18,8 @@ from voucherd.catalogue.rules import SLUG_LENGTH_MAX, is_slug
 from voucherd.http import Request
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.storefront import search
-from voucherd.storefront.listing import Order, ProductFilters
-from voucherd.storefront.sorting import PRODUCT_ID_MAX, Place, Sort
+from voucherd.storefront.listing import ProductFilters, ProductOrder
+from voucherd.storefront.sorting import PRODUCT_ID_MAX, Sort, SortPosition
 
 DIRECTIONS: Final = ("asc", "desc")
 NOW: Final = "now"
@@ -34,9 +34,9 @@ class ProductListQuery(Struct, frozen=True):
 
     payment_currency: str | None
     filters: ProductFilters
-    order: Order
+    order: ProductOrder
     page: PageQuery
-    after: Place | None
+    after: SortPosition | None
 
 
 class ProductQuery(Struct, frozen=True):
@@ -105,7 +105,7 @@ def find_all(request: Request) -> ProductListQuery:
     """What a list of products is asked for."""
     given = query.read(request)
     sort, direction = _SORT_BY.read(given), _SORT_ORDER.read(given)
-    order = Order(Sort.NAME if sort is None else Sort(sort), direction == "desc")
+    order = ProductOrder(Sort.NAME if sort is None else Sort(sort), direction == "desc")
     page = _PAGES.read(given)
     after = read_place(page.cursor, order) if page.cursor else None
     return ProductListQuery(_PAYMENT_CURRENCY.read(given), _filters(given), order, page, after)
@@ -184,7 +184,7 @@ def _words(given: Given) -> tuple[str, ...]:
 # ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def place_cursor(place: Place, order: Order) -> str:
+def place_cursor(place: SortPosition, order: ProductOrder) -> str:
     """Where a page ended, for the next one of the same order to go on from."""
     direction = DIRECTIONS[order.descending]
     return _closed(
@@ -195,7 +195,7 @@ def place_cursor(place: Place, order: Order) -> str:
 _decode_place: Final = msgspec.json.Decoder(tuple[str, str, tuple[str, ...], str, int]).decode
 
 
-def read_place(text: str, order: Order) -> Place:
+def read_place(text: str, order: ProductOrder) -> SortPosition:
     """The place that a cursor of ours names, refused for another order than the one it came from."""
     try:
         sort, direction, words, worth, product_id = _decode_place(_opened("cursor", text))
@@ -208,7 +208,7 @@ def read_place(text: str, order: Order) -> Place:
         raise BadInput("cursor", "is not one of ours")
     if any("\x00" in word for word in words):
         raise BadInput("cursor", "is not one of ours")
-    return Place(words, int(worth), product_id)
+    return SortPosition(words, int(worth), product_id)
 
 
 def number_cursor(number: int) -> str:

@@ -41,7 +41,7 @@ class ProductNotFound(Refusal):
     """No such product is for sale."""
 
 
-class BrandNotFound(Refusal):
+class NoSuchBrand(Refusal):
     """No brand of that slug has anything for sale."""
 
 
@@ -57,15 +57,15 @@ class EventNotFound(Refusal):
     """The company was told of no such event, or it is no longer kept."""
 
 
-class KeyNotFound(Refusal):
+class UnknownKey(Refusal):
     """The company has no such key in this state."""
 
 
-class KeyNotUsable(Refusal):
+class UnusableKey(Refusal):
     """The key is revoked, has expired or was replaced already."""
 
 
-class TooManyKeys(Refusal):
+class KeyLimitReached(Refusal):
     """The company has as many keys as it may have."""
 
 
@@ -150,7 +150,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.PROTECT, OrderNotFound): (404, "order not found"),  # OP-96
     (Op.STATEMENT, AccountNotFound): (404, "account not found"),
     (Op.PRODUCT, ProductNotFound): (404, "product not found"),
-    (Op.BRAND, BrandNotFound): (404, "brand not found"),
+    (Op.BRAND, NoSuchBrand): (404, "brand not found"),
     (Op.ADD_WEBHOOK, TooManyWebhooks): (409, f"a company has at most {ENDPOINTS_MAX} webhooks"),
     (Op.WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
     (Op.CHANGE_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
@@ -161,14 +161,14 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.RECOVER_WEBHOOK, WebhookNotFound): (404, _NO_WEBHOOK),
     (Op.REPLAY_EVENT, EventNotFound): (404, "event not found"),
     (Op.EVENT, EventNotFound): (404, "event not found"),
-    (Op.ADD_KEY, TooManyKeys): (409, _FULL),
-    (Op.KEY, KeyNotFound): (404, _NO_KEY),
-    (Op.CHANGE_KEY, KeyNotFound): (404, _NO_KEY),
-    (Op.CHANGE_KEY, KeyNotUsable): (409, "this key can not be changed"),
-    (Op.ROTATE_KEY, KeyNotFound): (404, _NO_KEY),
-    (Op.ROTATE_KEY, KeyNotUsable): (409, "this key can not be rotated"),
-    (Op.ROTATE_KEY, TooManyKeys): (409, _FULL),
-    (Op.REVOKE_KEY, KeyNotFound): (404, _NO_KEY),
+    (Op.ADD_KEY, KeyLimitReached): (409, _FULL),
+    (Op.KEY, UnknownKey): (404, _NO_KEY),
+    (Op.CHANGE_KEY, UnknownKey): (404, _NO_KEY),
+    (Op.CHANGE_KEY, UnusableKey): (409, "this key can not be changed"),
+    (Op.ROTATE_KEY, UnknownKey): (404, _NO_KEY),
+    (Op.ROTATE_KEY, UnusableKey): (409, "this key can not be rotated"),
+    (Op.ROTATE_KEY, KeyLimitReached): (409, _FULL),
+    (Op.REVOKE_KEY, UnknownKey): (404, _NO_KEY),
 }
 
 _KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
@@ -193,7 +193,7 @@ _KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
     ),
     AccountNotFound: ("account_not_found", "Your company never had money in this currency and state."),
     ProductNotFound: ("product_not_found", "There is no product with this slug, or it is not for sale."),
-    BrandNotFound: ("brand_not_found", "There is no brand with this slug, or nothing of it is for sale."),
+    NoSuchBrand: ("brand_not_found", "There is no brand with this slug, or nothing of it is for sale."),
     WebhookNotFound: (
         "webhook_not_found",
         "There is no endpoint with this id, or it belongs to another company or state.",
@@ -206,12 +206,12 @@ _KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
         "event_not_found",
         "There is no event with this id, it is not yours, or it is no longer kept.",
     ),
-    KeyNotFound: (
+    UnknownKey: (
         "key_not_found",
         "There is no key with this id, or it belongs to another company or state.",
     ),
-    KeyNotUsable: ("key_not_usable", "The key is revoked, has expired or was replaced already."),
-    TooManyKeys: ("too_many_keys", "Your company has as many keys in this state as it may have."),
+    UnusableKey: ("key_not_usable", "The key is revoked, has expired or was replaced already."),
+    KeyLimitReached: ("too_many_keys", "Your company has as many keys in this state as it may have."),
 }
 """The stable code of each refusal, and what has happened."""
 

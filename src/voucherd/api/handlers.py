@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from voucherd.actors import Actor, ActorKind
 from voucherd.api import requests
 from voucherd.api.errors import Op
 from voucherd.api.wire import next as v_next
@@ -28,7 +29,6 @@ from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.orders.rules.states import Status
 from voucherd.services import Services
-from voucherd.trail import Actor, ActorKind
 from voucherd.vault.model import Reveal, Via, Viewer
 from voucherd.webhooks.service import Owner
 
@@ -85,7 +85,7 @@ class Call(Struct):
         return Viewer(ActorKind.KEY, caller.key_id, self.request.client_ip) if caller.sees_codes else None
 
 
-class Shown(Struct, frozen=True):
+class ShownOrder(Struct, frozen=True):
     """The order that an answer shows, and how."""
 
     order: Order
@@ -253,7 +253,7 @@ async def shown(
     shape = SHAPES[call.version]
     view = view_of(services, call, answer, bare=bare)
     body = stream(shape, view, services.orders.reader.codes_of) if is_large(view) else render(shape, view)
-    return Response(status, body, JSON, headers or [], shown=Shown(answer.order, bare))
+    return Response(status, body, JSON, headers or [], shown=ShownOrder(answer.order, bare))
 
 
 async def _page(

@@ -20,12 +20,12 @@ from msgspec import Struct, field
 from voucherd.api import handlers
 from voucherd.api.errors import Op
 from voucherd.api.failures import IN_USE
-from voucherd.api.handlers import Call, Shown
+from voucherd.api.handlers import Call, ShownOrder
 from voucherd.batcher import Batcher
 from voucherd.db import Pool, Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.idempotency import store as idempotency
-from voucherd.idempotency.model import KEY_CHARS_MAX, Claim, KnownRequest, Ticket, Turn
+from voucherd.idempotency.model import KEY_CHARS_MAX, Claim, ClaimResult, KnownRequest, Ticket
 from voucherd.orders.model import Order
 from voucherd.services import Services
 from voucherd.vault.seal import KeyNotKnown, Sealer
@@ -91,21 +91,21 @@ class IdempotentCalls:
         ticket = Ticket(call.caller.company_id, int(call.caller.state), _hash(_checked(key)))
         told = await self._claims.submit(ticket.company_id, Claim(ticket, _request_hash(op, call)))
         match told.turn:
-            case Turn.OTHER:
+            case ClaimResult.OTHER:
                 raise HttpError(
                     422, "idempotency_key_reused", "this Idempotency-Key was used for another request"
                 )
-            case Turn.WAIT:
+            case ClaimResult.WAIT:
                 raise HttpError(
                     409,
                     *IN_USE,
                     headers=[(b"retry-after", b"1")],
                     retryable=True,
                 )
-            case Turn.ANSWERED:
+            case ClaimResult.ANSWERED:
                 assert told.answer is not None
                 return await self._again(call, told.answer, ticket)
-            case Turn.DONE:
+            case ClaimResult.DONE:
                 assert told.order_id is not None
                 order_id = told.order_id
                 return await self._first(
@@ -196,7 +196,7 @@ _decode: Final = msgspec.msgpack.Decoder(StoredAnswer).decode
 def seal(sealer: Sealer, ticket: Ticket, response: Response) -> bytes:
     """The answer as it is stored."""
     shown = response.shown
-    order, bare = (shown.order, shown.bare) if isinstance(shown, Shown) else (None, False)
+    order, bare = (shown.order, shown.bare) if isinstance(shown, ShownOrder) else (None, False)
     body = response.body if isinstance(response.body, bytes) and order is None else b""
     kept = StoredAnswer(response.status, response.content_type, response.headers, body, order, bare)
     return sealer.seal_bytes(place(ticket), _encode(kept))

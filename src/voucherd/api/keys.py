@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from voucherd import clock
 from voucherd.api import key_requests as requests
-from voucherd.api.errors import KeyNotFound, KeyNotUsable, TooManyKeys
+from voucherd.api.errors import KeyLimitReached, UnknownKey, UnusableKey
 from voucherd.api.handlers import Call
 from voucherd.api.idempotent import Write, write
 from voucherd.api.wire import keys as wire
@@ -42,7 +42,7 @@ async def find(services: Services, call: Call) -> Response:
         async with tenant(services.pool, call.caller.company_id, call.caller.state) as conn:
             key = await key_store.own_key(conn, number, call.caller.company_id, call.caller.state)
     except key_store.KeyNotFound:
-        raise KeyNotFound from None
+        raise UnknownKey from None
     return Response(200, encode(_shown(services, call, key)), JSON)
 
 
@@ -81,7 +81,7 @@ async def revoke(services: Services, call: Call) -> Response:
 def _number(services: Services, call: Call) -> int:
     number = services.ids.key_number(call.parameter)
     if number is None:
-        raise KeyNotFound
+        raise UnknownKey
     return number
 
 
@@ -102,11 +102,11 @@ async def _write(services: Services, call: Call) -> AsyncIterator[Write]:
         async with write(services, call) as work:
             yield work
     except key_store.KeyNotFound:
-        raise KeyNotFound from None
+        raise UnknownKey from None
     except key_store.KeyNotUsable:
-        raise KeyNotUsable from None
+        raise UnusableKey from None
     except key_deeds.TooManyKeys:
-        raise TooManyKeys from None
+        raise KeyLimitReached from None
     except key_deeds.ExpiredAlready:
         raise BadInput("dateExpires", "must lie in the future") from None
     except BeyondOwn as beyond:

@@ -17,7 +17,7 @@ from voucherd.purchasing import metrics as purchase_metrics
 from voucherd.purchasing.calls import SECONDS, CallCounts
 from voucherd.purchasing.metrics import Pulse
 from voucherd.webhooks import metrics as webhook_metrics
-from voucherd.webhooks.metrics import Figures
+from voucherd.webhooks.metrics import WebhookFigures
 
 AGE_S_MAX: Final = 15.0
 """How old the figures may be before the database is asked again."""
@@ -37,7 +37,7 @@ class PulseTaker:
         self._pool = pool
         self._lock = asyncio.Lock()
         self._taken: tuple[float, Pulse] | None = None
-        self.webhooks = Figures()
+        self.webhooks = WebhookFigures()
         self._tried_at = -AGE_S_MAX
 
     async def refresh(self) -> None:
@@ -82,7 +82,7 @@ class PulseCollector(Collector):
         yield from _webhooks(shown)
 
 
-def _webhooks(found: Figures | None) -> Iterator[Family]:
+def _webhooks(found: WebhookFigures | None) -> Iterator[Family]:
     late = GaugeMetricFamily(
         "voucherd_webhook_late_seconds", "How long an endpoint in order waits to be sent to."
     )

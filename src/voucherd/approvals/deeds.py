@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from voucherd import trail
+from voucherd.actors import Actor, TrailEntry
 from voucherd.approvals import letters, store
 from voucherd.approvals.model import Approval
 from voucherd.db import Tx
 from voucherd.money import Money
-from voucherd.trail import Actor, TrailEntry
 
 
 async def ask(

@@ -11,7 +11,7 @@ from voucherd.ids import State
 from voucherd.money import Money
 
 
-class Kind(IntEnum):
+class ApprovalKind(IntEnum):
     """What is asked for."""
 
     ORDER = 1
@@ -24,7 +24,7 @@ class Kind(IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-class Status(IntEnum):
+class ApprovalStatus(IntEnum):
     """What became of it."""
 
     OPEN = 0
@@ -42,7 +42,7 @@ class ApprovalNotFound(LookupError):
     """There is no such request here."""
 
 
-class NotOpen(ValueError):
+class ApprovalClosed(ValueError):
     """It was decided before, or its time is over."""
 
 
@@ -58,7 +58,7 @@ class Approval(Struct, frozen=True):
     """A request, and what became of it."""
 
     id: int
-    kind: Kind
+    kind: ApprovalKind
     company_id: int
     state: State
     order_id: int | None
@@ -69,7 +69,7 @@ class Approval(Struct, frozen=True):
     requested_by: int
     requested_at: datetime
     ends_at: datetime
-    status: Status
+    status: ApprovalStatus
     decided_at: datetime | None
     over: bool
     """Its time has passed without a decision."""
@@ -85,12 +85,12 @@ class Approval(Struct, frozen=True):
     @property
     def open(self) -> bool:
         """Whether it can be decided."""
-        return self.status is Status.OPEN and not self.over
+        return self.status is ApprovalStatus.OPEN and not self.over
 
     @property
     def word(self) -> str:
         """Its status for people."""
-        return Status.ENDED.word if self.over else self.status.word
+        return ApprovalStatus.ENDED.word if self.over else self.status.word
 
 
 class Consent(Struct, frozen=True):
@@ -110,7 +110,7 @@ def refuse(approval: Approval | None, decided_by: int) -> Approval:
     if approval is None:
         raise ApprovalNotFound
     if not approval.open:
-        raise NotOpen
+        raise ApprovalClosed
     if approval.requested_by == decided_by:
         raise SamePerson
     return approval

@@ -13,11 +13,11 @@ from typing import Any, Final
 from voucherd.approvals.model import (
     AlreadyProposed,
     Approval,
+    ApprovalClosed,
+    ApprovalKind,
     ApprovalNotFound,
+    ApprovalStatus,
     Consent,
-    Kind,
-    NotOpen,
-    Status,
     refuse,
 )
 from voucherd.db import Connection, Pool, Tx
@@ -55,7 +55,7 @@ async def ask_for_order(
         INSERT INTO approval (kind, company_id, state, order_id, amount_minor, currency, note, requested_by, ends_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (order_id) WHERE status = 0 DO NOTHING RETURNING id
         """,
-        int(Kind.ORDER),
+        int(ApprovalKind.ORDER),
         company_id,
         int(state),
         order_id,
@@ -74,7 +74,7 @@ async def ask_for_order(
 
 async def propose(
     tx: Tx,
-    kind: Kind,
+    kind: ApprovalKind,
     *,
     company_id: int,
     state: State,
@@ -84,7 +84,7 @@ async def propose(
     note: str = "",
 ) -> int:
     """The id of a new request to move money; refused while the same one is open."""
-    assert kind is not Kind.ORDER, "an order has a request of its own kind"
+    assert kind is not ApprovalKind.ORDER, "an order has a request of its own kind"
     await tx.execute(
         """
         UPDATE approval SET status = 3, decided_at = now()
@@ -124,7 +124,7 @@ async def lock(tx: Tx, numbers: Collection[int]) -> dict[int, Approval]:
     return {row[0]: approval_of(row) for row in rows}
 
 
-async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -> None:
+async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: ApprovalStatus) -> None:
     """Write down who decided what (request, person); the caller holds the locks and has refused what it must."""
     await tx.executemany(
         "UPDATE approval SET status = $3, decided_by = $2, decided_at = now() WHERE id = $1",
@@ -134,14 +134,14 @@ async def decide(tx: Tx, decisions: Sequence[tuple[int, int]], status: Status) -
 
 async def grant(tx: Tx, consents: Sequence[Consent]) -> None:
     """Write down what was allowed, by whom, in the transaction that carries it out."""
-    await decide(tx, [(one.number, one.by) for one in consents], Status.APPROVED)
+    await decide(tx, [(one.number, one.by) for one in consents], ApprovalStatus.APPROVED)
 
 
 async def reject(tx: Tx, number: int, company_id: int | None, decided_by: int) -> Approval:
     """Say no; the request is closed and nothing else happens. None is the operator's, for requests about money."""
     found = (await lock(tx, [number])).get(number)
     approval = refuse(_within(found, company_id), decided_by)
-    await decide(tx, [(number, decided_by)], Status.REJECTED)
+    await decide(tx, [(number, decided_by)], ApprovalStatus.REJECTED)
     return approval
 
 
@@ -151,7 +151,7 @@ async def withdraw(tx: Tx, number: int, company_id: int | None, by: int) -> Appr
     if found is None or found.requested_by != by:
         raise ApprovalNotFound
     if not found.open:
-        raise NotOpen
+        raise ApprovalClosed
     await end(tx, number)
     return found
 
@@ -172,7 +172,7 @@ async def find(connection: Connection | Pool, number: int, company_id: int | Non
 
 def _within(approval: Approval | None, company_id: int | None) -> Approval | None:
     """The request, if it is one that this company's people, or the operator's, decide about."""
-    if approval is None or (approval.kind is Kind.ORDER) != (company_id is not None):
+    if approval is None or (approval.kind is ApprovalKind.ORDER) != (company_id is not None):
         return None
     return None if company_id is not None and approval.company_id != company_id else approval
 
@@ -180,5 +180,5 @@ def _within(approval: Approval | None, company_id: int | None) -> Approval | Non
 def approval_of(row: Any) -> Approval:
     """The request in a row of `ROWS`."""
     values = list(row)
-    values[1], values[3], values[12] = Kind(row[1]), State(row[3]), Status(row[12])
+    values[1], values[3], values[12] = ApprovalKind(row[1]), State(row[3]), ApprovalStatus(row[12])
     return Approval(*values)

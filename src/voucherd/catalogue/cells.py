@@ -9,7 +9,7 @@ from voucherd.catalogue.products import Face, ProductDraft, Selling
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.money import DIGITS, Money
-from voucherd.sheets.model import EMPTY, Cell, Kind, Row
+from voucherd.sheets.model import EMPTY, Cell, CellKind, SheetRow
 
 CLEAR: Final = "-"
 """What an operator writes to empty a cell that may be empty: an empty one leaves things as they are."""
@@ -37,7 +37,7 @@ class BadCell(NamedTuple):
 class RowCells:
     """The cells of one row by the names of their columns, and what was found wrong with them."""
 
-    def __init__(self, row: Row, names: list[str]) -> None:
+    def __init__(self, row: SheetRow, names: list[str]) -> None:
         self.number = row.number
         self.bad: list[BadCell] = []
         self._cells = dict(zip(names, row.cells, strict=False))
@@ -143,14 +143,14 @@ class RowCells:
 
     def _is_plain(self, column: str, cell: Cell) -> bool:
         """Whether the cell is of a kind that its column may hold."""
-        if cell.kind is Kind.TEXT:
+        if cell.kind is CellKind.TEXT:
             return True
-        if (cell.kind is Kind.NUMBER and column in (*_AMOUNTS, *FLAGS)) or (
-            cell.kind is Kind.FLAG and column in FLAGS
+        if (cell.kind is CellKind.NUMBER and column in (*_AMOUNTS, *FLAGS)) or (
+            cell.kind is CellKind.FLAG and column in FLAGS
         ):
             return True
         if not self.has_error(column):
-            more = ": put its value there" if cell.kind is Kind.FORMULA else ", and must be text"
+            more = ": put its value there" if cell.kind is CellKind.FORMULA else ", and must be text"
             self.note(column, f"is {cell.kind.value}{more}")
         return False
 

@@ -11,7 +11,7 @@ from voucherd.catalogue.columns import COLUMNS, FIELDS, TEXTS, several_lines, te
 from voucherd.catalogue.products import Fee, Leaflet, Listing, ProductChanges, ProductDraft, draft_of, slugify
 from voucherd.catalogue.rules import BadProduct
 from voucherd.money import RATE_ONE, Money
-from voucherd.sheets.model import Row, SheetRefused
+from voucherd.sheets.model import SheetRefused, SheetRow
 
 FILE_ROWS_MAX: Final = 20_000
 ERRORS_KEPT_MAX: Final = 100
@@ -56,7 +56,7 @@ class FieldChange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProductFileChange:
     """A product that a row adds or changes."""
 
     row: int
@@ -72,10 +72,10 @@ class Change:
 
 
 @dataclass(slots=True)
-class Plan:
+class ImportPlan:
     """What a file would change, in the order of its rows; if it has errors, nothing."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ProductFileChange] = field(default_factory=list)
     unchanged: int = 0
     errors: list[BadCell] = field(default_factory=list)
     error_count: int = 0
@@ -98,7 +98,7 @@ class Plan:
                 self.errors.append(error)
 
 
-def read(rows: Iterable[Row]) -> list[RowCells]:
+def read(rows: Iterable[SheetRow]) -> list[RowCells]:
     """The rows below the header, by its names; refused if it is not the header of such a file."""
     found = iter(rows)
     header = next(found, None)
@@ -121,9 +121,11 @@ def read(rows: Iterable[Row]) -> list[RowCells]:
     return read_rows
 
 
-def plan(rows: Iterable[RowCells], listings: Mapping[str, Listing], leaflets: Mapping[int, Leaflet]) -> Plan:
+def plan(
+    rows: Iterable[RowCells], listings: Mapping[str, Listing], leaflets: Mapping[int, Leaflet]
+) -> ImportPlan:
     """What the rows change of these listings and their texts; a slug that is none of them is a new product."""
-    planned = Plan()
+    planned = ImportPlan()
     seen: dict[str, int] = {}
     for row in rows:
         slug = row.slug
@@ -146,7 +148,7 @@ def plan(rows: Iterable[RowCells], listings: Mapping[str, Listing], leaflets: Ma
 
 def _change(
     row: RowCells, slug: str, before: Listing | None, leaflets: Mapping[int, Leaflet]
-) -> Change | None:
+) -> ProductFileChange | None:
     base = _BLANK if before is None else draft_of(before.version, leaflets[before.version.version_id])
     wanted = _wanted(row, base, before)
     if before is None:
@@ -163,7 +165,7 @@ def _change(
         for column, value in values(draft, active).items()
         if text(then.get(column)) != text(value)
     ]
-    return Change(row.number, before is None, draft, active, fields)
+    return ProductFileChange(row.number, before is None, draft, active, fields)
 
 
 def _wanted(row: RowCells, base: ProductDraft, before: Listing | None) -> dict[str, object]:

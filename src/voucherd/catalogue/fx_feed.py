@@ -13,11 +13,11 @@ from typing import Final
 import httpx
 import structlog
 
+from voucherd.actors import SYSTEM
 from voucherd.catalogue import fx_store, rate_deeds
 from voucherd.catalogue.fx import FILE_BYTES_MAX, BadRates, parse_ecb
-from voucherd.catalogue.fx_store import Feed
+from voucherd.catalogue.fx_store import FxFeed
 from voucherd.db import Pool, transaction
-from voucherd.trail import SYSTEM
 
 FETCH_S_MAX: Final = 30.0
 RETRY: Final = timedelta(hours=1)
@@ -75,7 +75,7 @@ def published_by(now: datetime) -> date:
     return day - timedelta(days=max(day.weekday() - 4, 0))
 
 
-def is_due(feed: Feed) -> bool:
+def is_due(feed: FxFeed) -> bool:
     """Whether the rates should be asked for now."""
     if feed.attempted_at is None:
         return True

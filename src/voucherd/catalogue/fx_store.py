@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.catalogue.store import Rate
+from voucherd.catalogue.store import FxRate
 from voucherd.db import Connection, Tx
 
 HISTORY_MAX: Final = 10_000
@@ -15,7 +15,7 @@ HISTORY_MAX: Final = 10_000
 PROBLEM_CHARS_MAX: Final = 500
 
 
-class Feed(Struct, frozen=True):
+class FxFeed(Struct, frozen=True):
     """How the refresh of rates stands, by the database's clock."""
 
     now: datetime
@@ -55,7 +55,7 @@ async def remove_margin(tx: Tx, from_currency: str, to_currency: str) -> bool:
     return removed is not None
 
 
-async def history(conn: Connection, currency: str) -> list[Rate]:
+async def history(conn: Connection, currency: str) -> list[FxRate]:
     """Every rate that the currency had, newest first."""
     rows = await conn.fetch(
         """SELECT currency, day, eur_e8, source, set_at FROM fx_rate WHERE currency = $1
@@ -63,20 +63,20 @@ async def history(conn: Connection, currency: str) -> list[Rate]:
         currency,
         HISTORY_MAX,
     )
-    return [Rate(**row) for row in rows]
+    return [FxRate(**row) for row in rows]
 
 
-async def feed(conn: Connection) -> Feed:
+async def feed(conn: Connection) -> FxFeed:
     """How the refresh stands."""
     row = await conn.fetchrow(
         """SELECT now(), (SELECT max(day) FROM fx_rate WHERE source = 'ecb'), attempted_at, taken_at, problem
            FROM fx_feed"""
     )
     assert row is not None, "The migration made the row."
-    return Feed(*row)
+    return FxFeed(*row)
 
 
-async def claim_feed(tx: Tx, seen: Feed) -> bool:
+async def claim_feed(tx: Tx, seen: FxFeed) -> bool:
     """Whether nobody else has begun a refresh since; then it is ours to make."""
     claimed = await tx.fetchval(
         "UPDATE fx_feed SET attempted_at = now() WHERE attempted_at IS NOT DISTINCT FROM $1 RETURNING true",

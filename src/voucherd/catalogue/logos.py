@@ -25,7 +25,7 @@ class BadLogo(Exception):
     """The file can't be a logo; the text says why."""
 
 
-class UnknownBrand(LookupError):
+class BrandNotFound(LookupError):
     """No brand has that slug."""
 
     def __init__(self, slug: str) -> None:
@@ -89,7 +89,7 @@ async def find_logo(conn: Connection, name: str) -> bytes | None:
 async def _brand(tx: Tx, slug: str) -> int:
     brand_id = await find_brand(tx, slug)
     if brand_id is None:
-        raise UnknownBrand(slug)
+        raise BrandNotFound(slug)
     return brand_id
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from voucherd.catalogue import fx_store, price_store
 from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.terms import Terms, agreed
+from voucherd.catalogue.terms import PriceTerms, agreed
 from voucherd.db import Connection
 
 EPOCH_AGE_S_MAX: Final = 1.0
@@ -34,7 +34,7 @@ class PriceBook:
 
     async def terms(
         self, conn: Connection, wanted: Iterable[tuple[int, ProductVersion]]
-    ) -> dict[tuple[int, int], Terms]:
+    ) -> dict[tuple[int, int], PriceTerms]:
         """What companies pay for products instead of the catalogue's price, by company and product."""
         await self._look(conn)
         if not self._lists:
@@ -45,7 +45,7 @@ class PriceBook:
         found = await price_store.in_force(
             conn, ((self._lists[company], one.product_id, one.brand_slug) for company, one in pairs)
         )
-        made: dict[tuple[int, int], Terms] = {}
+        made: dict[tuple[int, int], PriceTerms] = {}
         for company_id, version in pairs:
             terms = agreed(version, found.get((self._lists[company_id], version.product_id), ()))
             if terms is not None:

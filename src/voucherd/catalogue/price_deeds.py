@@ -9,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.catalogue import price_store, store
-from voucherd.catalogue.price_list_files import Wanted, entry_of
-from voucherd.catalogue.price_store import NAME_CHARS_MAX, Target
+from voucherd.catalogue.logos import BrandNotFound
+from voucherd.catalogue.price_list_files import PriceChange, entry_of
+from voucherd.catalogue.price_store import NAME_CHARS_MAX, PriceTarget
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.catalogue.terms import PriceEntry
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Tx
-from voucherd.trail import Actor
 
 
 class BadListName(ValueError):
@@ -28,17 +29,10 @@ class BadListName(ValueError):
         super().__init__(f"a name is 1 to {NAME_CHARS_MAX} printable characters")
 
 
-class UnknownBrand(LookupError):
-    """No brand has that slug."""
-
-    def __init__(self, slug: str) -> None:
-        super().__init__(f"there is no brand {slug[:100]!a}")
-
-
 class NothingSaid(LookupError):
     """The list says nothing of that from that day on."""
 
-    def __init__(self, name: str, wanted: Wanted) -> None:
+    def __init__(self, name: str, wanted: PriceChange) -> None:
         super().__init__(
             f"{name} says nothing of that" + (f" from {wanted.from_} on" if wanted.from_ else "")
         )
@@ -88,7 +82,7 @@ async def unassign(tx: Tx, actor: Actor, company: Company) -> None:
     await trail.record(tx, actor, "price.list.unassign", subject, company_id=company.id)
 
 
-async def set_entry(tx: Tx, actor: Actor, name: str, wanted: Wanted) -> PriceEntry:
+async def set_entry(tx: Tx, actor: Actor, name: str, wanted: PriceChange) -> PriceEntry:
     """Let a list say this of a product, a brand, or everything."""
     list_id = await price_store.find_list(tx, name)
     target, version = await _found(tx, wanted)
@@ -98,7 +92,7 @@ async def set_entry(tx: Tx, actor: Actor, name: str, wanted: Wanted) -> PriceEnt
     return entry
 
 
-async def remove_entry(tx: Tx, actor: Actor, name: str, wanted: Wanted) -> None:
+async def remove_entry(tx: Tx, actor: Actor, name: str, wanted: PriceChange) -> None:
     """Take back what a list says of this from exactly that day on; refused if it says nothing."""
     list_id = await price_store.find_list(tx, name)
     target, _ = await _found(tx, wanted)
@@ -107,16 +101,18 @@ async def remove_entry(tx: Tx, actor: Actor, name: str, wanted: Wanted) -> None:
     await _record(tx, actor, "price.remove", name, _told(wanted))
 
 
-async def import_file(tx: Tx, actor: Actor, name: str, file: str, rows: Sequence[tuple[int, Wanted]]) -> int:
+async def import_file(
+    tx: Tx, actor: Actor, name: str, file: str, rows: Sequence[tuple[int, PriceChange]]
+) -> int:
     """Let a list say what these numbered rows say and nothing else; how many entries that is."""
     list_id = await price_store.find_list(tx, name)
     await price_store.clear(tx, list_id)
-    seen: dict[Target, int] = {}
+    seen: dict[PriceTarget, int] = {}
     for number, wanted in rows:
         try:
             target, version = await _found(tx, wanted)
             entry = entry_of(wanted, version)
-        except (BadProduct, UnknownProduct, UnknownBrand) as bad:
+        except (BadProduct, UnknownProduct, BrandNotFound) as bad:
             raise BadRow(number, bad) from None
         if seen.setdefault(target, number) != number:
             raise BadRow(number, f"says the same as row {seen[target]}")
@@ -125,20 +121,20 @@ async def import_file(tx: Tx, actor: Actor, name: str, file: str, rows: Sequence
     return len(seen)
 
 
-async def _found(conn: Connection | Tx, wanted: Wanted) -> tuple[Target, ProductVersion | None]:
+async def _found(conn: Connection | Tx, wanted: PriceChange) -> tuple[PriceTarget, ProductVersion | None]:
     """What is meant, by its ids, and the product if it is one."""
     if wanted.product is not None:
         listed = await store.current(conn, [wanted.product])
         if wanted.product not in listed:
             raise UnknownProduct(wanted.product)
         version = listed[wanted.product].version
-        return Target(product_id=version.product_id, valid_from=wanted.from_), version
+        return PriceTarget(product_id=version.product_id, valid_from=wanted.from_), version
     if wanted.brand is not None:
         brand_id = await store.find_brand(conn, wanted.brand)
         if brand_id is None:
-            raise UnknownBrand(wanted.brand)
-        return Target(brand_id=brand_id, valid_from=wanted.from_), None
-    return Target(valid_from=wanted.from_), None
+            raise BrandNotFound(wanted.brand)
+        return PriceTarget(brand_id=brand_id, valid_from=wanted.from_), None
+    return PriceTarget(valid_from=wanted.from_), None
 
 
 async def _record(
@@ -147,7 +143,7 @@ async def _record(
     await trail.record(tx, actor, action, f"price list {name}", detail)
 
 
-def _told(wanted: Wanted) -> dict[str, str]:
+def _told(wanted: PriceChange) -> dict[str, str]:
     given = {name: getattr(wanted, name) for name in ("product", "brand", "discount", "price", "fee")}
     days = {"from": wanted.from_, "until": wanted.until}
     return {name: str(value) for name, value in (given | days).items() if value is not None}

@@ -11,16 +11,16 @@ from msgspec import Struct
 
 from voucherd.catalogue.products import Fee, ProductDraft, ProductVersion, draft_of
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.terms import DISCOUNT_BP_MAX, PriceEntry, Terms
+from voucherd.catalogue.terms import DISCOUNT_BP_MAX, PriceEntry, PriceTerms
 from voucherd.catalogue.texts import read_selling, read_share
 from voucherd.money import RATE_DIGITS, Money, digits, plain
-from voucherd.sheets.model import Kind, Row, SheetRefused
+from voucherd.sheets.model import CellKind, SheetRefused, SheetRow
 
 COLUMNS: Final = ("product", "brand", "discount", "price", "fee", "from", "until")
 FILE_ROWS_MAX: Final = 20_000
 
 
-class Wanted(Struct, frozen=True):
+class PriceChange(Struct, frozen=True):
     """One row of a file of prices, or one command, before anyone looked at the product."""
 
     product: str | None = None
@@ -59,7 +59,7 @@ def _written(day: date | None) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def entry_of(wanted: Wanted, version: ProductVersion | None) -> PriceEntry:
+def entry_of(wanted: PriceChange, version: ProductVersion | None) -> PriceEntry:
     """The entry that is meant; the version is its product's, None for a brand or a whole list."""
     given = [name for name in ("discount", "price", "fee") if getattr(wanted, name) is not None]
     if len(given) != 1:
@@ -72,7 +72,7 @@ def entry_of(wanted: Wanted, version: ProductVersion | None) -> PriceEntry:
         discount_bp = read_share("discount", wanted.discount)
         if not 1 <= discount_bp <= DISCOUNT_BP_MAX:
             raise BadProduct("discount", "must be between 0.01% and 99.99%")
-        return PriceEntry(Terms(discount_bp))
+        return PriceEntry(PriceTerms(discount_bp))
     if version is None:
         raise BadProduct(given[0], "is for a product; a brand or a whole list has a discount")
     # The same rules as for the product's own price: a range needs a fee, a fee leaves something to pay …
@@ -82,18 +82,18 @@ def entry_of(wanted: Wanted, version: ProductVersion | None) -> PriceEntry:
 
 def _fixed(draft: ProductDraft, version: ProductVersion) -> PriceEntry:
     *_, price_minor, price_currency, fee_variable_e8, fee_fixed_minor = draft.figures()
-    terms = Terms(0, price_minor, price_currency, fee_variable_e8, fee_fixed_minor)  # type: ignore[arg-type]
+    terms = PriceTerms(0, price_minor, price_currency, fee_variable_e8, fee_fixed_minor)  # type: ignore[arg-type]
     return PriceEntry(
         terms, version.face_currency, None if isinstance(draft.selling, Fee) else version.face_minor
     )
 
 
-def _discount_text(terms: Terms) -> str | None:
+def _discount_text(terms: PriceTerms) -> str | None:
     """The discount as it is written: 2%."""
     return f"{plain(terms.discount_bp, 2).rstrip('0').rstrip('.')}%" if terms.discount_bp else None
 
 
-def _price_text(terms: Terms) -> str | None:
+def _price_text(terms: PriceTerms) -> str | None:
     """The fixed price as it is written: 47.50 EUR."""
     if terms.price_minor is None or terms.price_currency is None:
         return None
@@ -110,7 +110,7 @@ def _fee_text(entry: PriceEntry) -> str | None:
     return f"{times}+{plain(fixed_minor, digits(entry.face_currency))}" if fixed_minor else times
 
 
-def read_file(lines: Iterable[Row]) -> list[tuple[int, Wanted]]:
+def read_file(lines: Iterable[SheetRow]) -> list[tuple[int, PriceChange]]:
     """The rows of a file of prices, each with its number; refused at the first that can't be read."""
     found = iter(lines)
     header = next(found, None)
@@ -126,16 +126,18 @@ def read_file(lines: Iterable[Row]) -> list[tuple[int, Wanted]]:
     return wanted
 
 
-def _wanted(row: Row, names: Sequence[str]) -> Wanted:
+def _wanted(row: SheetRow, names: Sequence[str]) -> PriceChange:
     if len(row.cells) > len(names):
         raise SheetRefused(f"row {row.number}: has more cells than the header")
     texts: dict[str, str | None] = {}
     for name, cell in zip(names, row.cells, strict=False):
-        if cell.kind not in (Kind.TEXT, Kind.MOMENT) and not (cell.kind is Kind.NUMBER and name == "fee"):
+        if cell.kind not in (CellKind.TEXT, CellKind.MOMENT) and not (
+            cell.kind is CellKind.NUMBER and name == "fee"
+        ):
             raise SheetRefused(f"row {row.number}, column {name}: is {cell.kind.value}, and must be text")
         texts[name] = cell.text or None
     days = {name: _day(row.number, name, texts.pop(name, None)) for name in ("from", "until")}
-    return Wanted(**texts, from_=days["from"], until=days["until"])
+    return PriceChange(**texts, from_=days["from"], until=days["until"])
 
 
 def _day(number: int, name: str, text: str | None) -> date | None:

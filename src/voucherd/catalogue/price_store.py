@@ -10,7 +10,7 @@ import asyncpg
 from msgspec import Struct
 
 from voucherd.catalogue.price_list_files import ListedEntry
-from voucherd.catalogue.terms import PriceEntry, Terms
+from voucherd.catalogue.terms import PriceEntry, PriceTerms
 from voucherd.db import Connection, Tx
 
 NAME_CHARS_MAX: Final = 100
@@ -53,7 +53,7 @@ class PriceList(Struct, frozen=True):
     entries: int
 
 
-class Target(Struct, frozen=True):
+class PriceTarget(Struct, frozen=True):
     """What an entry is about: a product, a brand, or (neither) everything; and from which day on."""
 
     product_id: int | None = None
@@ -123,7 +123,7 @@ async def assigned(conn: Connection) -> dict[int, int]:
 
 
 async def set_entry(
-    tx: Tx, list_id: int, target: Target, entry: PriceEntry, valid_until: date | None
+    tx: Tx, list_id: int, target: PriceTarget, entry: PriceEntry, valid_until: date | None
 ) -> None:
     """Sets what the list says of the target from that day on; it replaces what it said from the same day on."""
     terms = entry.terms
@@ -149,7 +149,7 @@ async def set_entry(
     )
 
 
-async def remove_entry(tx: Tx, list_id: int, target: Target) -> bool:
+async def remove_entry(tx: Tx, list_id: int, target: PriceTarget) -> bool:
     """Removes what the list says of the target from exactly that day on; whether it said anything."""
     removed = await tx.fetchval(
         """DELETE FROM price_entry WHERE list_id = $1 AND product_id IS NOT DISTINCT FROM $2
@@ -209,4 +209,4 @@ async def in_force(
 
 
 def _entry(row: Any) -> PriceEntry:
-    return PriceEntry(Terms(row[0] or 0, *row[1:5]), row[5], row[6])
+    return PriceEntry(PriceTerms(row[0] or 0, *row[1:5]), row[5], row[6])

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import UNIT_MINOR_MAX
-from voucherd.catalogue.terms import Tariff, Terms, tariff
+from voucherd.catalogue.terms import PriceTerms, Tariff, tariff
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.money import DIGITS, RATE_ONE, divide_half_up
 
@@ -54,7 +54,7 @@ class RateTooOld(LookupError):
         super().__init__(f"the exchange rate for {currency} is of {day}, which is too old")
 
 
-class Exchange(Struct, frozen=True):
+class ExchangeRates(Struct, frozen=True):
     """What converting a price depends on beyond the rates themselves."""
 
     days: Mapping[str, date] = {}
@@ -65,7 +65,7 @@ class Exchange(Struct, frozen=True):
     """What is added to a price in the first currency that is paid in the second, in basis points."""
 
 
-PLAIN: Final = Exchange()
+PLAIN: Final = ExchangeRates()
 
 
 class UnitPrice(Struct, frozen=True):
@@ -91,8 +91,8 @@ def price_unit(
     payment_currency: str,
     rates: Mapping[str, int],
     vat_bp: int,
-    exchange: Exchange = PLAIN,
-    terms: Terms | None = None,
+    exchange: ExchangeRates = PLAIN,
+    terms: PriceTerms | None = None,
 ) -> UnitPrice:
     """The price of one code, by the exchange rates and the VAT rate of the moment (OP-50, OP-51, OP-52)."""
     selling = tariff(product, terms)
@@ -158,7 +158,7 @@ def vat_bp(
         raise NoVatRate(company_country) from None
 
 
-def _refuse_old(exchange: Exchange, *currencies: str) -> None:
+def _refuse_old(exchange: ExchangeRates, *currencies: str) -> None:
     for currency in currencies:
         day = exchange.days.get(currency)
         if day is not None and exchange.oldest is not None and day < exchange.oldest:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.catalogue import files, logos, store
 from voucherd.catalogue.cells import RowCells
 from voucherd.catalogue.columns import TEXTS, text, values
-from voucherd.catalogue.files import Plan
+from voucherd.catalogue.files import ImportPlan
 from voucherd.catalogue.products import Leaflet, Listing, ProductChanges, ProductDraft, draft_of
 from voucherd.db import Connection, Tx
 from voucherd.events import kinds, log
-from voucherd.trail import Actor
 
 TEXT_CHARS_TOLD_MAX: Final = 300
 """Of a value, in the trail."""
@@ -45,7 +45,7 @@ async def change(tx: Tx, actor: Actor, slug: str, changes: ProductChanges) -> Li
 
 async def import_file(
     tx: Tx, actor: Actor, name: str, rows: Sequence[RowCells], step: Callable[[int, int], None]
-) -> Plan:
+) -> ImportPlan:
     """Add and change products as a file says, all of it, or nothing if it has errors; what that was.
 
     `step` hears after each product how many of how many are done.

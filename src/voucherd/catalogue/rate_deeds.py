@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import date
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.catalogue import fx_store, store, vat_store
 from voucherd.catalogue.fx import BASE, MARGIN_BP_MAX, BadRates, DayRates
 from voucherd.db import Tx
 from voucherd.money import RATE_DIGITS, plain
-from voucherd.trail import Actor
 
 
 class BadMargin(ValueError):
@@ -29,7 +29,7 @@ class NoMargin(LookupError):
         super().__init__(f"there is no margin from {of} to {to}")
 
 
-class NoVatRate(LookupError):
+class VatRateNotFound(LookupError):
     """The country has no rate that begins on that day to come."""
 
 
@@ -82,7 +82,7 @@ async def announce_vat(tx: Tx, actor: Actor, country: str, first: date, rate_bp:
 async def withdraw_vat(tx: Tx, actor: Actor, country: str, first: date) -> None:
     """Take back a VAT rate that has not begun; refused if there is none."""
     if not await vat_store.withdraw(tx, country, first):
-        raise NoVatRate
+        raise VatRateNotFound
     await trail.record(tx, actor, "vat.remove", f"country {country}", {"from": first.isoformat()})
 
 

@@ -65,7 +65,7 @@ class UnknownProduct(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Brand:
+class BrandRow:
     """A brand of products."""
 
     brand_id: int
@@ -74,7 +74,7 @@ class Brand:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class FxRate:
     """The exchange rate in force for a currency: what one unit is worth in EUR."""
 
     currency: str
@@ -218,7 +218,7 @@ async def leaflets(conn: Connection, version_ids: Sequence[int]) -> dict[int, Le
     return {row[0]: Leaflet(*row[1:]) for row in rows}
 
 
-async def add_or_get_brand(tx: Tx, name: str) -> Brand:
+async def add_or_get_brand(tx: Tx, name: str) -> BrandRow:
     """The brand whose slug the name gives, made if there is none yet; the first spelling of a name stays."""
     slug = slugify(name)
     await tx.execute(
@@ -226,7 +226,7 @@ async def add_or_get_brand(tx: Tx, name: str) -> Brand:
     )
     row = await tx.fetchrow("SELECT id AS brand_id, slug, name FROM brand WHERE slug = $1", slug)
     assert row is not None, "It was there, or has just been made."
-    return Brand(**row)
+    return BrandRow(**row)
 
 
 async def brand_of(conn: Connection, product_id: int) -> int:
@@ -244,10 +244,10 @@ async def find_brand(conn: Connection, slug: str) -> int | None:
     return brand_id
 
 
-async def list_brands(conn: Connection) -> list[Brand]:
+async def list_brands(conn: Connection) -> list[BrandRow]:
     """Every brand, in order of their slugs."""
     rows = await conn.fetch("SELECT id AS brand_id, slug, name FROM brand ORDER BY slug")
-    return [Brand(**row) for row in rows]
+    return [BrandRow(**row) for row in rows]
 
 
 # ── rates ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -306,13 +306,13 @@ async def set_rates(tx: Tx, days: Sequence[DayRates], source: str) -> int:
     return len(rows)
 
 
-async def list_rates(conn: Connection) -> list[Rate]:
+async def list_rates(conn: Connection) -> list[FxRate]:
     """The rate in force today for every currency that has one."""
     rows = await conn.fetch(
         f"""SELECT DISTINCT ON (currency) currency, day, eur_e8, source, set_at FROM fx_rate
             WHERE day <= {_TODAY} ORDER BY currency, day DESC"""  # noqa: S608 - A constant of ours.
     )
-    return [Rate(**row) for row in rows]
+    return [FxRate(**row) for row in rows]
 
 
 async def vat_rates(conn: Connection, countries: Iterable[str]) -> dict[str, int]:

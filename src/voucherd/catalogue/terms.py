@@ -12,7 +12,7 @@ from voucherd.catalogue.products import ProductVersion
 DISCOUNT_BP_MAX: Final = 9_999
 
 
-class Terms(Struct, frozen=True):
+class PriceTerms(Struct, frozen=True):
     """A discount on the catalogue's price, or instead of it a fixed price or a fee."""
 
     discount_bp: int = 0
@@ -25,7 +25,7 @@ class Terms(Struct, frozen=True):
 class PriceEntry(Struct, frozen=True):
     """What a list says, and the face value (or, of a fee, the currency alone) that it was agreed for."""
 
-    terms: Terms
+    terms: PriceTerms
     face_currency: str | None = None
     face_minor: int | None = None
 
@@ -46,12 +46,12 @@ class Tariff(Struct, frozen=True):
     discount_bp: int
 
 
-def agreed(product: ProductVersion, entries: Iterable[PriceEntry]) -> Terms | None:
+def agreed(product: ProductVersion, entries: Iterable[PriceEntry]) -> PriceTerms | None:
     """The terms of the first entry that fits; the entries come in the order of their precedence."""
     return next((entry.terms for entry in entries if entry.fits(product)), None)
 
 
-def tariff(product: ProductVersion, terms: Terms | None) -> Tariff:
+def tariff(product: ProductVersion, terms: PriceTerms | None) -> Tariff:
     """How the product is sold under these terms, or without any."""
     if terms is not None and not terms.discount_bp:
         return Tariff(

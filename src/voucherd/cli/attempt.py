@@ -17,10 +17,10 @@ from voucherd.cli.words import read_money
 from voucherd.db import Connection, Pool
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, by_hand, records
-from voucherd.purchasing.attempts import Attempt, Phase
+from voucherd.purchasing.attempts import Attempt, AttemptPhase
 from voucherd.purchasing.by_hand import TooEarly, masked
-from voucherd.purchasing.outcomes import NotOpen
-from voucherd.purchasing.records import ID_DIGITS, ID_DIGITS_MIN, Problem, Record
+from voucherd.purchasing.outcomes import AttemptClosed
+from voucherd.purchasing.records import ID_DIGITS, ID_DIGITS_MIN, PurchaseProblem, Record
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, Bought
@@ -34,7 +34,7 @@ By: TypeAlias = Annotated[str, typer.Option("--by", metavar="NAME", help="Who yo
 Note: TypeAlias = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why: it is written down.")]
 
 
-class StatusWord(StrEnum):
+class AttemptStatusWord(StrEnum):
     """How far a purchase is, as it is written."""
 
     CALLING = "calling"
@@ -47,9 +47,9 @@ class StatusWord(StrEnum):
 @command(app, "list")
 async def list_(
     context: CommandContext,
-    status: Annotated[StatusWord | None, typer.Option(help="Only those that stand so.")] = None,
+    status: Annotated[AttemptStatusWord | None, typer.Option(help="Only those that stand so.")] = None,
     supplier: Annotated[str | None, typer.Option(help="Only this supplier's.")] = None,
-    problem: Annotated[Problem | None, typer.Option(help="Only those with this trouble.")] = None,
+    problem: Annotated[PurchaseProblem | None, typer.Option(help="Only those with this trouble.")] = None,
     before: Annotated[
         str | None, typer.Option("--before", metavar="ID", help="Go on behind this one.")
     ] = None,
@@ -62,7 +62,7 @@ async def list_(
         found = await records.newest(
             connection,
             supplier=supplier,
-            phase=None if status is None else Phase[status.name],
+            phase=None if status is None else AttemptPhase[status.name],
             problem=problem,
             before=None if before is None else await _record(connection, before),
             limit=limit,
@@ -101,7 +101,7 @@ async def retry(context: CommandContext, attempt_id: Id, by: By, note: Note = ""
             )
         try:
             await by_hand.retry(pool, attempt, hand)
-        except NotOpen as refused:
+        except AttemptClosed as refused:
             raise CommandRefused(_standing(record, refused.phase)) from None
     return Output({"attempt": attempt.reference, "retried": True}, f"{row.name} is asked again now.")
 
@@ -145,7 +145,7 @@ async def settle(
             else:
                 bought = Bought(await read_codes(context, codes), external_id, cost)
                 await take_in(context, pool, caches, attempt, bought, hand)
-        except NotOpen as refused:
+        except AttemptClosed as refused:
             raise CommandRefused(_standing(record, refused.phase)) from None
         except TooEarly:
             raise CommandRefused(
@@ -214,17 +214,17 @@ async def _both(pool: Pool, text: str) -> tuple[Record, Attempt]:
     return record, attempt
 
 
-def _standing(record: Record, phase: Phase) -> str:
+def _standing(record: Record, phase: AttemptPhase) -> str:
     """Why nothing can be done about a purchase as it stands."""
     who = f"purchase {record.id}"
     match phase:
-        case Phase.CALLING:
+        case AttemptPhase.CALLING:
             return f"{who} is being made at this moment: wait until the call has ended"
-        case Phase.ASKING:
+        case AttemptPhase.ASKING:
             return f"{who} is being asked about already"
-        case Phase.BOUGHT:
+        case AttemptPhase.BOUGHT:
             return f"{who} is bought already ({record.codes} of {record.count} codes)"
-        case Phase.FAILED:
+        case AttemptPhase.FAILED:
             return f"{who} has failed already"
         case _:
             return f"{who} is unknown: settle it or ask again"

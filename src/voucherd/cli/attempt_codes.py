@@ -13,7 +13,7 @@ from voucherd.db import Pool
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import by_hand
 from voucherd.purchasing.attempts import Attempt
-from voucherd.purchasing.by_hand import BadCodes, TooMany
+from voucherd.purchasing.by_hand import BadCodes, TooManyCodes
 from voucherd.purchasing.outcomes import Hand, NothingNew
 from voucherd.purchasing.records import Record
 from voucherd.suppliers.protocol import SURPLUS_MAX, Bought, Code
@@ -51,7 +51,7 @@ async def take_in(
         raise CommandRefused(
             "none of these codes can be taken: they are known, malformed or expired"
         ) from None
-    except TooMany:
+    except TooManyCodes:
         asked = attempt.count
         raise CommandRefused(
             f"the file has {len(bought.codes)} codes, and {asked} were asked for: "

@@ -15,7 +15,7 @@ from voucherd.cli.supplier_views import span
 from voucherd.cli.words import decimal
 from voucherd.ids import Identifiers
 from voucherd.money import Money
-from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.purchasing.records import ID_DIGITS_MIN, BoughtFor, BoughtLot, Deed, Record
 
 _DEEDS: Final = {
@@ -173,7 +173,7 @@ def _pairs(one: Record, now: datetime) -> list[tuple[str, object]]:
         ("call", None if one.call_ms is None else f"{one.call_ms:,} ms"),
         ("look-ups", one.look_ups),
     ]
-    if one.phase in (Phase.CALLING, Phase.ASKING, Phase.UNKNOWN):
+    if one.phase in (AttemptPhase.CALLING, AttemptPhase.ASKING, AttemptPhase.UNKNOWN):
         pairs.append(("settles", f"{one.settles_at:%Y-%m-%d %H:%M:%S} UTC"))
     if one.ask_at is not None:
         pairs.append(("asked next", f"{one.ask_at:%Y-%m-%d %H:%M:%S} UTC"))

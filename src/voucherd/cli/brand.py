@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from voucherd.catalogue import logos, product_deeds, store
-from voucherd.catalogue.logos import BadLogo, UnknownBrand
+from voucherd.catalogue.logos import BadLogo, BrandNotFound
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, table
@@ -47,7 +47,7 @@ async def set_logo(
     try:
         async with context.transaction() as tx:
             name = await product_deeds.set_logo(tx, context.actor, slug, content)
-    except (BadLogo, UnknownBrand) as refused:
+    except (BadLogo, BrandNotFound) as refused:
         raise CommandRefused(str(refused)) from None
     return Output({"slug": slug, "logo": name}, f"{slug} has a logo of {len(content):,} bytes.")
 
@@ -58,7 +58,7 @@ async def remove_logo(context: CommandContext, slug: Slug) -> Output:
     try:
         async with context.transaction() as tx:
             had = await product_deeds.remove_logo(tx, context.actor, slug)
-    except UnknownBrand as refused:
+    except BrandNotFound as refused:
         raise CommandRefused(str(refused)) from None
     return Output(
         {"slug": slug, "logo": None}, f"{slug} has no logo any more." if had else f"{slug} had none."

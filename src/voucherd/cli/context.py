@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from voucherd import bootstrap
+from voucherd.actors import Actor
 from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import Signals
@@ -14,7 +15,6 @@ from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, pending
 from voucherd.settings import Settings
-from voucherd.trail import Actor
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.vault.seal import Sealer
 

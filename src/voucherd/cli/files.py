@@ -17,7 +17,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Output
 from voucherd.cli.signals import InterruptibleStream
 from voucherd.sheets import reading
-from voucherd.sheets.model import Row
+from voucherd.sheets.model import SheetRow
 from voucherd.sheets.writing import Format, Value, write
 
 STDOUT: Final = "-"
@@ -38,7 +38,7 @@ def name_of(file: BinaryIO) -> str:
     return Path(file.name).name
 
 
-async def read_rows(context: CommandContext, file: BinaryIO) -> list[Row]:
+async def read_rows(context: CommandContext, file: BinaryIO) -> list[SheetRow]:
     """Every row of a table; a slow pipe stalls nothing and can be interrupted."""
     stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
     return await asyncio.to_thread(lambda: list(reading.rows(stream)))

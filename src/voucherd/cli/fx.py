@@ -12,7 +12,7 @@ from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store
 from voucherd.catalogue.fx import FILE_BYTES_MAX, parse_ecb, parse_rate
 from voucherd.catalogue.rate_deeds import BadMargin, share_text
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.store import Rate
+from voucherd.catalogue.store import FxRate
 from voucherd.catalogue.texts import read_share
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
@@ -161,7 +161,7 @@ def _margin(from_: str, to: str, margin_bp: int) -> dict[str, Any]:
     return {"from": from_, "to": to, "marginPercent": Decimal(margin_bp).scaleb(-2)}
 
 
-def _rates(rates: Sequence[Rate], *, empty: str) -> Output:
+def _rates(rates: Sequence[FxRate], *, empty: str) -> Output:
     view = table(
         ["currency", ">in EUR", "day", "source"],
         [(rate.currency, _eur(rate.eur_e8), rate.day, rate.source) for rate in rates],

@@ -23,7 +23,7 @@ from voucherd.vault.master_key import (
 
 
 @dataclass(frozen=True)
-class Change:
+class KeyFileChange:
     """A new master key, and where it is to be; without a file the operator puts it where it belongs."""
 
     fresh: bytes
@@ -48,14 +48,14 @@ class Change:
         return old
 
 
-def plan(settings: Settings, new_key_file: Path | None) -> Change:
+def plan(settings: Settings, new_key_file: Path | None) -> KeyFileChange:
     """The change: with a file of its own a new key is made, otherwise it is given."""
     if settings.master_key is not None or settings.master_key_command:
         if new_key_file is None:
             raise VaultKeyError("the master key comes from elsewhere: give the new one with --new-key-file")
-        return Change(load_or_create_master(new_key_file), None)
+        return KeyFileChange(load_or_create_master(new_key_file), None)
     file = settings.master_key_file
     waiting = next_file(file)
     if not waiting.exists():
         write_master(waiting, new_master() if new_key_file is None else load_or_create_master(new_key_file))
-    return Change(load_or_create_master(waiting), file)
+    return KeyFileChange(load_or_create_master(waiting), file)

@@ -6,7 +6,7 @@ import os
 import pwd
 import socket
 
-from voucherd.trail import Actor, ActorKind
+from voucherd.actors import Actor, ActorKind
 
 
 def operator() -> Actor:

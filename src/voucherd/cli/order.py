@@ -34,7 +34,7 @@ LINE_IDS_MAX: Final = (1 << 63) * LINES_MAX - 1
 Trx = Annotated[str, typer.Argument(metavar="TRX")]
 
 
-class StatusWord(StrEnum):
+class OrderStatusWord(StrEnum):
     """An order's status, as it is written."""
 
     CREATED = "created"
@@ -44,7 +44,7 @@ class StatusWord(StrEnum):
     DELETED = "deleted"
 
 
-class Line(NamedTuple):
+class OrderLineRow(NamedTuple):
     """One line of an order, as the operator sees it."""
 
     number: int
@@ -60,7 +60,7 @@ async def list_(
     context: CommandContext,
     company: Annotated[str | None, typer.Option(help="Only this company's.")] = None,
     state: Annotated[StateWord | None, typer.Option(help="Only live ones, or only the sandbox's.")] = None,
-    status: Annotated[StatusWord | None, typer.Option(help="Only those that stand so.")] = None,
+    status: Annotated[OrderStatusWord | None, typer.Option(help="Only those that stand so.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=register.PAGE_MAX)] = 20,
 ) -> Output:
     """List the newest orders."""
@@ -164,7 +164,7 @@ async def _read(connection: Connection, names: Identifiers, trx: str) -> Order:
     return order
 
 
-def _lines(order: Order, names: Identifiers, codes: list[tuple[str, str]]) -> list[Line]:
+def _lines(order: Order, names: Identifiers, codes: list[tuple[str, str]]) -> list[OrderLineRow]:
     """Every line in order; `codes` are those of the delivered ones, or none."""
     statuses = ["pending"] * order.lines
     secrets: dict[int, tuple[str, str]] = {}
@@ -178,12 +178,14 @@ def _lines(order: Order, names: Identifiers, codes: list[tuple[str, str]]) -> li
     products = [item.version.slug for item in order.items for _ in range(item.amount)]
     tags = names.tags(order.id, range(order.lines))
     return [
-        Line(number, products[number], statuses[number], tags[number], *secrets.get(number, (None, None)))
+        OrderLineRow(
+            number, products[number], statuses[number], tags[number], *secrets.get(number, (None, None))
+        )
         for number in range(order.lines)
     ]
 
 
-def _lines_view(lines: list[Line], most: int, reveal: bool) -> Any:
+def _lines_view(lines: list[OrderLineRow], most: int, reveal: bool) -> Any:
     rows: list[tuple[object, ...]]
     if reveal:
         columns = [">line", "status", "~code", "~serial", "?product", "?tag"]
@@ -257,7 +259,7 @@ def _summary(order: Registered, trx: str) -> dict[str, Any]:
     }
 
 
-def _line_document(line: Line, reveal: bool) -> dict[str, Any]:
+def _line_document(line: OrderLineRow, reveal: bool) -> dict[str, Any]:
     document: dict[str, Any] = {"tag": line.tag, "product": line.product, "status": line.status}
     if reveal and line.code is not None:
         document |= {"voucherCode": line.code, "voucherSerial": line.serial}

@@ -9,7 +9,7 @@ import typer
 
 from voucherd.catalogue import price_deeds, price_list_files, price_store, store
 from voucherd.catalogue.price_deeds import BadListName
-from voucherd.catalogue.price_list_files import ListedEntry, Wanted
+from voucherd.catalogue.price_list_files import ListedEntry, PriceChange
 from voucherd.catalogue.price_store import PriceList
 from voucherd.catalogue.rules import BadProduct
 from voucherd.cli.command import command, noun, usage
@@ -119,7 +119,7 @@ async def set_(
     until: Until = None,
 ) -> Output:
     """Say what a list's companies pay for a product, a brand, or everything."""
-    wanted = Wanted(slug, brand, discount, price, fee, from_, until)
+    wanted = PriceChange(slug, brand, discount, price, fee, from_, until)
     with usage(BadProduct):
         async with context.transaction() as tx:
             entry = await price_deeds.set_entry(tx, context.actor, name, wanted)
@@ -135,7 +135,7 @@ async def remove_entry(
 ) -> Output:
     """Take back what a list says of a product, a brand, or everything (from that day on)."""
     async with context.transaction() as tx:
-        await price_deeds.remove_entry(tx, context.actor, name, Wanted(slug, brand, from_=from_))
+        await price_deeds.remove_entry(tx, context.actor, name, PriceChange(slug, brand, from_=from_))
     return Output({"list": name, "product": slug, "brand": brand, "from": from_}, f"{name} says it no more.")
 
 

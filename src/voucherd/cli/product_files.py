@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.progress import Progress
 
 from voucherd.catalogue import files, product_deeds, search
-from voucherd.catalogue.files import Change, Plan
+from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
 from voucherd.cli.output import CommandRefused, Output, screen, stacked, table
@@ -66,7 +66,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _answer(plan: Plan, *, dry_run: bool) -> Output:
+def _answer(plan: ImportPlan, *, dry_run: bool) -> Output:
     failed = plan.error_count > 0
     document = {
         "dryRun": dry_run,
@@ -86,13 +86,13 @@ def _answer(plan: Plan, *, dry_run: bool) -> Output:
     return Output(document, stacked(_changes(plan), "", said) if plan.changes else said)
 
 
-def _errors(plan: Plan) -> RenderableType:
+def _errors(plan: ImportPlan) -> RenderableType:
     more = plan.error_count - len(plan.errors)
     lines = [str(bad) for bad in plan.errors]
     return "\n".join(lines + ([f"… and {more} more"] if more else []))
 
 
-def _changes(plan: Plan) -> RenderableType:
+def _changes(plan: ImportPlan) -> RenderableType:
     rows: list[tuple[object, ...]] = []
     for change in plan.changes:
         if change.added:
@@ -109,7 +109,7 @@ def _short(text: str) -> str:
     return shorten(text, TEXT_CHARS_SHOWN, placeholder=" …")
 
 
-def _summary(change: Change) -> str:
+def _summary(change: ProductFileChange) -> str:
     told = {field.column: field.after for field in change.fields}
     face = (
         f"{told['face-value']} {told['face-currency']}" if "face-value" in told else told["face-value-range"]
@@ -118,7 +118,7 @@ def _summary(change: Change) -> str:
     return f"{change.draft.name}: {face} {paid}" + ("" if change.active else ", inactive")
 
 
-def _document(change: Change) -> dict[str, Any]:
+def _document(change: ProductFileChange) -> dict[str, Any]:
     fields = [
         {"column": name, "from": before or None, "to": after or None} for name, before, after in change.fields
     ]

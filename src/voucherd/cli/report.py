@@ -17,7 +17,7 @@ from voucherd.cli.output import Output, show, stacked, table
 from voucherd.cli.words import StateOption, StateWord
 from voucherd.db import Connection
 from voucherd.reports import shelves, sold
-from voucherd.reports.model import By, Line, Report
+from voucherd.reports.model import By, Report, ReportLine
 from voucherd.reports.sold import Span
 from voucherd.reports.written import columns, csv_text, values, words
 
@@ -166,12 +166,12 @@ def _told(
 def _document(name: str, report: Report, about: dict[str, Any]) -> dict[str, Any]:
     names = columns(report)
 
-    def told(line: Line) -> dict[str, Any]:
+    def told(line: ReportLine) -> dict[str, Any]:
         return dict(zip(names, [*line.labels, *values(report, line)], strict=True))
 
     wide = len(report.dimensions)
 
-    def summed(line: Line) -> dict[str, Any]:
+    def summed(line: ReportLine) -> dict[str, Any]:
         told = dict(zip(names[wide:], values(report, line), strict=True))
         return told if line.currency else {name: value for name, value in told.items() if value is not None}
 

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from voucherd import backups, bootstrap
+from voucherd.actors import Actor
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output
 from voucherd.db import open_pool, transaction
 from voucherd.embedded import place, stop_now
 from voucherd.migrate import migrate
-from voucherd.trail import Actor
 
 app = noun()
 

@@ -24,7 +24,7 @@ from voucherd.cli.words import StateOption, StateWord, decimal, read_money
 from voucherd.db import Connection
 from voucherd.money import Money
 from voucherd.suppliers import stocking
-from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, Terms
+from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, StockTerms
 from voucherd.vault import imports
 from voucherd.vault import store as vault
 from voucherd.vault.imports import ImportRefused, ImportReport
@@ -155,7 +155,7 @@ async def export(
 
 async def _terms(
     connection: Connection, slug: str, supplier: str, face: Money | None, purchase: Money
-) -> Terms:
+) -> StockTerms:
     """What the codes are codes of, and what they cost."""
     try:
         return await stocking.terms(connection, slug, supplier, face, purchase)

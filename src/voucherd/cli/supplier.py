@@ -191,7 +191,7 @@ async def list_(context: CommandContext) -> Output:
     async with context.connection() as connection:
         found = await supplier_store.suppliers(connection)
         counted = await overview.figures(connection)
-    return listed([(row, counted.get(row.id, overview.Figures())) for row in found])
+    return listed([(row, counted.get(row.id, overview.SupplierFigures())) for row in found])
 
 
 @command(app, "show")

@@ -21,7 +21,7 @@ from voucherd.cli.words import decimal, read_currency
 from voucherd.money import Money
 from voucherd.reports import reconcile as books
 from voucherd.reports.charges import BadStatement, Charge, Reading, Statement
-from voucherd.reports.reconcile import Difference, Finding, NothingToCompare, Result
+from voucherd.reports.reconcile import Difference, Discrepancy, NothingToCompare, Result
 from voucherd.sheets import reading
 from voucherd.suppliers import store as supplier_store
 
@@ -175,7 +175,7 @@ def _also(statement: Statement, result: Result) -> str:
     return "".join(f", {count:,} {what}" for count, what in parts if count)
 
 
-def _row(one: Finding) -> tuple[object, ...]:
+def _row(one: Discrepancy) -> tuple[object, ...]:
     there = "–" if one.their_count is None else str(one.their_count)
     here = "–" if one.our_count is None else str(one.our_count)
     return (
@@ -212,7 +212,7 @@ def _document(name: str, statement: Statement, result: Result) -> dict[str, Any]
     }
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def _finding(one: Discrepancy) -> dict[str, Any]:
     def amount(minor: int | None, currency: str | None) -> Any:
         return None if minor is None or currency is None else decimal(minor, currency)
 

@@ -13,7 +13,7 @@ from voucherd.cli.supplier_options import Name
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers import trial
 from voucherd.suppliers.store import SupplierRow
-from voucherd.suppliers.trial import OFFERS_TRIED, OFFERS_TRIED_MAX, Finding
+from voucherd.suppliers.trial import OFFERS_TRIED, OFFERS_TRIED_MAX, TrialFinding
 
 
 async def try_out(
@@ -30,11 +30,11 @@ async def try_out(
             sealer = await context.sealer(connection)
         found, untried = await trial.try_out(pool, sealer, row, offers)
     if untried:
-        found.append(Finding("prices", None, f"{untried:,} more offers were not tried (--offers)"))
+        found.append(TrialFinding("prices", None, f"{untried:,} more offers were not tried (--offers)"))
     return _told(row, found)
 
 
-def _told(row: SupplierRow, found: Sequence[Finding]) -> Output:
+def _told(row: SupplierRow, found: Sequence[TrialFinding]) -> Output:
     marks = {True: "ok", False: "failed", None: "note"}
     answer = Output(
         {

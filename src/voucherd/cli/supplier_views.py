@@ -13,7 +13,7 @@ from voucherd.cli.output import Output, record, stacked, table
 from voucherd.cli.words import decimal
 from voucherd.money import Money
 from voucherd.suppliers import registry
-from voucherd.suppliers.overview import Figures
+from voucherd.suppliers.overview import SupplierFigures
 from voucherd.suppliers.store import OfferRow, SupplierRow
 
 OFFERS_SHOWN: Final = 50
@@ -25,7 +25,7 @@ def described(row: SupplierRow, hint: str | None = None) -> Output:
     return Output(document(row), view if hint is None else stacked(view, "", hint))
 
 
-def listed(found: Sequence[tuple[SupplierRow, Figures]]) -> Output:
+def listed(found: Sequence[tuple[SupplierRow, SupplierFigures]]) -> Output:
     """Every supplier on a line."""
     view = table(
         [
@@ -60,7 +60,7 @@ def listed(found: Sequence[tuple[SupplierRow, Figures]]) -> Output:
     return Output([document(row) | _figures(counted) for row, counted in found], view)
 
 
-def shown(row: SupplierRow, counted: Figures, offers: Sequence[OfferRow], most: int) -> Output:
+def shown(row: SupplierRow, counted: SupplierFigures, offers: Sequence[OfferRow], most: int) -> Output:
     """A supplier with what it sells."""
     pairs = [
         *_pairs(row),
@@ -130,7 +130,7 @@ def _pairs(row: SupplierRow) -> list[tuple[str, object]]:
     ]
 
 
-def _figures(counted: Figures) -> dict[str, Any]:
+def _figures(counted: SupplierFigures) -> dict[str, Any]:
     return {
         "calls": counted.calls,
         "queueLines": counted.lines,
@@ -140,11 +140,11 @@ def _figures(counted: Figures) -> dict[str, Any]:
     }
 
 
-def _queue(counted: Figures) -> str:
+def _queue(counted: SupplierFigures) -> str:
     return f"{counted.lines:,}+" if counted.many else f"{counted.lines:,}"
 
 
-def _quotes(counted: Figures) -> str:
+def _quotes(counted: SupplierFigures) -> str:
     parts = [(counted.fresh, "fresh"), (counted.stale, "stale"), (counted.none, "none")]
     return ", ".join(f"{count} {word}" for count, word in parts if count) or "no offers"
 

@@ -14,7 +14,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, table
 from voucherd.cli.words import read_moment
 from voucherd.companies import store as company_store
-from voucherd.trail import Row, chain
+from voucherd.trail import TrailRow, chain
 from voucherd.trail.chain import Head
 from voucherd.vault import reveals
 
@@ -147,7 +147,7 @@ def _words(detail: dict[str, Any] | None) -> str:
     return " ".join(f"{name}={value}" for name, value in (detail or {}).items())
 
 
-def _document(row: Row, companies: dict[int, str]) -> dict[str, Any]:
+def _document(row: TrailRow, companies: dict[int, str]) -> dict[str, Any]:
     return {
         "id": row.id,
         "at": row.at,

@@ -26,7 +26,7 @@ _DONE: Final = b"HTTP/1.1 204 No Content\r\n\r\n"
 _REFUSED: Final = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class Listener:
+class WebhookListener:
     """Takes requests, one after another on each connection."""
 
     def __init__(self) -> None:
@@ -79,9 +79,9 @@ async def _read(reader: asyncio.StreamReader) -> tuple[dict[str, str], bytes] | 
 @contextlib.asynccontextmanager
 async def endpoint(
     context: CommandContext, company: str | None, state: State, port: int
-) -> AsyncIterator[tuple[Listener, list[str]]]:
+) -> AsyncIterator[tuple[WebhookListener, list[str]]]:
     """A listener and, for a company, an endpoint that leads to it and is gone afterwards; with its secret."""
-    listener = Listener()
+    listener = WebhookListener()
     await listener.start(port)
     try:
         if company is None:
@@ -104,7 +104,7 @@ async def endpoint(
         listener.stop()
 
 
-async def listen(context: CommandContext, listener: Listener, secrets: Sequence[str]) -> None:
+async def listen(context: CommandContext, listener: WebhookListener, secrets: Sequence[str]) -> None:
     """Show what arrives until it is told to stop."""
     url = f"http://{HOST}:{listener.port}/"
     hint = f"A service sends here if its VOUCHERD_WEBHOOK_NETWORKS holds {HOST}/32; `voucherd demo` does."

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.companies import store
 from voucherd.companies.model import Company, CompanyDraft, Policy
 from voucherd.db import Tx
-from voucherd.trail import Actor
 
 
 async def add(tx: Tx, actor: Actor, draft: CompanyDraft) -> Company:

@@ -26,7 +26,7 @@ ENVIRONMENT: Final = {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/local/bin:/usr/b
 
 
 @dataclass(frozen=True)
-class Account:
+class ServerAccount:
     """A numeric user and group, and whether a child must switch to them."""
 
     uid: int
@@ -90,7 +90,7 @@ class Account:
         except PermissionError:
             return False
 
-    def for_initdb(self) -> "Account":
+    def for_initdb(self) -> "ServerAccount":
         """The account that creates a cluster: initdb insists on a passwd entry, the server does not."""
         if not self.switches:
             return self
@@ -99,12 +99,12 @@ class Account:
         except KeyError:
             raise EmbeddedError("PostgreSQL refuses to run as root and there is no user 'nobody'") from None
         # The private group keeps other processes of `nobody` out of the folder meanwhile.
-        return Account(nobody.pw_uid, self.gid, switches=True)
+        return ServerAccount(nobody.pw_uid, self.gid, switches=True)
 
 
-def ourselves() -> Account:
+def ourselves() -> ServerAccount:
     """The account of this process."""
-    return Account(os.geteuid(), os.getegid(), switches=False)
+    return ServerAccount(os.geteuid(), os.getegid(), switches=False)
 
 
 def is_root() -> bool:
@@ -112,11 +112,11 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
-def private() -> Account:
+def private() -> ServerAccount:
     """An account that nobody else on this machine uses; only root can switch to it."""
     for number in PRIVATE_IDS:
         if not _has_entry(number) and not _has_group(number):
-            return Account(number, number, switches=True)
+            return ServerAccount(number, number, switches=True)
     raise EmbeddedError(f"no free user number between {PRIVATE_IDS.start} and {PRIVATE_IDS.stop - 1}")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from voucherd.embedded import account, durable, processes, serverlog
-from voucherd.embedded.account import Account
+from voucherd.embedded.account import ServerAccount
 from voucherd.embedded.errors import EmbeddedError
-from voucherd.embedded.place import Place
+from voucherd.embedded.place import DataFolder
 
 INITDB_S_MAX: Final = 120.0
 HALF_MADE: Final = ".new-"
@@ -28,7 +28,7 @@ ALTER ROLE postgres PASSWORD NULL
 """
 
 
-def create(place: Place, programs: Path, *, sync: bool) -> None:
+def create(place: DataFolder, programs: Path, *, sync: bool) -> None:
     """Makes the cluster; the caller holds the gate."""
     half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=place.home))
     try:
@@ -47,7 +47,7 @@ def create(place: Place, programs: Path, *, sync: bool) -> None:
         shutil.rmtree(half, ignore_errors=True)
 
 
-def remove_half_made(place: Place) -> None:
+def remove_half_made(place: DataFolder) -> None:
     """Removes what a killed first start has left, unless its initdb is still at it."""
     left = list(place.home.glob(f"{HALF_MADE}*"))
     busy = [command for _, _, command in processes.everything()] if left else []
@@ -57,13 +57,13 @@ def remove_half_made(place: Place) -> None:
             shutil.rmtree(half, ignore_errors=True)
 
 
-def take_back(place: Place) -> None:
+def take_back(place: DataFolder) -> None:
     """Gives a cluster that root has copied in, and so owns, to the server's account."""
     if account.is_root() and place.cluster.stat().st_uid == 0:
         durable.give_tree(place.cluster, (place.account.uid, place.account.gid))
 
 
-def _initialise(place: Place, half: Path, programs: Path) -> None:
+def _initialise(place: DataFolder, half: Path, programs: Path) -> None:
     maker = place.account.for_initdb()
     cluster, secret = half / "cluster", half / "secret"
     cluster.mkdir(mode=0o700)
@@ -94,7 +94,7 @@ def _initialise(place: Place, half: Path, programs: Path) -> None:
     _run(place, maker, programs / "postgres", *alone, text=SETUP.format(password=place.password()))
 
 
-def _run(place: Place, maker: Account, *arguments: str | Path, text: str = "") -> None:
+def _run(place: DataFolder, maker: ServerAccount, *arguments: str | Path, text: str = "") -> None:
     done = maker.run(arguments, wait_s_max=INITDB_S_MAX, text=text)
     if done.returncode != 0:
         raise EmbeddedError(f"cannot create the database: {serverlog.reason(place, done.stderr)}")

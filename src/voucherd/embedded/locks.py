@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from voucherd.embedded.errors import AlreadyRunning, EmbeddedError
-from voucherd.embedded.place import Place
+from voucherd.embedded.place import DataFolder
 
 # Whoever decides about the server may be creating it, or replaying a long log after a power cut.
 GATE_S_MAX: Final = 600.0
@@ -17,7 +17,7 @@ GATE_POLL_S: Final = 0.02
 
 
 @contextmanager
-def gate(place: Place) -> Iterator[None]:
+def gate(place: DataFolder) -> Iterator[None]:
     """Only one process at a time decides about starting and stopping."""
     with _opened(place, "gate.lock") as handle:
         deadline_s = time.monotonic() + GATE_S_MAX
@@ -31,7 +31,7 @@ def gate(place: Place) -> Iterator[None]:
 
 
 @contextmanager
-def ownership(place: Place) -> Iterator[None]:
+def ownership(place: DataFolder) -> Iterator[None]:
     """This process is the only owner; raises AlreadyRunning while there is another."""
     with _opened(place, "owner.lock") as handle:
         if not _try(handle, fcntl.LOCK_EX):
@@ -62,14 +62,14 @@ class Use:
 
 
 @contextmanager
-def use(place: Place) -> Iterator[Use]:
+def use(place: DataFolder) -> Iterator[Use]:
     """A use that has not begun; it ends with the block or with the process."""
     with _opened(place, "users.lock") as handle:
         yield Use(handle)
 
 
 @contextmanager
-def _opened(place: Place, name: str) -> Iterator[int]:
+def _opened(place: DataFolder, name: str) -> Iterator[int]:
     path: Path = place.home / name
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = os.open(path, flags, 0o600)

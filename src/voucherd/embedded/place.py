@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from voucherd.embedded import account, durable, programs
-from voucherd.embedded.account import Account
+from voucherd.embedded.account import ServerAccount
 from voucherd.embedded.errors import EmbeddedError
 
 HOME: Final = "postgres"
@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Place:
+class DataFolder:
     """The operator's data folder, our folder for the database, and the account the server runs as."""
 
     data: Path
     home: Path
-    account: Account
+    account: ServerAccount
 
     @property
     def cluster(self) -> Path:
@@ -72,7 +72,7 @@ class Place:
             )
 
 
-def find(data: Path) -> Place | None:
+def find(data: Path) -> DataFolder | None:
     """The place of a database that was started here before; makes nothing."""
     data = data.resolve()
     pointer = data / POINTER
@@ -84,14 +84,14 @@ def find(data: Path) -> Place | None:
         home = data / HOME
         if not home.is_dir():
             return None
-    place = Place(data, home, _account_of(home))
+    place = DataFolder(data, home, _account_of(home))
     if not place.account.can_enter(home):
         # A new database elsewhere would hide this one, so the operator has to decide.
         raise EmbeddedError(f"the server's account (user {place.account.uid}) cannot reach {home}")
     return place
 
 
-def settle(data: Path) -> Place:
+def settle(data: Path) -> DataFolder:
     """The place of the database of this data folder, made if it is new."""
     found = find(data)
     if found is not None:
@@ -109,7 +109,7 @@ def settle(data: Path) -> Place:
     return place
 
 
-def _settle_elsewhere(data: Path, server: Account) -> None:
+def _settle_elsewhere(data: Path, server: ServerAccount) -> None:
     # The random part makes a data folder that was removed and made anew start afresh, as it would at home.
     home = SYSTEM_ROOT / f"{_digest(data)}-{secrets.token_hex(4)}"
     SYSTEM_ROOT.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def _settle_elsewhere(data: Path, server: Account) -> None:
         )
 
 
-def _make_ours(folder: Path, server: Account) -> None:
+def _make_ours(folder: Path, server: ServerAccount) -> None:
     # Root keeps the folder, and the private group lets the server and nobody else pass through.
     if server.switches:
         durable.make_folder(folder, 0o710, (0, server.gid))
@@ -131,7 +131,7 @@ def _make_ours(folder: Path, server: Account) -> None:
         durable.make_folder(folder, 0o700)
 
 
-def _account_of(home: Path) -> Account:
+def _account_of(home: Path) -> ServerAccount:
     """The account that the files there belong to: a server must run as the same one every time."""
     owner = home.lstat()
     if owner.st_uid != os.geteuid():
@@ -142,8 +142,10 @@ def _account_of(home: Path) -> Account:
     cluster = home / "cluster"
     if cluster.exists() and cluster.lstat().st_uid != 0:
         status = cluster.lstat()
-        return Account(status.st_uid, status.st_gid, switches=True)
-    return Account(owner.st_gid, owner.st_gid, switches=True) if owner.st_gid != 0 else account.private()
+        return ServerAccount(status.st_uid, status.st_gid, switches=True)
+    return (
+        ServerAccount(owner.st_gid, owner.st_gid, switches=True) if owner.st_gid != 0 else account.private()
+    )
 
 
 def _digest(path: Path) -> str:

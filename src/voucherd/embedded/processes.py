@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from voucherd.embedded.place import Place
+from voucherd.embedded.place import DataFolder
 
 PROC = Path("/proc")
 PS: Final = "/bin/ps"
@@ -55,7 +55,7 @@ def keep(child: subprocess.Popen[bytes]) -> None:
     _children[child.pid] = child
 
 
-def is_postmaster(pid: int, place: Place) -> bool:
+def is_postmaster(pid: int, place: DataFolder) -> bool:
     """Whether this very process is the live postmaster of this very cluster."""
     child = _children.get(pid)
     if child is not None and child.poll() is not None:
@@ -71,7 +71,7 @@ def is_postmaster(pid: int, place: Place) -> bool:
     return f" -D {place.cluster} -c " in command or _works_in(pid, place.cluster)
 
 
-def orphans(place: Place) -> list[int]:
+def orphans(place: DataFolder) -> list[int]:
     """The live processes of this cluster whose postmaster is gone, or all of them."""
     title, launched = f"postgres: {place.name}: ", f" -D {place.cluster} -c "
     return [

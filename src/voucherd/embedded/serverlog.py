@@ -5,7 +5,7 @@ import re
 import shutil
 from typing import IO, Final
 
-from voucherd.embedded.place import Place
+from voucherd.embedded.place import DataFolder
 
 LOG_BYTES_MAX: Final = 8 * 1024 * 1024
 KEPT_BYTES: Final = 1024 * 1024
@@ -17,18 +17,18 @@ _FULL: Final = "No space left on device"
 _COMPLAINT: Final = re.compile(r"(?:initdb: error|initdb: detail|PANIC|FATAL|ERROR): +(.*)")
 
 
-def opened(place: Place) -> IO[bytes]:
+def opened(place: DataFolder) -> IO[bytes]:
     """The log, to be appended to; each write goes to its end, also after it was trimmed."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.fdopen(os.open(place.log, flags, 0o600), "ab")
 
 
-def size(place: Place) -> int:
+def size(place: DataFolder) -> int:
     """How long the log is."""
     return place.log.stat().st_size if place.log.exists() else 0
 
 
-def trim(place: Place) -> None:
+def trim(place: DataFolder) -> None:
     """Sets the end of a log that has grown too long aside; the server writes on into the same file."""
     if size(place) <= LOG_BYTES_MAX:
         return
@@ -39,14 +39,14 @@ def trim(place: Place) -> None:
     os.truncate(place.log, 0)
 
 
-def since(place: Place, offset: int) -> str:
+def since(place: DataFolder, offset: int) -> str:
     """What the server logged after `offset`."""
     with place.log.open("rb") as log:
         log.seek(offset)
         return log.read(TAIL_BYTES_MAX).decode(errors="replace")
 
 
-def reason(place: Place, text: str) -> str:
+def reason(place: DataFolder, text: str) -> str:
     """Why a program failed: the last complaint in its output, or its last line."""
     found = [match[1].strip() for match in _COMPLAINT.finditer(text)]
     # Wherever it is said, a full disk is the cause and the rest is its consequence.

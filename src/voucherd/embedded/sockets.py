@@ -8,7 +8,7 @@ from typing import Final
 
 from voucherd.embedded import durable
 from voucherd.embedded.errors import EmbeddedError
-from voucherd.embedded.place import Place
+from voucherd.embedded.place import DataFolder
 
 CONNECT_S_MAX: Final = 2.0
 # The kernel allows 108 bytes on Linux and 104 on macOS, the closing zero included.
@@ -17,7 +17,7 @@ NAME: Final = ".s.PGSQL.5432"
 SHORT_PREFIX: Final = "voucherd-"
 
 
-def make_folder(place: Place) -> Path:
+def make_folder(place: DataFolder) -> Path:
     """A folder that only the server's account may enter."""
     owner = (place.account.uid, place.account.gid) if place.account.switches else None
     folder = place.home / "run"
@@ -38,7 +38,7 @@ def make_folder(place: Place) -> Path:
     )
 
 
-def clear(place: Place, folder: Path) -> None:
+def clear(place: DataFolder, folder: Path) -> None:
     """Removes the socket of a server that is gone, and a short folder with it."""
     short = folder.name.startswith(SHORT_PREFIX) and not folder.is_relative_to(place.home)
     try:

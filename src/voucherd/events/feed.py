@@ -297,7 +297,7 @@ COUNTED_MAX: Final = 2_000
 """Events that are looked at; beyond that the rate means "at least"."""
 
 
-class Rate(Struct, frozen=True):
+class EventRate(Struct, frozen=True):
     """Events of the last five minutes."""
 
     count: int
@@ -309,7 +309,7 @@ class Rate(Struct, frozen=True):
         return self.count >= COUNTED_MAX
 
 
-async def take(conn: Connection) -> Rate:
+async def take(conn: Connection) -> EventRate:
     """The rate of now."""
     row = await conn.fetchrow(
         """
@@ -320,4 +320,4 @@ async def take(conn: Connection) -> Rate:
         COUNTED_MAX,
     )
     assert row is not None, "it has one row"
-    return Rate(*row)
+    return EventRate(*row)

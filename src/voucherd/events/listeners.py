@@ -40,7 +40,7 @@ class Reader(Protocol):
         """Live or sandbox."""
 
 
-class Listener:
+class StreamListener:
     """One open stream: whom it is for, and what waits to be sent."""
 
     __slots__ = ("_parts", "_size", "_waiting", "caller", "ended", "pass_", "place", "types")

@@ -17,7 +17,7 @@ import structlog
 from voucherd.db import Pool, tenant
 from voucherd.events import feed, kinds, wire
 from voucherd.events.feed import Cursor, Event, EventFilters, FeedPage
-from voucherd.events.listeners import Listener, Pass, Reader
+from voucherd.events.listeners import Pass, Reader, StreamListener
 from voucherd.ids import Identifiers, State
 
 POLL_S: Final = 0.1
@@ -57,7 +57,7 @@ class Streams:
         self._pool = pool
         self._ids = ids
         self._admit = admit
-        self._listeners: dict[tuple[int, State], set[Listener]] = {}
+        self._listeners: dict[tuple[int, State], set[StreamListener]] = {}
         self._of_key: Counter[int] = Counter()
         self._cursor = feed.START
         self._poller: asyncio.Task[None] | None = None
@@ -98,7 +98,7 @@ class Streams:
             raise TooManyStreams
         if self.open >= STREAMS_MAX:
             raise StreamsFull
-        listener = Listener(caller, pass_, types)
+        listener = StreamListener(caller, pass_, types)
         if from_now:
             return self._told(listener, FeedPage([], await self._now(), more=False))
         return self._told(listener, await self._past(listener, cursor))
@@ -117,7 +117,7 @@ class Streams:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _told(self, listener: Listener, page: FeedPage) -> AsyncGenerator[bytes, None]:
+    async def _told(self, listener: StreamListener, page: FeedPage) -> AsyncGenerator[bytes, None]:
         """What the first page holds and all that follows it, until somebody ends it."""
         # A place at the very beginning: whoever is cut off before the first event goes on from there, too.
         yield b"retry: %d\n" % RETRY_MS + (b"\n" if page.events else self._place(page.cursor))
@@ -138,12 +138,12 @@ class Streams:
         async with self._catch_ups, self._pool.acquire() as conn:
             return await feed.head(conn)
 
-    async def _past(self, listener: Listener, cursor: Cursor | None) -> FeedPage:
+    async def _past(self, listener: StreamListener, cursor: Cursor | None) -> FeedPage:
         async with self._catch_ups:
             filters = EventFilters(types=listener.types)
             return await self.page(listener.caller, cursor, limit=CATCH_UP_EVENTS_MAX, filters=filters)
 
-    def _join(self, listener: Listener, cursor: Cursor) -> bool:
+    def _join(self, listener: StreamListener, cursor: Cursor) -> bool:
         """Tell the listener what follows its place from now on; False if some of that was told already."""
         if self._poller is None or self._poller.done():
             self._cursor = cursor
@@ -159,7 +159,7 @@ class Streams:
             listener.end()
         return True
 
-    def _leave(self, listener: Listener) -> None:
+    def _leave(self, listener: StreamListener) -> None:
         together = self._listeners.get(listener.audience, set())
         if listener not in together:
             return
@@ -195,7 +195,7 @@ class Streams:
     def _tell(self, event: Event) -> int:
         """Give an event to all whom it concerns; how many there were to look at."""
         if event.company_id is not None and event.state is not None:
-            audience: Collection[Listener] = self._listeners.get((event.company_id, event.state), ())
+            audience: Collection[StreamListener] = self._listeners.get((event.company_id, event.state), ())
         else:
             audience = self._everybody() if event.type in kinds.FOR_ALL else ()
         message = b""
@@ -205,7 +205,7 @@ class Streams:
                 listener.put(message, event.cursor)
         return len(audience)
 
-    def _everybody(self) -> list[Listener]:
+    def _everybody(self) -> list[StreamListener]:
         return [listener for together in self._listeners.values() for listener in together]
 
     def _messages(self, events: Iterable[Event]) -> bytes:
@@ -233,8 +233,8 @@ class Streams:
                     if caller is None or caller.key_id != listener.caller.key_id:
                         listener.end()
 
-    def _by_pass(self) -> dict[Pass, list[Listener]]:
-        found: dict[Pass, list[Listener]] = {}
+    def _by_pass(self) -> dict[Pass, list[StreamListener]]:
+        found: dict[Pass, list[StreamListener]] = {}
         for listener in self._everybody():
             found.setdefault(listener.pass_, []).append(listener)
         return found

@@ -32,7 +32,7 @@ class Claim(Struct, frozen=True):
     """The hash of the request."""
 
 
-class Turn(Enum):
+class ClaimResult(Enum):
     """What a claim was told."""
 
     GO = "go"  # It is the first, or the first one came to nothing.
@@ -45,6 +45,6 @@ class Turn(Enum):
 class KnownRequest(Struct, frozen=True):
     """What a claim was told, and what goes with it."""
 
-    turn: Turn
+    turn: ClaimResult
     order_id: int | None = None
     answer: bytes | None = None

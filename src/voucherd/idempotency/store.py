@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from voucherd.db import Pool, Tx
-from voucherd.idempotency.model import KEPT_DAYS, Claim, KnownRequest, Ticket, TicketTaken, Turn
+from voucherd.idempotency.model import KEPT_DAYS, Claim, ClaimResult, KnownRequest, Ticket, TicketTaken
 
 SWEEP_MAX: Final = 5_000
 
@@ -51,18 +51,22 @@ async def claim(pool: Pool, claims: Sequence[Claim], lease_s: float) -> list[Kno
 
 def _told(mine: bool, order_id: int | None, other: bool, answer: bytes | None) -> KnownRequest:
     if mine:
-        return KnownRequest(Turn.GO) if order_id is None else KnownRequest(Turn.DONE, order_id)
+        return KnownRequest(ClaimResult.GO) if order_id is None else KnownRequest(ClaimResult.DONE, order_id)
     if other:
-        return KnownRequest(Turn.OTHER)
+        return KnownRequest(ClaimResult.OTHER)
     # A row that is not to be seen yet was made in this very moment.
-    return KnownRequest(Turn.WAIT) if answer is None else KnownRequest(Turn.ANSWERED, answer=answer)
+    return (
+        KnownRequest(ClaimResult.WAIT)
+        if answer is None
+        else KnownRequest(ClaimResult.ANSWERED, answer=answer)
+    )
 
 
 def _for(one: Claim, first: Claim, told: KnownRequest) -> KnownRequest:
     """What a claim is told that is in one batch with another of the same key."""
-    if one is first or told.turn in {Turn.ANSWERED, Turn.OTHER}:
+    if one is first or told.turn in {ClaimResult.ANSWERED, ClaimResult.OTHER}:
         return told
-    return KnownRequest(Turn.WAIT if one.request == first.request else Turn.OTHER)
+    return KnownRequest(ClaimResult.WAIT if one.request == first.request else ClaimResult.OTHER)
 
 
 async def name_effects(tx: Tx, effects: Sequence[tuple[Ticket, int]]) -> None:

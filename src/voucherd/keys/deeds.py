@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from voucherd import trail
+from voucherd.actors import Actor, ActorKind
 from voucherd.db import Tx
 from voucherd.events import kinds, log
 from voucherd.ids import State
@@ -20,7 +21,6 @@ from voucherd.keys.callers import Unauthorized
 from voucherd.keys.grants import KEYS_MAX, changed_draft, new_draft, require_within
 from voucherd.keys.key_text import KeyWish, told
 from voucherd.keys.model import Key, KeyNotFound, KeyNotUsable
-from voucherd.trail import Actor, ActorKind
 
 
 class TooManyKeys(Exception):

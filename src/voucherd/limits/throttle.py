@@ -16,7 +16,7 @@ ROWS_MAX: Final = 200_000
 SWEEP_MAX: Final = 5_000
 
 
-class TooMany(Exception):
+class TooManyTries(Exception):
     """Too many tries in vain: nothing is looked at before this many seconds are over."""
 
     def __init__(self, wait_s: int) -> None:
@@ -47,7 +47,7 @@ async def take(pool: Pool, wanted: Mapping[bytes, Allowance]) -> None:
         tallies = {row["key"]: Tally(row["failures"], row["last_at"], row["until"]) for row in rows}
         wait_s = max(allowances.wait_s(tally, now) for tally in tallies.values())
         if wait_s > 0:
-            raise TooMany(wait_s)
+            raise TooManyTries(wait_s)
         counted = {key: allowances.one_more(tally, wanted[key], now) for key, tally in tallies.items()}
         await tx.executemany(
             "UPDATE throttle SET failures = $2, last_at = $3, until = $4 WHERE key = $1",

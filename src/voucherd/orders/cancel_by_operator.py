@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from voucherd.actors import Actor
 from voucherd.db import Pool, transaction
 from voucherd.money import Money
 from voucherd.orders import confirm, store
@@ -15,7 +16,6 @@ from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.orders.store import OrderCaches
 from voucherd.settings import Settings
-from voucherd.trail import Actor
 
 
 class CancelPreview(Struct, frozen=True):

@@ -6,9 +6,10 @@ import math
 
 from msgspec import Struct
 
+from voucherd.actors import Actor, TrailEntry
 from voucherd.approvals import deeds
 from voucherd.approvals import store as approvals
-from voucherd.approvals.model import Approval, ApprovalNotFound, Consent, NotOpen, refuse
+from voucherd.approvals.model import Approval, ApprovalClosed, ApprovalNotFound, Consent, refuse
 from voucherd.companies.model import Policy
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
@@ -27,10 +28,9 @@ from voucherd.orders.rules.refusals import (
 from voucherd.orders.service import OrderService
 from voucherd.people import members
 from voucherd.people.roles import Right
-from voucherd.trail import Actor, TrailEntry
 
 
-class Buyer(Struct, frozen=True):
+class BuyingPerson(Struct, frozen=True):
     """A person who buys for a company, and what the company asks of its people."""
 
     actor: Actor
@@ -58,7 +58,7 @@ class Buyer(Struct, frozen=True):
 async def confirm(
     order_service: OrderService,
     pool: Pool,
-    buyer: Buyer,
+    buyer: BuyingPerson,
     order_id: int | None,
     sandbox_outcome: SandboxOutcome = SandboxOutcome.FINISHED,
     *,
@@ -97,7 +97,7 @@ async def ask(pool: Pool, actor: Actor, order: Order) -> Approval:
 async def agree(
     order_service: OrderService,
     pool: Pool,
-    buyer: Buyer,
+    buyer: BuyingPerson,
     number: int,
     *,
     wait_s_max: float = math.inf,
@@ -122,8 +122,8 @@ async def agree(
     try:
         return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalRefused:
-        raise NotOpen from None
+        raise ApprovalClosed from None
     except (OrderNotFound, OrderExpired, WrongStatus):
         async with transaction(pool) as tx:
             await deeds.close(tx, buyer.actor, number)
-        raise NotOpen from None
+        raise ApprovalClosed from None

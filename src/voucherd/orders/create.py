@@ -10,7 +10,7 @@ import structlog
 from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
-from voucherd.catalogue.pricing import PLAIN, Exchange, oldest_day
+from voucherd.catalogue.pricing import PLAIN, ExchangeRates, oldest_day
 from voucherd.companies import store as company_store
 from voucherd.db import Connection, nothing_stored, within
 from voucherd.idempotency import store as idempotency
@@ -157,7 +157,7 @@ async def load(
     exchange = PLAIN
     if len(currencies) > 1:
         margins = await caches.prices.margins(conn)
-        exchange = Exchange(days, oldest_day(now, policy.fx_age_max), margins)
+        exchange = ExchangeRates(days, oldest_day(now, policy.fx_age_max), margins)
     shop = Shop(
         now=now,
         window=policy.window,

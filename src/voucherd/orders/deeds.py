@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from voucherd import trail
+from voucherd.actors import Actor, TrailEntry
 from voucherd.db import Tx
 from voucherd.ids import State
 from voucherd.orders.model import Order
-from voucherd.trail import Actor, TrailEntry
 from voucherd.vault import reveals
 from voucherd.vault.model import Reveal, Via, Viewer
 

@@ -18,7 +18,7 @@ _URLENCODED: Final = b"application/x-www-form-urlencoded"
 _MULTIPART: Final = b"multipart/form-data"
 
 
-class Fields:
+class FormFields:
     """The fields of a form or of a query; one may be there several times."""
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
@@ -54,19 +54,19 @@ class Upload(Struct, frozen=True):
     content: bytes
 
 
-def read_query(request: Request) -> Fields:
+def read_query(request: Request) -> FormFields:
     """What stands after the question mark."""
-    return Fields(_pairs(request.query))
+    return FormFields(_pairs(request.query))
 
 
-def read_form(request: Request) -> tuple[Fields, dict[str, Upload]]:
+def read_form(request: Request) -> tuple[FormFields, dict[str, Upload]]:
     """The fields and files of a form that was sent; refuses what no browser sends."""
     content_type = request.headers.get(b"content-type", b"")
     kind = content_type.partition(b";")[0].strip().lower()
     if not request.body and not kind:
-        return Fields([]), {}
+        return FormFields([]), {}
     if kind == _URLENCODED:
-        return Fields(_pairs(request.body)), {}
+        return FormFields(_pairs(request.body)), {}
     if kind == _MULTIPART:
         return _parts(content_type, request.body)
     raise HttpError(415, "not_a_form", "this page takes forms")
@@ -82,7 +82,7 @@ def _pairs(encoded: bytes) -> list[tuple[str, str]]:
     return [(_clean(name), _clean(value)) for name, value in pairs]
 
 
-def _parts(content_type: bytes, body: bytes) -> tuple[Fields, dict[str, Upload]]:
+def _parts(content_type: bytes, body: bytes) -> tuple[FormFields, dict[str, Upload]]:
     pairs: list[tuple[str, str]] = []
     files: dict[str, Upload] = {}
 
@@ -111,7 +111,7 @@ def _parts(content_type: bytes, body: bytes) -> tuple[Fields, dict[str, Upload]]
         parser.finalize()
     except (FormParserError, ValueError):
         raise _bad() from None
-    return Fields(pairs), files
+    return FormFields(pairs), files
 
 
 def _text(given: bytes | None) -> str:

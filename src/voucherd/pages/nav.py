@@ -19,7 +19,7 @@ class NavItem(NamedTuple):
     right: Right | None = None
 
 
-class Group(NamedTuple):
+class NavGroup(NamedTuple):
     """Links that belong together; the first group needs no title."""
 
     title: str
@@ -27,7 +27,7 @@ class Group(NamedTuple):
 
 
 BUYER: Final = (
-    Group(
+    NavGroup(
         "",
         (
             NavItem("/portal", "Overview"),
@@ -36,15 +36,15 @@ BUYER: Final = (
             NavItem("/portal/orders", "Orders", Right.ORDERS_VIEW),
         ),
     ),
-    Group("Money", (NavItem("/portal/balances", "Balances", Right.WALLET_VIEW),)),
-    Group(
+    NavGroup("Money", (NavItem("/portal/balances", "Balances", Right.WALLET_VIEW),)),
+    NavGroup(
         "Company",
         (
             NavItem("/portal/approvals", "Approvals", Right.ORDERS_VIEW),
             NavItem("/portal/team", "Team", Right.TEAM_MANAGE),
         ),
     ),
-    Group(
+    NavGroup(
         "Developers",
         (
             NavItem("/portal/keys", "API keys", Right.KEYS_MANAGE),
@@ -55,8 +55,8 @@ BUYER: Final = (
 )
 
 CONSOLE: Final = (
-    Group("", (NavItem("/console", "Overview"),)),
-    Group(
+    NavGroup("", (NavItem("/console", "Overview"),)),
+    NavGroup(
         "Customers",
         (
             NavItem("/console/companies", "Companies", Right.COMPANIES_VIEW),
@@ -64,7 +64,7 @@ CONSOLE: Final = (
             NavItem("/console/orders", "Orders", Right.ORDERS_ALL),
         ),
     ),
-    Group(
+    NavGroup(
         "Goods",
         (
             NavItem("/console/products", "Products", Right.CATALOGUE_MANAGE),
@@ -75,7 +75,7 @@ CONSOLE: Final = (
             NavItem("/console/purchases", "Purchases", Right.ATTEMPTS_MANAGE),
         ),
     ),
-    Group(
+    NavGroup(
         "Prices",
         (
             NavItem("/console/prices", "Price lists", Right.CATALOGUE_MANAGE),
@@ -83,27 +83,27 @@ CONSOLE: Final = (
             NavItem("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
         ),
     ),
-    Group(
+    NavGroup(
         "Books",
         (
             NavItem("/console/reports", "Reports", Right.REPORTS_VIEW),
             NavItem("/console/trail", "Audit trail", Right.TRAIL_VIEW),
         ),
     ),
-    Group("People", (NavItem("/console/staff", "Staff", Right.STAFF_MANAGE),)),
+    NavGroup("People", (NavItem("/console/staff", "Staff", Right.STAFF_MANAGE),)),
 )
 
 
-def nav_of(person: Person | None) -> list[Group]:
+def nav_of(person: Person | None) -> list[NavGroup]:
     """The links that this person may follow."""
     if person is None:
         return []
     groups = CONSOLE if person.company is None else BUYER
-    allowed = [Group(title, tuple(e for e in entries if person.may(e.right))) for title, entries in groups]
+    allowed = [NavGroup(title, tuple(e for e in entries if person.may(e.right))) for title, entries in groups]
     return [group for group in allowed if group.entries]
 
 
-def current(groups: list[Group], path: str) -> str:
+def current(groups: list[NavGroup], path: str) -> str:
     """The entry that a path belongs to: the longest one that it begins with."""
     paths = [entry.path for group in groups for entry in group.entries]
     inside = [one for one in paths if path == one or path.startswith(one + "/")]

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.pages.forms import Fields
+from voucherd.pages.forms import FormFields
 
 _EARLIEST: Final = date(2000, 1, 1)
 _LATEST: Final = date(2999, 12, 31)
@@ -43,7 +43,7 @@ def read_day(text: str) -> date | None:
     return day
 
 
-def read_period(given: Fields) -> Period:
+def read_period(given: FormFields) -> Period:
     """The period of a filter; one that can't be read lets everything through and says so."""
     try:
         first, last = read_day(given.get("from")), read_day(given.get("to"))

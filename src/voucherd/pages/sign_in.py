@@ -9,7 +9,7 @@ import msgspec
 from voucherd.db import transaction
 from voucherd.http import JSON, HttpError, Response
 from voucherd.ids import State
-from voucherd.limits.throttle import TooMany
+from voucherd.limits.throttle import TooManyTries
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, device_cookie, own_address, see_other, session_cookie
 from voucherd.people import passkeys, second_factors, sessions
@@ -39,7 +39,7 @@ async def sign_in(services: Services, visit: Visit) -> Response:
     wanted = _wanted(visit.form.get("next"))
     try:
         outcome = await services.sign_in.sign_in(email, password, visit.origin)
-    except TooMany as refused:
+    except TooManyTries as refused:
         answer = _form(services, visit, wanted, email=email, problem=too_many(refused), status=429)
         answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
         return answer
@@ -67,7 +67,7 @@ async def second_factor(services: Services, visit: Visit) -> Response:
     wanted = visit.form.get("next")
     try:
         outcome = await services.sign_in.prove(visit.session, visit.form.get("code"), visit.origin)
-    except TooMany as refused:
+    except TooManyTries as refused:
         answer = await _second_form(services, visit, wanted, problem=too_many(refused), status=429)
         answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
         return answer
@@ -127,7 +127,7 @@ def read_answer(visit: Visit) -> dict[str, Any]:
         raise HttpError(400, "bad_passkey", "This browser's answer could not be read.") from None
 
 
-def too_many(refused: TooMany) -> str:
+def too_many(refused: TooManyTries) -> str:
     """What to say to who has tried too often."""
     minutes = -(-refused.wait_s // 60)
     wait = f"{refused.wait_s} seconds" if refused.wait_s < 120 else f"{minutes} minutes"

@@ -13,7 +13,7 @@ import structlog
 from voucherd.batcher import BatcherFull
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
-from voucherd.limits.throttle import TooMany
+from voucherd.limits.throttle import TooManyTries
 from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.pages import routes
@@ -89,7 +89,7 @@ class Site:
         except StoredUnseen:
             text = "It is done, but can't be shown just now. Look at your orders before you try again."
             response = self._problem(visit, HttpError(503, "done_but_unseen", text))
-        except TooMany as refused:
+        except TooManyTries as refused:
             text = f"Too many tries in vain. Wait {refused.wait_s} seconds, then try again."
             retry = (b"retry-after", str(refused.wait_s).encode())
             response = self._problem(visit, HttpError(429, "too_many_tries", text, headers=[retry]))

@@ -9,15 +9,15 @@ from typing import Final
 from markupsafe import Markup, escape
 from msgspec import Struct, field
 
+from voucherd.actors import Actor, ActorKind
 from voucherd.companies.model import Company
 from voucherd.http import Request, Response
 from voucherd.ids import State
-from voucherd.pages.forms import Fields, Upload
+from voucherd.pages.forms import FormFields, Upload
 from voucherd.people.roles import Right
 from voucherd.people.sessions import AGE_MAX, Browser, Flash, Person, Session
 from voucherd.people.sign_in import Origin
 from voucherd.settings import Settings
-from voucherd.trail import Actor, ActorKind
 
 DEVICE_KNOWN: Final = timedelta(days=365)
 _AN_ADDRESS_OF_OURS: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
@@ -28,8 +28,8 @@ class Visit(Struct):
 
     request: Request
     parameters: dict[str, str] = field(default_factory=dict)
-    query: Fields = field(default_factory=lambda: Fields([]))
-    form: Fields = field(default_factory=lambda: Fields([]))
+    query: FormFields = field(default_factory=lambda: FormFields([]))
+    form: FormFields = field(default_factory=lambda: FormFields([]))
     files: dict[str, Upload] = field(default_factory=dict)
     session: Session | None = None
     """Also of someone who still owes the second factor: `person` is None then."""

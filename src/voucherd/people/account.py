@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.db import Tx
 from voucherd.people import letters, links, passkeys, second_factors, sessions, user_store
 from voucherd.people.links import LinkKind
-from voucherd.people.passkeys import Site
-from voucherd.people.second_factors import Sealing
+from voucherd.people.passkeys import RelyingParty
+from voucherd.people.second_factors import TextSealer
 from voucherd.people.sessions import Browser, Session
 from voucherd.people.sign_in import Origin, actor_of
-from voucherd.trail import Actor
 
 
 class NoSecondFactor(ValueError):
@@ -58,7 +58,7 @@ async def choose_password(tx: Tx, token: str, kind: LinkKind, password_hash: str
 
 
 async def add_app(
-    tx: Tx, actor: Actor, sealing: Sealing, session: Session, browser: Browser, code: str
+    tx: Tx, actor: Actor, sealing: TextSealer, session: Session, browser: Browser, code: str
 ) -> Strengthened | None:
     """Take an authenticator app as second factor, once it has given a right code; None if it has not."""
     codes = await second_factors.confirm_totp(tx, sealing, _own(actor), code)
@@ -89,7 +89,7 @@ async def new_recovery_codes(tx: Tx, actor: Actor) -> list[str]:
 async def add_passkey(
     tx: Tx,
     actor: Actor,
-    site: Site,
+    site: RelyingParty,
     session: Session,
     browser: Browser,
     name: str,

@@ -8,12 +8,12 @@ from typing import Any
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor, ActorKind
 from voucherd.db import Tx
 from voucherd.people import letters, links, members, second_factors, sessions, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.members import Member, PersonNotFound
 from voucherd.people.users import User, UserDraft
-from voucherd.trail import Actor, ActorKind
 
 
 class OwnSecondFactor(ValueError):

@@ -45,7 +45,7 @@ class TooManyPasskeys(ValueError):
     """A person has as many as are kept."""
 
 
-class Site(Struct, frozen=True):
+class RelyingParty(Struct, frozen=True):
     """What a passkey is good for: one host, reached at one origin."""
 
     host: str
@@ -61,7 +61,7 @@ class Passkey(Struct, frozen=True):
     used_at: datetime | None
 
 
-def site_of(public_url: str) -> Site | None:
+def site_of(public_url: str) -> RelyingParty | None:
     """The site of this address; None where browsers allow no passkeys: at a bare IP address, or without TLS."""
     parts = urlsplit(public_url)
     host = parts.hostname or ""
@@ -70,7 +70,7 @@ def site_of(public_url: str) -> Site | None:
     except ValueError:
         if parts.scheme != "https" and host != "localhost" and not host.endswith(".localhost"):
             return None
-        return Site(host, f"{parts.scheme}://{parts.netloc}".lower())
+        return RelyingParty(host, f"{parts.scheme}://{parts.netloc}".lower())
     return None
 
 
@@ -82,7 +82,9 @@ async def list_passkeys(connection: Connection | Pool, user_id: int) -> list[Pas
     return [Passkey(*row) for row in rows]
 
 
-async def begin_registration(tx: Tx, site: Site, user_id: int, email: str, address: str) -> dict[str, Any]:
+async def begin_registration(
+    tx: Tx, site: RelyingParty, user_id: int, email: str, address: str
+) -> dict[str, Any]:
     """What the browser needs to make a passkey."""
     rows = await tx.fetch("SELECT credential FROM passkey WHERE user_id = $1", user_id)
     if len(rows) >= PASSKEYS_MAX:
@@ -102,7 +104,9 @@ async def begin_registration(tx: Tx, site: Site, user_id: int, email: str, addre
     return options_to_json_dict(options)
 
 
-async def finish_registration(tx: Tx, site: Site, user_id: int, name: str, answer: dict[str, Any]) -> Passkey:
+async def finish_registration(
+    tx: Tx, site: RelyingParty, user_id: int, name: str, answer: dict[str, Any]
+) -> Passkey:
     """The passkey that the browser made, stored under a name."""
     label = " ".join(name.split())[:NAME_CHARACTERS_MAX] or "Passkey"
     challenge = await _answered(tx, answer, user_id)
@@ -134,7 +138,7 @@ async def finish_registration(tx: Tx, site: Site, user_id: int, name: str, answe
     return Passkey(*row)
 
 
-async def begin_sign_in(tx: Tx, site: Site, address: str) -> dict[str, Any]:
+async def begin_sign_in(tx: Tx, site: RelyingParty, address: str) -> dict[str, Any]:
     """What the browser needs to let a person choose a passkey; nobody is named."""
     options = webauthn.generate_authentication_options(
         rp_id=site.host,
@@ -144,7 +148,7 @@ async def begin_sign_in(tx: Tx, site: Site, address: str) -> dict[str, Any]:
     return options_to_json_dict(options)
 
 
-async def finish_sign_in(tx: Tx, site: Site, answer: dict[str, Any]) -> int:
+async def finish_sign_in(tx: Tx, site: RelyingParty, answer: dict[str, Any]) -> int:
     """The id of the person whose passkey this is."""
     challenge = await _answered(tx, answer, None)
     # Locked, so that the count of two answers at once goes up twice.

@@ -11,7 +11,7 @@ from voucherd.people import recovery_codes as recovery
 from voucherd.people import totp
 
 
-class Sealing(Protocol):
+class TextSealer(Protocol):
     """What keeps secrets unreadable in the database; the vault has one."""
 
     def seal_bytes(self, place: bytes, data: bytes) -> bytes:
@@ -55,7 +55,7 @@ async def factors(connection: Connection | Pool, user_id: int) -> Factors:
     return Factors(*row)
 
 
-async def begin_totp(tx: Tx, sealing: Sealing, user_id: int) -> bytes:
+async def begin_totp(tx: Tx, sealing: TextSealer, user_id: int) -> bytes:
     """The secret to set an app up with: that of the last try, so that a page that is loaded again shows the same."""
     row = await tx.fetchrow("SELECT secret, confirmed_at FROM totp WHERE user_id = $1 FOR UPDATE", user_id)
     if row is not None and row["confirmed_at"] is not None:
@@ -72,7 +72,7 @@ async def begin_totp(tx: Tx, sealing: Sealing, user_id: int) -> bytes:
     return secret if made else await begin_totp(tx, sealing, user_id)
 
 
-async def confirm_totp(tx: Tx, sealing: Sealing, user_id: int, text: str) -> list[str] | None:
+async def confirm_totp(tx: Tx, sealing: TextSealer, user_id: int, text: str) -> list[str] | None:
     """New recovery codes, if the first code of the app is right; it is the second factor from now on."""
     row = await tx.fetchrow(
         f"SELECT secret, {_NOW_S} FROM totp WHERE user_id = $1 AND confirmed_at IS NULL FOR UPDATE",  # noqa: S608 - Ours.
@@ -87,7 +87,7 @@ async def confirm_totp(tx: Tx, sealing: Sealing, user_id: int, text: str) -> lis
     return await new_recovery_codes(tx, user_id)
 
 
-async def use_totp(tx: Tx | Pool, sealing: Sealing, user_id: int, text: str) -> bool:
+async def use_totp(tx: Tx | Pool, sealing: TextSealer, user_id: int, text: str) -> bool:
     """Whether the code is right and was not used before; it is used from now on."""
     row = await tx.fetchrow(
         f"SELECT secret, {_NOW_S} FROM totp WHERE user_id = $1 AND confirmed_at IS NOT NULL",  # noqa: S608 - Ours.

@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from voucherd import trail
+from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.db import Pool, Tx, transaction
 from voucherd.limits import allowances, throttle
 from voucherd.limits.allowances import Allowance, Devices
 from voucherd.networks import network_of
 from voucherd.people import links, passkeys, second_factors, sessions, user_store, users
-from voucherd.people.passkeys import BadPasskey, Site
-from voucherd.people.second_factors import Sealing
+from voucherd.people.passkeys import BadPasskey, RelyingParty
+from voucherd.people.second_factors import TextSealer
 from voucherd.people.sessions import Browser, Session
 from voucherd.people.users import Login, User
-from voucherd.trail import SYSTEM, Actor, ActorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Origin:
 class SignIn:
     """Lets people in who prove who they are."""
 
-    def __init__(self, pool: Pool, sealing: Sealing, devices: Devices, site: Site | None) -> None:
+    def __init__(self, pool: Pool, sealing: TextSealer, devices: Devices, site: RelyingParty | None) -> None:
         self._pool = pool
         self._sealing = sealing
         self.devices = devices

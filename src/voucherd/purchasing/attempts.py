@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx
 from voucherd.money import Money
-from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, REASON_CHARS_MAX, Wanted
+from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, REASON_CHARS_MAX, WantedCodes
 
 LEASE_MARGIN_S: Final = 10
 """A lease lasts this much longer than the longest call."""
@@ -25,7 +25,7 @@ LOOK_UP_S_MAX: Final = 300.0
 TAKEN_MAX: Final = 50
 
 
-class Phase(IntEnum):
+class AttemptPhase(IntEnum):
     """How far an attempt is; the number is what the database keeps."""
 
     CALLING = 0
@@ -35,7 +35,7 @@ class Phase(IntEnum):
     FAILED = 4
 
 
-LIVE: Final = (Phase.CALLING, Phase.ASKING)
+LIVE: Final = (AttemptPhase.CALLING, AttemptPhase.ASKING)
 """Somebody, or somebody's successor, is still at the supplier with these."""
 
 
@@ -74,9 +74,9 @@ class Attempt(Struct, frozen=True):
         return str(self.id)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedCodes:
         """What is to be bought."""
-        return Wanted(
+        return WantedCodes(
             self.sku,
             Money(self.face_minor, self.face_currency),
             self.count,
@@ -87,7 +87,7 @@ class Attempt(Struct, frozen=True):
 class AttemptStanding(Struct, frozen=True):
     """Where an attempt stands, under its lock."""
 
-    phase: Phase
+    phase: AttemptPhase
     fence: int
     codes: int
     quarantined: int
@@ -147,7 +147,7 @@ async def lock(tx: Tx, attempt_id: UUID) -> AttemptStanding:
         "SELECT status, fence, codes, quarantined, now() FROM attempt WHERE id = $1 FOR UPDATE", attempt_id
     )
     assert row is not None, "Attempts are never deleted."
-    return AttemptStanding(Phase(row[0]), *row[1:])
+    return AttemptStanding(AttemptPhase(row[0]), *row[1:])
 
 
 async def orders_of(conn: Connection, attempt_id: UUID) -> list[int]:
@@ -158,10 +158,10 @@ async def orders_of(conn: Connection, attempt_id: UUID) -> list[int]:
     return [row[0] for row in rows]
 
 
-class Change(Struct, frozen=True):
+class AttemptChange(Struct, frozen=True):
     """What is to be noted about an attempt."""
 
-    phase: Phase
+    phase: AttemptPhase
     reason: str | None = None
     external_id: str | None = None
     call_ms: int | None = None
@@ -172,7 +172,7 @@ class Change(Struct, frozen=True):
     settled_by: str | None = None
 
 
-async def note(tx: Tx, attempt_id: UUID, change: Change) -> None:
+async def note(tx: Tx, attempt_id: UUID, change: AttemptChange) -> None:
     """Note where an attempt stands now; the caller holds its lock."""
     pause = None if change.ask_in_s is None else timedelta(seconds=change.ask_in_s)
     await tx.execute(

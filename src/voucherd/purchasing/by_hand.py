@@ -8,18 +8,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
+from voucherd.actors import Actor
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, transaction
 from voucherd.events import kinds
 from voucherd.orders.model import Order
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, outcomes
-from voucherd.purchasing.attempts import Attempt, Phase
-from voucherd.purchasing.outcomes import Call, Hand, NotOpen
+from voucherd.purchasing.attempts import Attempt, AttemptPhase
+from voucherd.purchasing.outcomes import AttemptClosed, Hand, SupplierCall
 from voucherd.purchasing.records import Record
 from voucherd.suppliers.protocol import SURPLUS_MAX, Bought, Code
 from voucherd.suppliers.stocking import NoRateFor
-from voucherd.trail import Actor
 from voucherd.vault import purchased as purchases
 from voucherd.vault.lines import BadLine, CodeFile
 from voucherd.vault.purchased import Quarantined
@@ -48,7 +48,7 @@ class TooEarly(Exception):
     """A request may still be on its way to the supplier, so nobody can say yet that nothing was bought."""
 
 
-class TooMany(Exception):
+class TooManyCodes(Exception):
     """More codes than the purchase asked for, by far: it is the wrong file."""
 
 
@@ -92,7 +92,7 @@ async def fail(pool: Pool, caches: OrderCaches, attempt: Attempt, hand: Hand) ->
     if not attempt.settled:
         raise TooEarly
     reason = f"settled by hand: {hand.note}" if hand.note else "settled by hand"
-    return await outcomes.fail(pool, caches, attempt, reason, Call(hand=hand), fence=False)
+    return await outcomes.fail(pool, caches, attempt, reason, SupplierCall(hand=hand), fence=False)
 
 
 async def receive(
@@ -100,21 +100,21 @@ async def receive(
 ) -> list[Order]:
     """The supplier says that these are the codes: they are stored and delivered like any others."""
     if len(bought.codes) > attempt.count + SURPLUS_MAX:
-        raise TooMany
+        raise TooManyCodes
     if bought.price is not None:
         async with pool.acquire() as conn:
             rates = await catalogue.rates(conn, [bought.price.currency])
         if bought.price.currency not in rates:
             raise NoRateFor(bought.price.currency)
-    return await outcomes.receive(pool, caches, sealer, attempt, bought, Call(hand=hand))
+    return await outcomes.receive(pool, caches, sealer, attempt, bought, SupplierCall(hand=hand))
 
 
 async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
     """Look an unknown purchase up again, now and a few times. It is never bought again under its reference."""
     async with transaction(pool) as tx:
         standing = await attempts.lock(tx, attempt.id)
-        if standing.phase is not Phase.UNKNOWN:
-            raise NotOpen(standing.phase)
+        if standing.phase is not AttemptPhase.UNKNOWN:
+            raise AttemptClosed(standing.phase)
         await attempts.ask_anew(tx, attempt.id)
         await outcomes.record(tx, kinds.ATTEMPT_RETRIED, "attempt.retry", attempt, hand, hand.told)
 

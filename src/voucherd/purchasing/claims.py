@@ -19,7 +19,7 @@ from voucherd.orders.rules.waits import Wait
 from voucherd.orders.wait_store import COLUMNS, wait_of
 from voucherd.purchasing import attempts
 from voucherd.purchasing.attempts import Attempt, NewAttempt
-from voucherd.purchasing.turns import FIRST, Purchase, Round, Turn, cut, purchases
+from voucherd.purchasing.turns import FIRST, CompanyTurn, PlannedPurchase, TurnRound, cut, purchases
 from voucherd.suppliers.breaker import Health, room
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.suppliers.offers import Offer, price_ceiling
@@ -74,13 +74,13 @@ class Turns:
     """Whose turn is next at each supplier."""
 
     def __init__(self) -> None:
-        self._next: dict[tuple[int, bool], Turn] = {}
+        self._next: dict[tuple[int, bool], CompanyTurn] = {}
 
-    def next(self, supplier_id: int, *, urgent: bool) -> Turn:
+    def next(self, supplier_id: int, *, urgent: bool) -> CompanyTurn:
         """Whose turn is next, among Resolves or among others."""
         return self._next.get((supplier_id, urgent), FIRST)
 
-    def served(self, supplier_id: int, made: Round) -> None:
+    def served(self, supplier_id: int, made: TurnRound) -> None:
         """Remember whose turn is next."""
         for urgent, turn in made.next_turns.items():
             self._next[supplier_id, urgent] = turn
@@ -176,7 +176,7 @@ async def _write_down(
     tx: Tx,
     supplier: SupplierRow,
     waits: Sequence[Wait],
-    made: Sequence[Purchase],
+    made: Sequence[PlannedPurchase],
     quoted: dict[Shelf, Offer],
     worker: str,
 ) -> list[Attempt]:
@@ -211,7 +211,7 @@ async def _write_down(
     return await attempts.read(tx, [row.id for row in rows])
 
 
-def _new_attempt(supplier: SupplierRow, purchase: Purchase, offer: Offer) -> NewAttempt:
+def _new_attempt(supplier: SupplierRow, purchase: PlannedPurchase, offer: Offer) -> NewAttempt:
     product_id, face_minor, state = purchase.shelf
     return NewAttempt(
         uuid4(),

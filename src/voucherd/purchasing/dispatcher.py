@@ -25,7 +25,7 @@ from voucherd.purchasing import attempts, claims, outcomes, quoting, routing
 from voucherd.purchasing.adapters import Adapters
 from voucherd.purchasing.attempts import Attempt
 from voucherd.purchasing.calls import CallCounts
-from voucherd.purchasing.outcomes import Call
+from voucherd.purchasing.outcomes import SupplierCall
 from voucherd.suppliers.protocol import (
     Answer,
     Bought,
@@ -249,22 +249,22 @@ class Dispatcher:
         pool, caches = self._pool, self._caches
         match found:
             case Bought():
-                return await outcomes.receive(pool, caches, self._sealer, attempt, found, Call(ms=ms))
+                return await outcomes.receive(pool, caches, self._sealer, attempt, found, SupplierCall(ms=ms))
             case SupplierRefused(why, text):
                 reason = f"{why}: {text}" if text else str(why)
                 return await outcomes.fail(
-                    pool, caches, attempt, reason, Call(failed=why is Why.UNREACHABLE, ms=ms)
+                    pool, caches, attempt, reason, SupplierCall(failed=why is Why.UNREACHABLE, ms=ms)
                 )
             case NotFound() if attempt.settled:
-                return await outcomes.fail(pool, caches, attempt, "never bought", Call())
+                return await outcomes.fail(pool, caches, attempt, "never bought", SupplierCall())
             case NotFound() | UnderWay() if attempt.look_ups < attempts.LOOK_UPS_MAX:
                 external_id = found.external_id if isinstance(found, UnderWay) else None
-                await outcomes.ask_again(pool, attempt, None, Call(ms=ms), external_id)
+                await outcomes.ask_again(pool, attempt, None, SupplierCall(ms=ms), external_id)
             case NotFound() | UnderWay():
                 text = f"still not known after {attempt.look_ups} look-ups"
-                return await outcomes.give_up(pool, caches, attempt, text, Call(ms=ms), rebuy=False)
+                return await outcomes.give_up(pool, caches, attempt, text, SupplierCall(ms=ms), rebuy=False)
             case Unclear(text):
-                call = Call(failed=True, ms=ms)
+                call = SupplierCall(failed=True, ms=ms)
                 if not adapter.looks_up or attempt.look_ups >= attempts.LOOK_UPS_MAX:
                     rebuy = row.on_unknown == "rebuy"
                     return await outcomes.give_up(pool, caches, attempt, text, call, rebuy=rebuy)

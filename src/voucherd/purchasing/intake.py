@@ -26,7 +26,7 @@ class TakenLot(Struct, frozen=True):
     codes: list[tuple[bytes, Code]]
 
 
-class Delivery(Struct, frozen=True):
+class CodeReceipt(Struct, frozen=True):
     """What of a supplier's answer is new to us."""
 
     lots: list[TakenLot]
@@ -40,7 +40,7 @@ class Delivery(Struct, frozen=True):
 
 async def sort_out(
     tx: Tx, sealer: Sealer, attempt: Attempt, bought: Bought, now: datetime, cost: tuple[Money, int]
-) -> Delivery:
+) -> CodeReceipt:
     """New codes in lots by their expiry; what can't be sold goes to quarantine, what came before is left out."""
     brand_id = await brand_of(tx, attempt.product_id)
     blinded = {sealer.blind(brand_id, code.code): code for code in bought.codes}
@@ -78,7 +78,7 @@ async def sort_out(
         )
         for lot_id, (expires_at, codes) in zip(lot_ids, fresh.items(), strict=True)
     ]
-    return Delivery(sorted(lots, key=lambda taken: selling_order(taken.lot)), quarantined)
+    return CodeReceipt(sorted(lots, key=lambda taken: selling_order(taken.lot)), quarantined)
 
 
 def _text(code: Code) -> str:
@@ -101,7 +101,7 @@ async def put_away(
     tx: Tx,
     sealer: Sealer,
     attempt: Attempt,
-    delivery: Delivery,
+    delivery: CodeReceipt,
     cursors: Mapping[int, int],
     external_id: str | None,
 ) -> int:

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 
 from voucherd.db import Connection
 from voucherd.ids import State
-from voucherd.purchasing.attempts import Phase
-from voucherd.purchasing.records import Problem
+from voucherd.purchasing.attempts import AttemptPhase
+from voucherd.purchasing.records import PurchaseProblem
 from voucherd.suppliers.breaker import Health
 
 COMPANIES_MAX: Final = 500
@@ -141,7 +141,7 @@ async def _suppliers(conn: Connection, pulse: Pulse) -> None:
     for row in rows:
         pulse.suppliers[row[0]] = SupplierPulse(
             _BREAKER[Health(row[1], row[2]).word(row[3])],
-            {phase.name.lower(): row[6 + phase] for phase in Phase},
+            {phase.name.lower(): row[6 + phase] for phase in AttemptPhase},
             _seconds(row[4]),
             _seconds(row[5]),
         )
@@ -154,7 +154,11 @@ def _seconds(ms: int | None) -> float | None:
 # The conditions are written out: only so can the server use the small index of each status.
 _ENDLESS: Final = " UNION ALL ".join(
     f"(SELECT supplier_id, status, placed_at FROM attempt WHERE status = {int(phase)} ORDER BY {by} LIMIT $1)"  # noqa: S608 - Constants only.
-    for phase, by in ((Phase.CALLING, "supplier_id"), (Phase.ASKING, "ask_at"), (Phase.UNKNOWN, "placed_at"))
+    for phase, by in (
+        (AttemptPhase.CALLING, "supplier_id"),
+        (AttemptPhase.ASKING, "ask_at"),
+        (AttemptPhase.UNKNOWN, "placed_at"),
+    )
 )
 
 
@@ -167,7 +171,7 @@ async def _open(conn: Connection, pulse: Pulse) -> None:
         PURCHASES_MAX,
     )
     for name, status, count, age_s in rows:
-        where = (name, Phase(status).name.lower())
+        where = (name, AttemptPhase(status).name.lower())
         pulse.open[where] = count
         pulse.oldest_open_s[where] = age_s
 
@@ -187,6 +191,11 @@ async def _problems(conn: Connection, pulse: Pulse) -> None:
         PROBLEM_WINDOW_S,
         PURCHASES_MAX,
     )
-    words = (Problem.LATE, Problem.SHORT, Problem.SURPLUS, Problem.QUARANTINED)
+    words = (
+        PurchaseProblem.LATE,
+        PurchaseProblem.SHORT,
+        PurchaseProblem.SURPLUS,
+        PurchaseProblem.QUARANTINED,
+    )
     for name, *counts in rows:
         pulse.problems |= {(name, word.value): count for word, count in zip(words, counts, strict=True)}

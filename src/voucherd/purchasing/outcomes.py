@@ -14,6 +14,7 @@ import asyncpg
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, Tx, transaction
 from voucherd.events import kinds, log
@@ -25,10 +26,9 @@ from voucherd.orders.rules import waiting
 from voucherd.orders.rules.ruling import Facts, Ruling
 from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, intake
-from voucherd.purchasing.attempts import LIVE, Attempt, AttemptStanding, Change, Phase
+from voucherd.purchasing.attempts import LIVE, Attempt, AttemptChange, AttemptPhase, AttemptStanding
 from voucherd.suppliers.protocol import Bought
 from voucherd.suppliers.store import note_call
-from voucherd.trail import Actor
 from voucherd.vault.seal import Sealer
 
 RECEIVE_TRIES_MAX: Final = 5
@@ -49,7 +49,7 @@ class Hand(Struct, frozen=True):
         return {"by": self.by, "note": self.note}
 
 
-class Call(Struct, frozen=True):
+class SupplierCall(Struct, frozen=True):
     """What is known about the call that brought an answer."""
 
     failed: bool = False
@@ -68,16 +68,16 @@ class NothingNew(Exception):
     """Every code that a person brought is in the vault already: it is the wrong file, or an old one."""
 
 
-class NotOpen(Exception):
+class AttemptClosed(Exception):
     """The purchase does not stand so that a person could settle it."""
 
-    def __init__(self, phase: Phase) -> None:
+    def __init__(self, phase: AttemptPhase) -> None:
         super().__init__(f"the purchase is {phase.name.lower()}")
         self.phase = phase
 
 
 async def receive(
-    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
+    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, call: SupplierCall
 ) -> list[Order]:
     """Store what was bought and deliver it; the orders that moved.
 
@@ -93,7 +93,7 @@ async def receive(
 
 
 async def _receive(
-    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, call: Call
+    pool: Pool, caches: OrderCaches, sealer: Sealer, attempt: Attempt, bought: Bought, call: SupplierCall
 ) -> list[Order]:
     async with transaction(pool) as conn:
         facts = await store.load(
@@ -117,12 +117,12 @@ async def _receive(
         came = codes + standing.quarantined + delivery.quarantined
         over = call.hand is not None or bought.final
         phase = _phase(attempt, standing.phase, codes, came, over=over)
-        change = Change(
+        change = AttemptChange(
             phase,
             reason=_shortfall(attempt, codes),
             external_id=bought.external_id,
             call_ms=call.ms,
-            ask_in_s=_pause_s(attempt) if phase is Phase.ASKING else None,
+            ask_in_s=_pause_s(attempt) if phase is AttemptPhase.ASKING else None,
             codes=delivery.count,
             spare=spare,
             quarantined=delivery.quarantined,
@@ -134,16 +134,16 @@ async def _receive(
     return _moved(ruling, released)
 
 
-def _phase(attempt: Attempt, before: Phase, codes: int, came: int, *, over: bool) -> Phase:
+def _phase(attempt: Attempt, before: AttemptPhase, codes: int, came: int, *, over: bool) -> AttemptPhase:
     """Bought for good, or worth another look: a supplier that sent too few codes may send the others yet.
 
     Codes that can't be sold have come too: their lines need not wait for any others.
     """
-    if codes == 0 and before in {Phase.BOUGHT, Phase.FAILED}:
+    if codes == 0 and before in {AttemptPhase.BOUGHT, AttemptPhase.FAILED}:
         return before  # It was over, and still nothing of it can be sold.
     if came >= attempt.count or over or before not in LIVE or attempt.settled:
-        return Phase.BOUGHT if came else Phase.UNKNOWN
-    return Phase.ASKING
+        return AttemptPhase.BOUGHT if came else AttemptPhase.UNKNOWN
+    return AttemptPhase.ASKING
 
 
 def _shortfall(attempt: Attempt, codes: int) -> str | None:
@@ -165,7 +165,7 @@ async def _cost(tx: Tx, attempt: Attempt, bought: Bought) -> tuple[Money, int]:
 
 
 async def fail(
-    pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: Call, *, fence: bool = True
+    pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: SupplierCall, *, fence: bool = True
 ) -> list[Order]:
     """The purchase surely brought nothing (more): its lines go on to the next supplier, or are refunded (OP-45).
 
@@ -181,10 +181,10 @@ async def fail(
             bought_by=attempt.id,
         )
         standing = await attempts.lock(conn, attempt.id)
-        over = standing.phase in {Phase.BOUGHT, Phase.FAILED}
+        over = standing.phase in {AttemptPhase.BOUGHT, AttemptPhase.FAILED}
         _refuse_hand(standing, call, over=over)
-        phase = Phase.BOUGHT if standing.codes or standing.quarantined else Phase.FAILED
-        change = Change(phase, reason=reason, call_ms=call.ms, settled_by=call.by)
+        phase = AttemptPhase.BOUGHT if standing.codes or standing.quarantined else AttemptPhase.FAILED
+        change = AttemptChange(phase, reason=reason, call_ms=call.ms, settled_by=call.by)
         await _note_call(conn, attempt, call, standing.phase, change)
         if over or (fence and (standing.fence != attempt.fence or standing.phase not in LIVE)):
             return []
@@ -193,13 +193,15 @@ async def fail(
     return _moved(released)
 
 
-def _refuse_hand(standing: AttemptStanding, call: Call, *, over: bool) -> None:
+def _refuse_hand(standing: AttemptStanding, call: SupplierCall, *, over: bool) -> None:
     """Refuse a person whom a call was faster than, or who speaks while one is being made."""
-    if call.hand is not None and (over or standing.phase is Phase.CALLING):
-        raise NotOpen(standing.phase)
+    if call.hand is not None and (over or standing.phase is AttemptPhase.CALLING):
+        raise AttemptClosed(standing.phase)
 
 
-async def _note_call(tx: Tx, attempt: Attempt, call: Call, before: Phase, change: Change) -> None:
+async def _note_call(
+    tx: Tx, attempt: Attempt, call: SupplierCall, before: AttemptPhase, change: AttemptChange
+) -> None:
     """Count the call for the breaker; what a person did is no call, and is written down instead."""
     if call.hand is None:
         await note_call(tx, attempt.supplier_id, failed=call.failed)
@@ -224,7 +226,7 @@ async def record(
 
 
 async def ask_again(
-    pool: Pool, attempt: Attempt, reason: str | None, call: Call, external_id: str | None
+    pool: Pool, attempt: Attempt, reason: str | None, call: SupplierCall, external_id: str | None
 ) -> None:
     """Nobody knows yet what became of the purchase: look it up, a little later each time."""
     async with transaction(pool) as conn:
@@ -232,8 +234,8 @@ async def ask_again(
         await note_call(conn, attempt.supplier_id, failed=call.failed)
         if standing.phase not in LIVE or standing.fence != attempt.fence:
             return
-        change = Change(
-            Phase.ASKING,
+        change = AttemptChange(
+            AttemptPhase.ASKING,
             reason=reason,
             external_id=external_id,
             call_ms=call.ms,
@@ -243,7 +245,7 @@ async def ask_again(
 
 
 async def give_up(
-    pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: Call, *, rebuy: bool
+    pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: SupplierCall, *, rebuy: bool
 ) -> list[Order]:
     """Nobody will find out by itself what became of the purchase: it goes to the operator's list.
 
@@ -262,15 +264,17 @@ async def give_up(
         await note_call(conn, attempt.supplier_id, failed=call.failed)
         if standing.phase not in LIVE or standing.fence != attempt.fence:
             return []
-        await attempts.note(conn, attempt.id, Change(Phase.UNKNOWN, reason=reason, call_ms=call.ms))
+        await attempts.note(
+            conn, attempt.id, AttemptChange(AttemptPhase.UNKNOWN, reason=reason, call_ms=call.ms)
+        )
         if not rebuy:
             return []
-        released = await _release(conn, caches, attempt, facts, parked=False, phase=Phase.UNKNOWN)
+        released = await _release(conn, caches, attempt, facts, parked=False, phase=AttemptPhase.UNKNOWN)
     return _moved(released)
 
 
 async def _release(
-    tx: Tx, caches: OrderCaches, attempt: Attempt, facts: Facts, *, parked: bool, phase: Phase
+    tx: Tx, caches: OrderCaches, attempt: Attempt, facts: Facts, *, parked: bool, phase: AttemptPhase
 ) -> Ruling:
     """Let go of the lines that still wait for a purchase that is over."""
     if phase in LIVE:

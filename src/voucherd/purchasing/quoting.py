@@ -12,7 +12,7 @@ from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool
 from voucherd.money import MINOR_MAX, Money
 from voucherd.purchasing import routing
-from voucherd.suppliers.protocol import REASON_CHARS_MAX, Quote, QuoteFailed, Sku, Supplier
+from voucherd.suppliers.protocol import REASON_CHARS_MAX, QuoteFailed, Sku, Supplier, SupplierQuote
 from voucherd.suppliers.store import FreshQuote, OfferRow, SupplierRow, note_call, offers, save_quotes
 
 STOCK_MAX: Final = 2_000_000_000
@@ -74,7 +74,9 @@ async def _failed(pool: Pool, row: SupplierRow, problem: str) -> None:
         )
 
 
-async def _remember(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], quotes: Sequence[Quote]) -> int:
+async def _remember(
+    pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], quotes: Sequence[SupplierQuote]
+) -> int:
     said = {(quote.sku, quote.face): quote for quote in quotes}
     async with pool.acquire() as conn, conn.transaction():
         rates = await catalogue.rates(conn, {quote.price.currency for quote in quotes})
@@ -112,7 +114,9 @@ async def _wake(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], fresh: S
                 await routing.wake(conn, faces)
 
 
-def _fresh(offer: OfferRow, said: dict[tuple[str, Money], Quote], rates: dict[str, int]) -> FreshQuote | None:
+def _fresh(
+    offer: OfferRow, said: dict[tuple[str, Money], SupplierQuote], rates: dict[str, int]
+) -> FreshQuote | None:
     """What a supplier said about an offer; None if it said nothing that can be used."""
     first = said.get((offer.sku, Money(offer.face_minor, offer.face_currency)))
     last = first

@@ -14,7 +14,7 @@ from msgspec import Struct
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.attempts import AttemptPhase
 
 PAGE_MAX: Final = 1_000
 LINES_MAX: Final = 1_000
@@ -24,7 +24,7 @@ ID_DIGITS_MIN: Final = 8
 """So many first digits name a purchase, if no other begins like it."""
 
 
-class Problem(StrEnum):
+class PurchaseProblem(StrEnum):
     """What is wrong with a purchase."""
 
     UNKNOWN = "unknown"  # Nobody knows what became of it.
@@ -36,13 +36,15 @@ class Problem(StrEnum):
 
 # Each implies the condition of the index attempt_problem.
 _PROBLEMS: Final = {
-    Problem.UNKNOWN: "a.status = 2",
-    Problem.LATE: "a.spare > 0 AND a.spare > a.codes - a.count",
-    Problem.SHORT: "(a.status = 3 AND a.codes < a.count)",
-    Problem.SURPLUS: "a.codes > a.count",
-    Problem.QUARANTINED: "a.quarantined > 0",
+    PurchaseProblem.UNKNOWN: "a.status = 2",
+    PurchaseProblem.LATE: "a.spare > 0 AND a.spare > a.codes - a.count",
+    PurchaseProblem.SHORT: "(a.status = 3 AND a.codes < a.count)",
+    PurchaseProblem.SURPLUS: "a.codes > a.count",
+    PurchaseProblem.QUARANTINED: "a.quarantined > 0",
 }
-_INDEXED: Final = frozenset({Phase.CALLING, Phase.ASKING, Phase.UNKNOWN, Phase.FAILED})
+_INDEXED: Final = frozenset(
+    {AttemptPhase.CALLING, AttemptPhase.ASKING, AttemptPhase.UNKNOWN, AttemptPhase.FAILED}
+)
 
 
 class Record(Struct, frozen=True):
@@ -55,7 +57,7 @@ class Record(Struct, frozen=True):
     face_minor: int
     face_currency: str
     sku: str
-    phase: Phase
+    phase: AttemptPhase
     count: int
     codes: int
     spare: int
@@ -93,14 +95,14 @@ class Record(Struct, frozen=True):
         return None if self.cost_currency is None else Money(self.spare_cost_minor, self.cost_currency)
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[PurchaseProblem]:
         """What is wrong with it."""
         found = {
-            Problem.UNKNOWN: self.phase is Phase.UNKNOWN,
-            Problem.LATE: self.spare > max(self.codes - self.count, 0),
-            Problem.SHORT: self.phase is Phase.BOUGHT and self.codes < self.count,
-            Problem.SURPLUS: self.codes > self.count,
-            Problem.QUARANTINED: self.quarantined > 0,
+            PurchaseProblem.UNKNOWN: self.phase is AttemptPhase.UNKNOWN,
+            PurchaseProblem.LATE: self.spare > max(self.codes - self.count, 0),
+            PurchaseProblem.SHORT: self.phase is AttemptPhase.BOUGHT and self.codes < self.count,
+            PurchaseProblem.SURPLUS: self.codes > self.count,
+            PurchaseProblem.QUARANTINED: self.quarantined > 0,
         }
         return [problem for problem, has in found.items() if has]
 
@@ -157,7 +159,7 @@ _NEWEST: Final = "ORDER BY a.placed_at DESC, a.id DESC LIMIT $2"
 
 def _record(row: Any) -> Record:
     values = list(row)
-    values[2], values[7] = State(values[2]), Phase(values[7])
+    values[2], values[7] = State(values[2]), AttemptPhase(values[7])
     return Record(*values)
 
 
@@ -165,8 +167,8 @@ async def newest(
     conn: Connection,
     *,
     supplier: str | None = None,
-    phase: Phase | None = None,
-    problem: Problem | None = None,
+    phase: AttemptPhase | None = None,
+    problem: PurchaseProblem | None = None,
     state: State | None = None,
     before: Record | None = None,
     limit: int = PAGE_MAX,

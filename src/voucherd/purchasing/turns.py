@@ -16,17 +16,17 @@ TURN_LINES_MAX: Final = 100
 PASSES_MAX: Final = 1_000
 
 
-class Turn(Struct, frozen=True):
+class CompanyTurn(Struct, frozen=True):
     """Whose turn is next, and how many lines of its share it had when there was no more."""
 
     company_id: int = 0
     had: int = 0
 
 
-FIRST: Final = Turn()
+FIRST: Final = CompanyTurn()
 
 
-class Purchase(Struct):
+class PlannedPurchase(Struct):
     """Lines of one product and face value that are bought together."""
 
     shelf: Shelf
@@ -52,14 +52,14 @@ class Purchase(Struct):
         return replace(wait, line_from=at)
 
 
-class Round(Struct):
+class TurnRound(Struct):
     """The purchases of one round, and whose turn is next: among others (False) and among Resolves (True)."""
 
     stock: dict[Shelf, int]
     room: int
     bulk_max: int
-    purchases: list[Purchase] = field(default_factory=list)
-    next_turns: dict[bool, Turn] = field(default_factory=dict)
+    purchases: list[PlannedPurchase] = field(default_factory=list)
+    next_turns: dict[bool, CompanyTurn] = field(default_factory=dict)
     shares: int = 0
     companies: set[int] = field(default_factory=set)
     """Those who had a share, Resolves apart."""
@@ -82,16 +82,16 @@ class Round(Struct):
         if given == 0:
             return None
         self.shares += 1
-        self.next_turns[urgent] = Turn(company_id + 1)
+        self.next_turns[urgent] = CompanyTurn(company_id + 1)
         if not urgent:
             had[company_id] = before + given
             self.companies.add(company_id)
             # Who had all that there was, and was cut short even so, does not begin the next round as well.
             if given < share and len(self.companies) > 1:
-                self.next_turns[urgent] = Turn(company_id, before + given)
+                self.next_turns[urgent] = CompanyTurn(company_id, before + given)
         return wait if wait.count else None
 
-    def _with_space(self, wait: Wait) -> Purchase | None:
+    def _with_space(self, wait: Wait) -> PlannedPurchase | None:
         """A purchase that can take something of the wait, a new one if need be; None where there is no room."""
         if not wait.urgent:
             for one in self.purchases:
@@ -99,20 +99,20 @@ class Round(Struct):
                     return one
         if len(self.purchases) >= self.room:
             return None
-        self.purchases.append(Purchase(wait.shelf, wait.urgent))
+        self.purchases.append(PlannedPurchase(wait.shelf, wait.urgent))
         return self.purchases[-1]
 
 
 def purchases(
-    waits: Sequence[Wait], stocks: Mapping[Shelf, int], *, room: int, bulk_max: int, turn: Turn = FIRST
-) -> Round:
+    waits: Sequence[Wait], stocks: Mapping[Shelf, int], *, room: int, bulk_max: int, turn: CompanyTurn = FIRST
+) -> TurnRound:
     """At most `room` purchases of at most `bulk_max` codes each, filled in turns, as far as the stocks go.
 
     The waits come in the order of their turns. In each pass every company gets its share of lines before any gets a
     second one; a company whose share was cut short last time begins, and gets the rest of it. A Resolve is bought for
     by itself.
     """
-    made = Round(dict(stocks), room, bulk_max)
+    made = TurnRound(dict(stocks), room, bulk_max)
     left, had = list(waits), {turn.company_id: turn.had}
     for _ in range(PASSES_MAX):
         before = made.shares

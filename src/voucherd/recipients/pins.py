@@ -17,11 +17,11 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.db import Connection, Tx
 from voucherd.ids import derive
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.orders.rules.states import Status
-from voucherd.trail import Actor
 
 PIN_DIGITS_MIN: Final = 4
 PIN_DIGITS_MAX: Final = 12

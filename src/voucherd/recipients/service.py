@@ -9,12 +9,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd.actors import ActorKind
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, derive
 from voucherd.recipients import pins, vouchers
 from voucherd.recipients.pins import PinCheck, Pins, Tried
 from voucherd.recipients.vouchers import Voucher, VoucherStatus
-from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
 from voucherd.vault.model import Reveal, Via, Viewer
@@ -25,7 +25,7 @@ FORM_S_MAX: Final = 3_600
 PIN_CHARS_MAX: Final = 100
 
 
-class Shown(Struct, frozen=True):
+class ShownVoucher(Struct, frozen=True):
     """A voucher with its code."""
 
     voucher: Voucher
@@ -69,7 +69,7 @@ class Recipients:
             until = await pins.blocked_until(conn, *place) if voucher.has_pin else None
         return Closed(voucher, None if until is None else Tried(PinCheck.NOT_NOW, blocked_until=until))
 
-    async def reveal(self, token: str, pin: str, address: str) -> Shown | Closed | None:
+    async def reveal(self, token: str, pin: str, address: str) -> ShownVoucher | Closed | None:
         """The code, if the voucher has one to show and the PIN is right. It is written down before it is read."""
         place = self._ids.line_of_token(token)
         if place is None:
@@ -85,12 +85,12 @@ class Recipients:
             await reveals.write(tx, [_reveal(voucher, address)])
         return await self._opened(voucher)
 
-    async def _opened(self, voucher: Voucher) -> Shown:
+    async def _opened(self, voucher: Voucher) -> ShownVoucher:
         assert voucher.place is not None
         lot_id, seq = voucher.place
         async with self._pool.acquire() as conn:
             (((code, serial),),) = await vault.read_codes(conn, self._sealer, [(lot_id, seq, seq + 1)])
-        return Shown(voucher, code, serial)
+        return ShownVoucher(voucher, code, serial)
 
     def form_word(self, token: str, now: datetime) -> str:
         """What the button of a link's page sends along: only a page of ours can know it, and not for long."""

@@ -9,11 +9,11 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.db import Connection, Tx
 from voucherd.ids import State, state_of
 from voucherd.money import Money
 from voucherd.orders.rules.states import Status
-from voucherd.trail import Actor
 
 
 class VoucherStatus(Enum):

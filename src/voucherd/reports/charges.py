@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from voucherd.money import DIGITS, BadAmount, to_minor
-from voucherd.sheets.model import EMPTY, Kind, Row, SheetRefused
+from voucherd.sheets.model import EMPTY, CellKind, SheetRefused, SheetRow
 
 BAD_ROWS_MAX: Final = 20
 """So many wrong cells are told before the file is given up."""
@@ -88,7 +88,7 @@ class Statement:
         self._places: dict[str, int] = {}
         self._bad: list[str] = []
 
-    def charges(self, rows: Iterator[Row]) -> Iterator[Charge]:
+    def charges(self, rows: Iterator[SheetRow]) -> Iterator[Charge]:
         """The rows that charge us (or credit us: their amount is negative); BadStatement at the end of a bad file."""
         try:
             header = next(rows, None)
@@ -137,7 +137,7 @@ class Statement:
             hint = f"name it with --{lacking[0]}-column; the file has {_listed(names)}"
             raise BadStatement([f"no column for {', '.join(lacking)}: {hint}"])
 
-    def _charge(self, row: Row) -> Charge | None:
+    def _charge(self, row: SheetRow) -> Charge | None:
         status = self._text(row, "status").lower()
         charged = self._reading.charged
         if (status not in charged) if charged else (status in _NOT_CHARGED):
@@ -159,28 +159,28 @@ class Statement:
             self._date(row),
         )
 
-    def _text(self, row: Row, field: str) -> str:
+    def _text(self, row: SheetRow, field: str) -> str:
         place = self._places.get(field)
         cell = EMPTY if place is None or place >= len(row.cells) else row.cells[place]
-        if cell.kind in (Kind.FORMULA, Kind.ERROR):
+        if cell.kind in (CellKind.FORMULA, CellKind.ERROR):
             raise ValueError(f"column {field}: is {cell.kind.value}")
         if len(cell.text) > TEXT_CHARS_MAX:
             raise ValueError(f"column {field}: is longer than {TEXT_CHARS_MAX} characters")
         return cell.text
 
-    def _currency(self, row: Row) -> str:
+    def _currency(self, row: SheetRow) -> str:
         text = self._text(row, "currency").upper() or self._reading.currency or ""
         if text not in DIGITS:
             raise ValueError(f"column currency: {text[:10]!a} is not a currency code of ISO 4217")
         return text
 
-    def _amount(self, row: Row, currency: str) -> int:
+    def _amount(self, row: SheetRow, currency: str) -> int:
         try:
             return to_minor(self._text(row, "amount"), currency)
         except BadAmount as wrong:
             raise ValueError(f"column amount: {wrong}") from None
 
-    def _count(self, row: Row, amount_minor: int) -> int | None:
+    def _count(self, row: SheetRow, amount_minor: int) -> int | None:
         text = self._text(row, "count")
         if not text:
             return None
@@ -189,7 +189,7 @@ class Statement:
         # A credit gives codes back, however its count is written.
         return -abs(int(text)) if amount_minor < 0 else int(text)
 
-    def _date(self, row: Row) -> datetime:
+    def _date(self, row: SheetRow) -> datetime:
         text = self._text(row, "date")
         try:
             return datetime.combine(date.fromisoformat(text), time(), UTC)

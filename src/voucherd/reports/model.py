@@ -51,7 +51,7 @@ class Measure(NamedTuple):
 Label: TypeAlias = str | None
 
 
-class Line(Struct, frozen=True):
+class ReportLine(Struct, frozen=True):
     """A row: what it is about, its currency, and its figures; a grand total has no currency."""
 
     labels: tuple[Label, ...]
@@ -64,23 +64,25 @@ class Report(Struct, frozen=True):
 
     dimensions: tuple[str, ...]
     measures: tuple[Measure, ...]
-    lines: list[Line]
+    lines: list[ReportLine]
 
-    def totals(self) -> list[Line]:
+    def totals(self) -> list[ReportLine]:
         """The sums of each currency, in order of their codes."""
         sums: dict[str, list[int]] = {}
         for line in self.lines:
             assert line.currency is not None
             _add(sums.setdefault(line.currency, [0] * len(self.measures)), line.figures)
-        return [Line((), currency, tuple(figures)) for currency, figures in sorted(sums.items())]
+        return [ReportLine((), currency, tuple(figures)) for currency, figures in sorted(sums.items())]
 
-    def grand_total(self) -> Line:
+    def grand_total(self) -> ReportLine:
         """What can be added up across currencies: counts and euros; the other figures are 0."""
         sums = [0] * len(self.measures)
         for line in self.lines:
             _add(sums, line.figures)
         mixed = [measure.unit is Unit.OWN for measure in self.measures]
-        return Line((), None, tuple(0 if own else total for own, total in zip(mixed, sums, strict=True)))
+        return ReportLine(
+            (), None, tuple(0 if own else total for own, total in zip(mixed, sums, strict=True))
+        )
 
 
 class TooManyRows(Exception):
@@ -95,7 +97,9 @@ def assembled(
 ) -> Report:
     """The report from rows of labels, a currency and figures."""
     wide = len(dimensions)
-    lines = [Line(tuple(row[:wide]), row[wide], tuple(map(int, row[wide + 1 :]))) for row in map(tuple, rows)]
+    lines = [
+        ReportLine(tuple(row[:wide]), row[wide], tuple(map(int, row[wide + 1 :]))) for row in map(tuple, rows)
+    ]
     if len(lines) > ROWS_MAX:
         raise TooManyRows
     return Report(tuple(dimensions), tuple(measures), lines)

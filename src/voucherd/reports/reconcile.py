@@ -14,7 +14,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from voucherd.db import Pool, Tx
-from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.reports.charges import Charge
 
 FINDINGS_MAX: Final = 10_000
@@ -33,14 +33,14 @@ class Difference(StrEnum):
     CURRENCY = "currency"
 
 
-class Finding(Struct, frozen=True):
+class Discrepancy(Struct, frozen=True):
     """One difference. What one side does not say is None."""
 
     difference: Difference
     row: int | None
     key: str
     attempt_id: UUID | None
-    phase: Phase | None
+    phase: AttemptPhase | None
     their_count: int | None
     our_count: int | None
     their_minor: int | None
@@ -63,7 +63,7 @@ class Result(Struct, frozen=True):
     purchases: int
     """Ours in the period that brought codes."""
     counts: dict[Difference, int]
-    findings: list[Finding]
+    findings: list[Discrepancy]
     totals: list[tuple[str, int, int]]
     """Currency, what they charge, and what our books say of the period."""
 
@@ -198,7 +198,7 @@ async def _counts(tx: Tx) -> dict[Difference, int]:
     return {one: found[one] for one in Difference if one in found}
 
 
-async def _listed(tx: Tx) -> list[Finding]:
+async def _listed(tx: Tx) -> list[Discrepancy]:
     rows = await tx.fetch(
         """
         SELECT difference, row_no, key, attempt_id, status, their_count::int, our_count, their_minor, their_currency,
@@ -210,7 +210,7 @@ async def _listed(tx: Tx) -> list[Finding]:
     return [_finding(list(row)) for row in rows]
 
 
-def _finding(values: list[Any]) -> Finding:
+def _finding(values: list[Any]) -> Discrepancy:
     values[0] = Difference(values[0])
-    values[4] = None if values[4] is None else Phase(values[4])
-    return Finding(*values)
+    values[4] = None if values[4] is None else AttemptPhase(values[4])
+    return Discrepancy(*values)

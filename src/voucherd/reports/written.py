@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from voucherd.money import Money
-from voucherd.reports.model import Line, Measure, Report, Unit
+from voucherd.reports.model import Measure, Report, ReportLine, Unit
 from voucherd.sheets.csv_text import guarded
 
 
@@ -19,7 +19,7 @@ def columns(report: Report) -> list[str]:
     return [*report.dimensions, "currency", *(measure.name for measure in report.measures), *percent]
 
 
-def values(report: Report, line: Line) -> list[Any]:
+def values(report: Report, line: ReportLine) -> list[Any]:
     """The currency and the figures of a row, as numbers with their digits."""
     figures = [_figure(*pair, line.currency) for pair in zip(report.measures, line.figures, strict=True)]
     at = _margin_at(report)

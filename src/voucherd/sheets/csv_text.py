@@ -7,7 +7,14 @@ import csv
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from voucherd.sheets.model import CELL_CHARACTERS_MAX, COLUMNS_MAX, FILE_BYTES_MAX, Cell, Row, SheetRefused
+from voucherd.sheets.model import (
+    CELL_CHARACTERS_MAX,
+    COLUMNS_MAX,
+    FILE_BYTES_MAX,
+    Cell,
+    SheetRefused,
+    SheetRow,
+)
 
 SEPARATORS: Final = (",", ";", "\t")
 LINE_BYTES_MAX: Final = 65_536
@@ -19,7 +26,7 @@ ACTIVE: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠
 GUARD: Final = "'"
 
 
-def rows(content: bytes) -> Iterator[Row]:
+def rows(content: bytes) -> Iterator[SheetRow]:
     """The rows of a CSV file that are not empty; a row's number is its line's."""
     lines = _text(content).split("\n")
     separator, first = _separator(lines)
@@ -29,7 +36,7 @@ def rows(content: bytes) -> Iterator[Row]:
             yield found
 
 
-def streamed(stream: BinaryIO, first_line: bytes) -> Iterator[Row]:
+def streamed(stream: BinaryIO, first_line: bytes) -> Iterator[SheetRow]:
     """The rows of a CSV file of any length, of which one line was read already, in constant memory."""
     separator: str | None = None
     number, raw = 1, first_line
@@ -55,13 +62,13 @@ def _line(number: int, raw: bytes) -> str:
         raise SheetRefused(f"row {number}: is not UTF-8: save the file as CSV UTF-8") from None
 
 
-def _row(number: int, line: str, separator: str) -> Row | None:
+def _row(number: int, line: str, separator: str) -> SheetRow | None:
     cells = [Cell(unguarded(text.strip())) for text in _split(number, line, separator)]
     while cells and not cells[-1].text:
         cells.pop()
     if len(cells) > COLUMNS_MAX:
         raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
-    return Row(number, cells) if cells else None
+    return SheetRow(number, cells) if cells else None
 
 
 def guarded(text: str) -> str:

@@ -12,7 +12,7 @@ CELL_CHARACTERS_MAX: Final = 32_767
 """A spreadsheet program's own limit."""
 
 
-class Kind(Enum):
+class CellKind(Enum):
     """What the file says a cell is. CSV knows texts only; what is wrong with a cell is told by whoever needs it."""
 
     TEXT = "text"
@@ -27,10 +27,10 @@ class Cell(NamedTuple):
     """A cell: its text without space at either end (a number in plain digits, a moment in ISO form), and its kind."""
 
     text: str
-    kind: Kind = Kind.TEXT
+    kind: CellKind = CellKind.TEXT
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """A row that is not empty, with its number in the file, counted from 1; empty cells at its end are left out."""
 
     number: int

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import Any, Final
 
 from voucherd.sheets import archive
-from voucherd.sheets.model import COLUMNS_MAX, EMPTY, Cell, Kind, Row, SheetRefused
+from voucherd.sheets.model import COLUMNS_MAX, EMPTY, Cell, CellKind, SheetRefused, SheetRow
 
 _SPEAKING: Final = ("f", "e")
 """Formulas and errors are no empty cells, whatever their value."""
 
 
-def rows(content: bytes) -> Iterator[Row]:
+def rows(content: bytes) -> Iterator[SheetRow]:
     """The rows of a workbook that are not empty."""
     archive.check(content)
     try:
@@ -32,7 +32,7 @@ def rows(content: bytes) -> Iterator[Row]:
             while row and row[-1] == EMPTY:
                 row.pop()
             if row:
-                yield Row(number, row)
+                yield SheetRow(number, row)
     except SheetRefused:
         raise
     except Exception as broken:  # noqa: BLE001 - A broken or hostile file makes the library raise anything.
@@ -76,9 +76,9 @@ def _cells(sheet: Any) -> Iterator[Any]:
 def _cell(cell: Any) -> Cell:
     match cell.data_type, cell.value:
         case "f", _:
-            return Cell("", Kind.FORMULA)
+            return Cell("", CellKind.FORMULA)
         case "e", _:
-            return Cell("", Kind.ERROR)
+            return Cell("", CellKind.ERROR)
         case _, None:
             return EMPTY
         case _, str(text):
@@ -90,21 +90,21 @@ def _cell(cell: Any) -> Cell:
 def _no_text(value: object) -> Cell:
     match value:
         case bool(flag):
-            return Cell("yes" if flag else "no", Kind.FLAG)
+            return Cell("yes" if flag else "no", CellKind.FLAG)
         case int(number) | float(number):
             return _number(number)
         case datetime() as moment if moment.time() != time():
-            return Cell(moment.isoformat(), Kind.MOMENT)
+            return Cell(moment.isoformat(), CellKind.MOMENT)
         case date() as day:  # A day without a time is kept as its first moment.
-            return Cell(f"{day:%Y-%m-%d}", Kind.MOMENT)
+            return Cell(f"{day:%Y-%m-%d}", CellKind.MOMENT)
         case _:  # A time of day or a span, which none of our columns holds.
-            return Cell("", Kind.ERROR)
+            return Cell("", CellKind.ERROR)
 
 
 def _number(value: int | float) -> Cell:
     """The number in plain digits: the shortest that means the same, which is what the person typed."""
     if isinstance(value, float) and not math.isfinite(value):
-        return Cell("", Kind.ERROR)
+        return Cell("", CellKind.ERROR)
     exact = Decimal(repr(value))
     text = f"{exact:f}"
-    return Cell(text.rstrip("0").rstrip(".") if "." in text else text, Kind.NUMBER)
+    return Cell(text.rstrip("0").rstrip(".") if "." in text else text, CellKind.NUMBER)

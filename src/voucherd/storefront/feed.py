@@ -13,7 +13,7 @@ from voucherd.ids import State
 KINDS: Final = ("activation", "price", "content", "stock")
 
 
-class Change(Struct, frozen=True):
+class ListingChange(Struct, frozen=True):
     """One change, and how the product stood after it."""
 
     id: int
@@ -25,7 +25,7 @@ class Change(Struct, frozen=True):
     stocked: bool
 
 
-async def changes_after(conn: Connection, after: int, state: State, size: int) -> list[Change]:
+async def changes_after(conn: Connection, after: int, state: State, size: int) -> list[ListingChange]:
     """The changes that follow one; the sandbox has no changes of stock (OP-49)."""
     but_stock = "" if state is State.LIVE else "AND kind <> 'stock'"
     rows = await conn.fetch(
@@ -33,7 +33,7 @@ async def changes_after(conn: Connection, after: int, state: State, size: int) -
             WHERE id > $1 {but_stock} ORDER BY id LIMIT {size:d}""",  # noqa: S608 - Constants of ours.
         after,
     )
-    return [Change(*row) for row in rows]
+    return [ListingChange(*row) for row in rows]
 
 
 async def newest(conn: Connection) -> int:

@@ -12,7 +12,7 @@ from voucherd.db import Connection
 CATEGORIES_MAX: Final = 10_000
 
 
-class Group(Struct, frozen=True):
+class ProductGroup(Struct, frozen=True):
     """Products that belong together."""
 
     slug: str
@@ -27,12 +27,12 @@ _BRANDS: Final = """
 
 async def page_of_brands(
     conn: Connection, *, size: int, skip: int = 0, after_slug: str | None = None
-) -> list[Group]:
+) -> list[ProductGroup]:
     """One page of the brands, in the order of their slugs."""
     rows = await conn.fetch(
         f"{_BRANDS} AND c.slug > $1 ORDER BY c.slug LIMIT {size:d} OFFSET {skip:d}", after_slug or ""
     )
-    return [Group(*row) for row in rows]
+    return [ProductGroup(*row) for row in rows]
 
 
 async def count_brands(conn: Connection) -> int:
@@ -40,21 +40,21 @@ async def count_brands(conn: Connection) -> int:
     return int(await conn.fetchval("SELECT count(*) FROM product_count WHERE kind = 'brand' AND count > 0"))
 
 
-async def brand(conn: Connection, slug: str) -> Group | None:
+async def brand(conn: Connection, slug: str) -> ProductGroup | None:
     """The brand with this slug, if it has something for sale."""
     if not is_slug(slug):
         return None
     row = await conn.fetchrow(f"{_BRANDS} AND c.slug = $1", slug)
-    return None if row is None else Group(*row)
+    return None if row is None else ProductGroup(*row)
 
 
-async def categories(conn: Connection) -> list[Group]:
+async def categories(conn: Connection) -> list[ProductGroup]:
     """Every category, in the order of their slugs."""
     rows = await conn.fetch(
         "SELECT slug, count FROM product_count WHERE kind = 'category' AND count > 0 ORDER BY slug LIMIT $1",
         CATEGORIES_MAX,
     )
-    return [Group(slug, category_name(slug), count) for slug, count in rows]
+    return [ProductGroup(slug, category_name(slug), count) for slug, count in rows]
 
 
 def category_name(slug: str) -> str:

@@ -15,7 +15,7 @@ from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.money import DIGITS, BadAmount, to_minor
 from voucherd.storefront import search
-from voucherd.storefront.sorting import AMOUNTS, KEYS, Place, Sort, lane
+from voucherd.storefront.sorting import AMOUNTS, KEYS, Sort, SortPosition, lane
 
 CURRENCIES_MAX: Final = len(DIGITS)
 SORTED_MAX: Final = 20_000
@@ -41,20 +41,20 @@ class ProductFilters(Struct, frozen=True):
     words: tuple[str, ...] = ()
 
 
-class Order(Struct, frozen=True):
+class ProductOrder(Struct, frozen=True):
     """In which order."""
 
     sort: Sort = Sort.NAME
     descending: bool = False
 
 
-class Row(Struct, frozen=True):
+class ListingRow(Struct, frozen=True):
     """One product of a page, and its place in the order."""
 
     product_id: int
     version_id: int
     updated_at: datetime
-    place: Place
+    place: SortPosition
 
 
 async def plan_for_values(conn: Connection) -> None:
@@ -66,12 +66,12 @@ async def page_of_products(
     conn: Connection,
     state: State,
     filters: ProductFilters,
-    order: Order,
+    order: ProductOrder,
     *,
     size: int,
     skip: int = 0,
-    after: Place | None = None,
-) -> list[Row]:
+    after: SortPosition | None = None,
+) -> list[ListingRow]:
     """One page. From a cursor its cost is the same at any depth: the index is entered where the last page ended."""
     source = await _source(conn, filters)
     if order.sort in KEYS:
@@ -95,14 +95,14 @@ async def count_products(conn: Connection, state: State, filters: ProductFilters
     )
 
 
-async def listed(conn: Connection, slug: str) -> Row | None:
+async def listed(conn: Connection, slug: str) -> ListingRow | None:
     """The product with this slug, if it is for sale."""
     if not is_slug(slug):
         return None  # Whatever it is, the database need not see it.
     row = await conn.fetchrow(
         "SELECT product_id, version_id, updated_at FROM product_listing WHERE slug = $1", slug
     )
-    return None if row is None else Row(row[0], row[1], row[2], Place((), 0, row[0]))
+    return None if row is None else ListingRow(row[0], row[1], row[2], SortPosition((), 0, row[0]))
 
 
 async def _source(conn: Connection, filters: ProductFilters) -> tuple[str, str]:
@@ -131,12 +131,12 @@ async def _by_words(
     conn: Connection,
     source: tuple[str, str],
     condition: tuple[str, list[Any]],
-    order: Order,
+    order: ProductOrder,
     *,
     size: int,
     skip: int,
-    after: Place | None,
-) -> list[Row]:
+    after: SortPosition | None,
+) -> list[ListingRow]:
     (start, table), (where, values) = source, condition
     keys = [f"p.{key}" for key in (*KEYS[order.sort], "product_id")]
     direction, beyond = _direction(order)
@@ -150,19 +150,19 @@ async def _by_words(
         f"ORDER BY {', '.join(f'{key} {direction}' for key in keys)} LIMIT {size:d} OFFSET {skip:d}",
         *values,
     )
-    return [Row(row[-1], row[0], row[1], Place(tuple(row[2:-1]), 0, row[-1])) for row in rows]
+    return [ListingRow(row[-1], row[0], row[1], SortPosition(tuple(row[2:-1]), 0, row[-1])) for row in rows]
 
 
 async def _by_worth(
     conn: Connection,
     source: tuple[str, str],
     condition: tuple[str, list[Any]],
-    order: Order,
+    order: ProductOrder,
     *,
     size: int,
     skip: int,
-    after: Place | None,
-) -> list[Row]:
+    after: SortPosition | None,
+) -> list[ListingRow]:
     """A merge of all currencies, each from its own place on; no more of each is read than the page could need."""
     currency_column, amount = AMOUNTS[order.sort]
     currencies = await _currencies(conn, currency_column)
@@ -187,7 +187,7 @@ async def _by_worth(
         [one.minor for one in lanes],
         [one.product_id for one in lanes],
     )
-    return [Row(row[3], row[0], row[1], Place((), int(row[2]), row[3])) for row in rows]
+    return [ListingRow(row[3], row[0], row[1], SortPosition((), int(row[2]), row[3])) for row in rows]
 
 
 async def _currencies(conn: Connection, column: str) -> Sequence[str]:
@@ -203,7 +203,7 @@ async def _currencies(conn: Connection, column: str) -> Sequence[str]:
     return [row[0] for row in rows]
 
 
-def _direction(order: Order) -> tuple[str, str]:
+def _direction(order: ProductOrder) -> tuple[str, str]:
     return ("DESC", "<") if order.descending else ("ASC", ">")
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from voucherd.catalogue.pricing import (
     PLAIN,
-    Exchange,
+    ExchangeRates,
     NoRate,
     PriceTooLarge,
     RateTooOld,
@@ -15,7 +15,7 @@ from voucherd.catalogue.pricing import (
     price_unit,
 )
 from voucherd.catalogue.products import ProductVersion
-from voucherd.catalogue.terms import Terms, tariff
+from voucherd.catalogue.terms import PriceTerms, tariff
 from voucherd.money import RATE_ONE, BadAmount, to_minor
 
 
@@ -37,8 +37,8 @@ def tag(
     payment_currency: str | None,
     rates: Mapping[str, int],
     vat_bp: int,
-    exchange: Exchange = PLAIN,
-    terms: Terms | None = None,
+    exchange: ExchangeRates = PLAIN,
+    terms: PriceTerms | None = None,
 ) -> UnitPrice | None:
     """The price of one code; None where none can be said: no face value, no fresh rate, or too large a price."""
     if face_minor is None:

@@ -13,18 +13,18 @@ from msgspec import Struct
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.price_book import PriceBook
-from voucherd.catalogue.pricing import PLAIN, Exchange, NoRate, UnitPrice, oldest_day, vat_bp
+from voucherd.catalogue.pricing import PLAIN, ExchangeRates, NoRate, UnitPrice, oldest_day, vat_bp
 from voucherd.catalogue.products import Leaflet, ProductVersion
-from voucherd.catalogue.store import Rate
-from voucherd.catalogue.terms import Terms
+from voucherd.catalogue.store import FxRate
+from voucherd.catalogue.terms import PriceTerms
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Pool
 from voucherd.ids import State
 from voucherd.storefront import feed as changes
 from voucherd.storefront import groups, listing, prices, stock
-from voucherd.storefront.groups import Group
-from voucherd.storefront.listing import Order, ProductFilters
-from voucherd.storefront.sorting import Place
+from voucherd.storefront.groups import ProductGroup
+from voucherd.storefront.listing import ProductFilters, ProductOrder
+from voucherd.storefront.sorting import SortPosition
 
 VERSIONS_KEPT_MAX: Final = 5_000
 """Product versions that the window remembers: less than the desk, which sells the same few all day."""
@@ -52,7 +52,7 @@ class ShownProduct(Struct, frozen=True):
     """The price in the product's own currency; None where the face value is the client's to pick."""
     paid: UnitPrice | None
     """The same in the visitor's currency; None also where there is no exchange rate, or only one that is too old."""
-    terms: Terms | None = None
+    terms: PriceTerms | None = None
     """What the visitor's own price list says of it."""
 
 
@@ -60,19 +60,19 @@ class StorefrontPage(Struct, frozen=True):
     """A page of products, where the next one begins and, where pages are counted, how many there are in all."""
 
     products: list[ShownProduct]
-    next: Place | None
+    next: SortPosition | None
     total: int | None
 
 
 class BrandListing(Struct, frozen=True):
     """A page of brands, likewise."""
 
-    brands: list[Group]
+    brands: list[ProductGroup]
     more: bool
     total: int | None
 
 
-class ProductChange(Struct, frozen=True):
+class ChangedProduct(Struct, frozen=True):
     """One change, and the product as it stood after it."""
 
     kind: str
@@ -80,10 +80,10 @@ class ProductChange(Struct, frozen=True):
     product: ShownProduct
 
 
-class Feed(Struct, frozen=True):
+class ChangeFeed(Struct, frozen=True):
     """A page of changes, and the number of the last one that was read."""
 
-    changes: list[ProductChange]
+    changes: list[ChangedProduct]
     last: int
 
 
@@ -110,11 +110,11 @@ class Storefront:
         self,
         visitor: Shopper,
         filters: ProductFilters,
-        order: Order,
+        order: ProductOrder,
         *,
         size: int,
         page: int | None,
-        after: Place | None,
+        after: SortPosition | None,
     ) -> StorefrontPage:
         """One page of the products that are for sale; NoRate if the visitor's currency has none."""
         async with self._look() as conn:
@@ -139,17 +139,17 @@ class Storefront:
             stands = await self._stands(conn, [row], visitor.state)
             return (await self._shown(conn, visitor, stands))[0]
 
-    async def changes(self, visitor: Shopper, after: int | None, size: int) -> Feed:
+    async def changes(self, visitor: Shopper, after: int | None, size: int) -> ChangeFeed:
         """What changed after this one, oldest first; nothing, and where the feed ends, for None."""
         async with self._look() as conn:
             if after is None:
-                return Feed([], await changes.newest(conn))
+                return ChangeFeed([], await changes.newest(conn))
             found = await changes.changes_after(conn, after, visitor.state, size)
             sandbox = visitor.state is State.SANDBOX
             stands = [_Stand(c.version_id, c.active, c.stocked or sandbox, c.at) for c in found]
             shown = await self._shown(conn, visitor, stands)
-        told = [ProductChange(one.kind, one.at, product) for one, product in zip(found, shown, strict=True)]
-        return Feed(told, found[-1].id if found else after)
+        told = [ChangedProduct(one.kind, one.at, product) for one, product in zip(found, shown, strict=True)]
+        return ChangeFeed(told, found[-1].id if found else after)
 
     async def brands(self, *, size: int, page: int | None, after_slug: str | None) -> BrandListing:
         """One page of the brands that have something for sale."""
@@ -159,17 +159,17 @@ class Storefront:
             total = None if page is None else await groups.count_brands(conn)
         return BrandListing(found[:size], len(found) > size, total)
 
-    async def brand(self, slug: str) -> Group | None:
+    async def brand(self, slug: str) -> ProductGroup | None:
         """The brand with this slug, if it has something for sale."""
         async with self._look() as conn:
             return await groups.brand(conn, slug)
 
-    async def categories(self) -> list[Group]:
+    async def categories(self) -> list[ProductGroup]:
         """Every category that has something for sale."""
         async with self._look() as conn:
             return await groups.categories(conn)
 
-    async def rates(self) -> list[Rate]:
+    async def rates(self) -> list[FxRate]:
         """The exchange rates in force today."""
         async with self._look() as conn:
             return await catalogue.list_rates(conn)
@@ -183,7 +183,9 @@ class Storefront:
         ):
             yield conn
 
-    async def _stands(self, conn: Connection, rows: Sequence[listing.Row], state: State) -> list[_Stand]:
+    async def _stands(
+        self, conn: Connection, rows: Sequence[listing.ListingRow], state: State
+    ) -> list[_Stand]:
         """How these products stand now."""
         stocked = await stock.in_stock(conn, [row.product_id for row in rows], state) if rows else set()
         return [_Stand(row.version_id, True, row.product_id in stocked, row.updated_at) for row in rows]
@@ -230,8 +232,8 @@ class Storefront:
         conn: Connection,
         visitor: Shopper,
         versions: Iterable[ProductVersion],
-        agreed: Iterable[Terms],
-    ) -> tuple[dict[str, int], Exchange]:
+        agreed: Iterable[PriceTerms],
+    ) -> tuple[dict[str, int], ExchangeRates]:
         """The exchange rates that the prices depend on: none, where each is shown in its own currency."""
         if visitor.payment_currency is None:
             return {}, PLAIN
@@ -244,4 +246,4 @@ class Storefront:
             raise NoRate(visitor.payment_currency)
         now: datetime = await conn.fetchval("SELECT now()")
         margins = await self._prices.margins(conn)
-        return rates, Exchange(days, oldest_day(now, self._fx_age_max), margins)
+        return rates, ExchangeRates(days, oldest_day(now, self._fx_age_max), margins)

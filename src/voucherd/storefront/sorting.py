@@ -39,7 +39,7 @@ AMOUNTS: Final = {
 """The columns of an order by worth."""
 
 
-class Place(Struct, frozen=True):
+class SortPosition(Struct, frozen=True):
     """Where a page ended: the last product's words, or its worth, and its id."""
 
     words: tuple[str, ...]
@@ -47,7 +47,7 @@ class Place(Struct, frozen=True):
     product_id: int
 
 
-class Lane(Struct, frozen=True):
+class SortLane(Struct, frozen=True):
     """One currency of a walk by worth: how much one minor unit is worth, and behind which row to go on."""
 
     currency: str
@@ -61,15 +61,17 @@ def factor(currency: str, eur_e8: int) -> int:
     return int(eur_e8 * 10 ** (DIGITS_MAX - DIGITS[currency]))
 
 
-def lane(currency: str, rates: Mapping[str, int], after: Place | None, *, descending: bool) -> Lane:
+def lane(
+    currency: str, rates: Mapping[str, int], after: SortPosition | None, *, descending: bool
+) -> SortLane:
     """Where a walk by worth goes on in one currency. One without a rate is taken for EUR: it must not vanish."""
     each = factor(currency, rates.get(currency, RATE_ONE))
     if after is None:
-        return Lane(currency, each, BOUND_MAX if descending else -1, 0)
+        return SortLane(currency, each, BOUND_MAX if descending else -1, 0)
     minor, rest = divmod(after.worth, each)
     if rest == 0:
-        return Lane(currency, each, min(minor, BOUND_MAX), after.product_id)
+        return SortLane(currency, each, min(minor, BOUND_MAX), after.product_id)
     # The place lies between two amounts of this currency.
     if descending:
-        return Lane(currency, each, min(minor + 1, BOUND_MAX), 0)
-    return Lane(currency, each, min(minor, BOUND_MAX), PRODUCT_ID_MAX)
+        return SortLane(currency, each, min(minor + 1, BOUND_MAX), 0)
+    return SortLane(currency, each, min(minor, BOUND_MAX), PRODUCT_ID_MAX)

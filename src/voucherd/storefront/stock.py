@@ -37,7 +37,7 @@ _AVAILABLE: Final = """
              false)"""
 
 
-class Change(Struct, frozen=True):
+class StockChange(Struct, frozen=True):
     """A product that came into stock or went out of it."""
 
     product_id: int
@@ -93,7 +93,7 @@ async def announce(pool: Pool, after: int, size: int = SLICE) -> Slice:
         return Slice(await _announce(tx, changes), then)
 
 
-async def _changes(conn: Connection, after: int, last: int) -> list[Change]:
+async def _changes(conn: Connection, after: int, last: int) -> list[StockChange]:
     """What differs from what was announced."""
     rows = await conn.fetch(
         f"""SELECT product_id, available FROM (
@@ -103,10 +103,10 @@ async def _changes(conn: Connection, after: int, last: int) -> list[Change]:
         after,
         last,
     )
-    return [Change(*row) for row in rows]
+    return [StockChange(*row) for row in rows]
 
 
-async def _announce(tx: Tx, changes: list[Change]) -> int:
+async def _announce(tx: Tx, changes: list[StockChange]) -> int:
     """Write down what changed, once: another worker may have seen the same."""
     await tx.execute("LOCK TABLE product_change IN SHARE ROW EXCLUSIVE MODE")
     rows = await tx.fetch(

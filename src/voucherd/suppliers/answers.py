@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from voucherd.money import Money, divide_half_up
 from voucherd.suppliers import paths, untrusted
-from voucherd.suppliers.description import Means, Operation, Rule
+from voucherd.suppliers.description import DescribedCall, Means, Rule
 from voucherd.suppliers.exchange import Reply
 from voucherd.suppliers.paths import Path
 from voucherd.suppliers.protocol import (
@@ -16,12 +16,12 @@ from voucherd.suppliers.protocol import (
     Code,
     Finding,
     NotFound,
-    Quote,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.untrusted import Garbled
@@ -35,7 +35,7 @@ _PATHS: Final = (
 class AnswerReader:
     """Reads the answers of one operation."""
 
-    def __init__(self, operation: Operation, currency: str, pattern: Pattern[str] | None) -> None:
+    def __init__(self, operation: DescribedCall, currency: str, pattern: Pattern[str] | None) -> None:
         self._operation = operation
         self._fields = operation.fields
         self._currency = currency
@@ -47,7 +47,7 @@ class AnswerReader:
 
     # ── purchases ─────────────────────────────────────────────────────────────────────────────────────
 
-    def finding(self, reply: Reply, reference: str, wanted: Wanted) -> Finding:
+    def finding(self, reply: Reply, reference: str, wanted: WantedCodes) -> Finding:
         """What the answer says of our purchase."""
         try:
             document = self._understood(reply)
@@ -102,7 +102,7 @@ class AnswerReader:
             raise Garbled("the answer is not about our purchase")
         return part
 
-    def _purchase(self, part: Any, wanted: Wanted) -> Finding:
+    def _purchase(self, part: Any, wanted: WantedCodes) -> Finding:
         means, said = Means.BOUGHT, ""
         if "status" in self._paths:
             said = _word(self._value(part, "status")) or ""
@@ -162,7 +162,7 @@ class AnswerReader:
 
     # ── prices ────────────────────────────────────────────────────────────────────────────────────────
 
-    def quotes(self, reply: Reply, skus: list[Sku], stock_unsaid: int) -> list[Quote]:
+    def quotes(self, reply: Reply, skus: list[Sku], stock_unsaid: int) -> list[SupplierQuote]:
         """The prices in an answer that was asked for one product, or is a list of many; `Garbled` if there are none."""
         document = self._understood(reply)
         if isinstance(document, Means):
@@ -173,12 +173,12 @@ class AnswerReader:
         named: dict[str | None, Any] = {_word(self._value(part, "sku")): part for part in found}
         return [self._quote(named[sku.sku], sku, stock_unsaid) for sku in skus if sku.sku in named]
 
-    def _quote(self, part: Any, sku: Sku, stock_unsaid: int) -> Quote:
+    def _quote(self, part: Any, sku: Sku, stock_unsaid: int) -> SupplierQuote:
         price = self._price(part)
         if price is None:
             raise Garbled("the answer has no price")
         stock = untrusted.stock(self._value(part, "stock")) if "stock" in self._paths else stock_unsaid
-        return Quote(sku.sku, sku.face, price, stock)
+        return SupplierQuote(sku.sku, sku.face, price, stock)
 
     def _price(self, part: Any) -> Money | None:
         value = self._value(part, "price")

@@ -18,7 +18,7 @@ LINES_MAX: Final = 2_000
 _KEY_PREFIXES: Final = {State.LIVE: "vk_live_", State.SANDBOX: "vk_test_"}
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
+class VoucherdConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """What the operator says of another voucherd."""
 
     url: str
@@ -31,10 +31,10 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     plain_http: bool = False
 
 
-def read_config(config: dict[str, Any]) -> Config:
+def read_config(config: dict[str, Any]) -> VoucherdConfig:
     """The config; a ValueError of one line that names the key."""
     try:
-        found = msgspec.convert(config, Config)
+        found = msgspec.convert(config, VoucherdConfig)
     except msgspec.ValidationError as error:
         raise ValueError(explained(str(error))) from None
     check_url("url", found.url, plain_http=found.plain_http)
@@ -49,7 +49,7 @@ def read_config(config: dict[str, Any]) -> Config:
     return found
 
 
-def key_for(state: State, config: Config, secret: str | None) -> str:
+def key_for(state: State, config: VoucherdConfig, secret: str | None) -> str:
     """The key as it can be sent; a ValueError if it, or the config, is for the other state."""
     key = check_secret(secret)
     other = _KEY_PREFIXES[State.SANDBOX if state is State.LIVE else State.LIVE]

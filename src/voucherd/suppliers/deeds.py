@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import find as find_product
@@ -29,7 +30,6 @@ from voucherd.suppliers.store import (
     secret_place,
     supplier,
 )
-from voucherd.trail import Actor
 from voucherd.vault.seal import Sealer
 
 SKU_CHARS_MAX: Final = 200
@@ -75,7 +75,7 @@ class NoKeyTaken(Exception):
         super().__init__(f"supplier {name} takes no key")
 
 
-class NoSuchFace(Exception):
+class FaceNotOffered(Exception):
     """The product has no such face value."""
 
     def __init__(self, version: ProductVersion, face: Money) -> None:
@@ -263,7 +263,7 @@ def _faces(version: ProductVersion, face: Money | None) -> tuple[int, int | None
     """The face value that is meant, or both ends of the whole range."""
     if face is not None:
         if face.currency != version.face_currency or not version.accepts_face(face.minor):
-            raise NoSuchFace(version, face)
+            raise FaceNotOffered(version, face)
         return face.minor, None
     if version.face_minor is not None:
         return version.face_minor, None

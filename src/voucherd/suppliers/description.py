@@ -65,7 +65,7 @@ class Rule(_Strict, frozen=True):
     code: str | int | list[str | int] | None = None
 
 
-class Fields(_Strict, frozen=True):
+class AnswerFields(_Strict, frozen=True):
     """Where the values lie in an answer; empty for those that it does not have."""
 
     codes: str = ""
@@ -85,7 +85,7 @@ class Fields(_Strict, frozen=True):
     """Expiries that stand for none, such as 0000-00-00."""
 
 
-class Operation(_Strict, frozen=True):
+class DescribedCall(_Strict, frozen=True):
     """One request, and how its answer is read."""
 
     path: str
@@ -96,7 +96,7 @@ class Operation(_Strict, frozen=True):
     ok: list[int] = field(default_factory=lambda: [200, 201, 202])
     root: str = ""
     """The part of the answer that is about the purchase; a list of them may be searched by our reference."""
-    fields: Fields = Fields()
+    fields: AnswerFields = AnswerFields()
     statuses: dict[str, Means] = field(default_factory=dict)
     errors: list[Rule] = field(default_factory=list)
 
@@ -105,10 +105,10 @@ class Description(_Strict, frozen=True):
     """The whole file."""
 
     base_url: str
-    buy: Operation
-    quote: Operation | None = None
-    look_up: Operation | None = None
-    cancel: Operation | None = None
+    buy: DescribedCall
+    quote: DescribedCall | None = None
+    look_up: DescribedCall | None = None
+    cancel: DescribedCall | None = None
     currency: str = ""
     """Of prices, where no field of an answer says it."""
     auth: Auth = Auth()
@@ -171,7 +171,7 @@ def _check(described: Description) -> None:
     _check_auth(described.auth)
     _check_headers("headers", described.headers, frozenset())
     for name in ("quote", "buy", "look_up", "cancel"):
-        operation: Operation | None = getattr(described, name)
+        operation: DescribedCall | None = getattr(described, name)
         if operation is not None:
             _check_request(name, operation)
             _check_answer(name, operation)
@@ -199,7 +199,7 @@ def _check_headers(key: str, headers: Mapping[str, str], blanks: frozenset[str])
         _named(f"{key}.{name}", lambda value=value: templates.check(value, blanks))
 
 
-def _check_request(name: str, operation: Operation) -> None:
+def _check_request(name: str, operation: DescribedCall) -> None:
     blanks = _NO_PURCHASE if name == "quote" else templates.BLANKS
     if not operation.path.startswith("/") or not operation.path.isascii() or " " in operation.path:
         raise ValueError(f"{name}.path: must start with / and have no spaces")
@@ -219,7 +219,7 @@ def _check_request(name: str, operation: Operation) -> None:
         raise ValueError(f"{name}: must send {{reference}}, or a purchase could not be told from another")
 
 
-def _check_answer(name: str, operation: Operation) -> None:
+def _check_answer(name: str, operation: DescribedCall) -> None:
     fields = operation.fields
     for key in ("codes", "serials", "expires", "status", "error", "reference", "external_id", "price",
                 "price_currency", "sku", "stock"):  # fmt: skip
@@ -247,7 +247,7 @@ def _check_answer(name: str, operation: Operation) -> None:
         _check_codes(name, fields)
 
 
-def _check_rule(key: str, name: str, rule: Rule, fields: Fields) -> None:
+def _check_rule(key: str, name: str, rule: Rule, fields: AnswerFields) -> None:
     if rule.http is None and rule.code is None:
         raise ValueError(f"{key}: must have http, code or both")
     if rule.code is not None and not fields.error:
@@ -260,7 +260,7 @@ def _check_rule(key: str, name: str, rule: Rule, fields: Fields) -> None:
         raise ValueError(f"{key}.means: must be not_found or out_of_stock for a price")
 
 
-def _check_codes(name: str, fields: Fields) -> None:
+def _check_codes(name: str, fields: AnswerFields) -> None:
     if not fields.codes:
         raise ValueError(f"{name}.fields.codes: is required")
     rows = paths.rows_of(paths.parse(fields.codes))
@@ -276,7 +276,7 @@ def _check_money(described: Description) -> None:
     if quote is not None and not quote.fields.price:
         raise ValueError("quote.fields.price: is required")
     for name in ("quote", "buy", "look_up", "cancel"):
-        operation: Operation | None = getattr(described, name)
+        operation: DescribedCall | None = getattr(described, name)
         if operation is None or not operation.fields.price:
             continue
         if not operation.fields.price_currency and not described.currency:

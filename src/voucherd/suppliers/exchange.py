@@ -69,7 +69,7 @@ class _TooMuch(Exception):
     """The answer is not one that we read; the text says why."""
 
 
-class Exchange:
+class SupplierExchange:
     """Calls to one supplier, over connections that are kept for a moment."""
 
     def __init__(self, timeout_s: float) -> None:

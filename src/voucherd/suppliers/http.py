@@ -12,13 +12,13 @@ import msgspec
 
 from voucherd.suppliers import description, paths, templates
 from voucherd.suppliers.answers import AnswerReader
-from voucherd.suppliers.description import Auth, Operation
+from voucherd.suppliers.description import Auth, DescribedCall
 from voucherd.suppliers.exchange import (
     BODY_BYTES_MAX,
-    Exchange,
     NotSent,
     Reply,
     Result,
+    SupplierExchange,
     check_secret,
     room_for,
 )
@@ -27,12 +27,12 @@ from voucherd.suppliers.protocol import (
     Answer,
     Finding,
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.untrusted import Garbled
@@ -56,7 +56,7 @@ class HttpSupplier:
         pattern = compile_code_pattern(described.code_pattern) if described.code_pattern else None
         self._url = described.base_url.rstrip("/")
         self._headers, self._query = _credentials(described.auth, secret)
-        self._exchange = Exchange(timeout_s)
+        self._exchange = SupplierExchange(timeout_s)
         self._timeout_s = timeout_s
         self._readers: dict[str, AnswerReader] = {
             name: AnswerReader(operation, described.currency, pattern)
@@ -74,11 +74,11 @@ class HttpSupplier:
         """The description's own."""
         return self._described.bulk_max
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """One call for a supplier that lists its products, else one for each."""
         return await self._quote(skus, self._exchange.deadline())
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """The price first, where we are the ones to guard it; then the purchase."""
         ends_at = self._exchange.deadline()
         if self._described.guard == "quote":
@@ -91,11 +91,11 @@ class HttpSupplier:
         finding = self._found("buy", result, reference, wanted)
         return Unclear("the purchase just made is not found") if isinstance(finding, NotFound) else finding
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """What the supplier knows under our reference."""
         return await self._look_up(reference, wanted, self._exchange.deadline())
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """Cancel where the supplier can; where its answer says nothing, look."""
         ends_at = self._exchange.deadline()
         finding: Finding = Unclear("this supplier can't cancel")
@@ -110,18 +110,18 @@ class HttpSupplier:
         """Close the connections."""
         await self._exchange.close()
 
-    async def _look_up(self, reference: str, wanted: Wanted, ends_at: float) -> Finding:
+    async def _look_up(self, reference: str, wanted: WantedCodes, ends_at: float) -> Finding:
         if self._described.look_up is None:
             return Unclear("this supplier can't be asked what became of a purchase")
         result = await self._ask("look_up", self._described.look_up, reference, wanted, ends_at)
         return self._found("look_up", result, reference, wanted)
 
-    def _found(self, name: str, result: Result, reference: str, wanted: Wanted) -> Finding:
+    def _found(self, name: str, result: Result, reference: str, wanted: WantedCodes) -> Finding:
         if not isinstance(result, Reply):
             return Unclear(result.text)
         return self._readers[name].finding(result, reference, wanted)
 
-    async def _too_dear(self, wanted: Wanted, ends_at: float) -> SupplierRefused | None:
+    async def _too_dear(self, wanted: WantedCodes, ends_at: float) -> SupplierRefused | None:
         """Why this purchase must not be made, by the price of this moment."""
         try:
             quotes = await self._quote(
@@ -138,20 +138,22 @@ class HttpSupplier:
             return SupplierRefused(Why.PRICE, f"costs {price}")
         return None
 
-    async def _quote(self, skus: Sequence[Sku], ends_at: float) -> list[Quote]:
+    async def _quote(self, skus: Sequence[Sku], ends_at: float) -> list[SupplierQuote]:
         operation = self._described.quote
         if operation is None:
             raise QuoteFailed("this supplier has no prices to ask for")
         if operation.root and paths.is_list(paths.parse(operation.root)):
             return await self._quote_of(operation, list(skus), ends_at) if skus else []
-        found: list[Quote] = []
+        found: list[SupplierQuote] = []
         for at in range(0, len(skus), QUOTES_AT_ONCE_MAX):
             some = skus[at : at + QUOTES_AT_ONCE_MAX]
             for quotes in await asyncio.gather(*(self._quote_of(operation, [sku], ends_at) for sku in some)):
                 found += quotes
         return found
 
-    async def _quote_of(self, operation: Operation, skus: list[Sku], ends_at: float) -> list[Quote]:
+    async def _quote_of(
+        self, operation: DescribedCall, skus: list[Sku], ends_at: float
+    ) -> list[SupplierQuote]:
         result = await self._ask("quote", operation, "", skus[0], ends_at)
         if not isinstance(result, Reply):
             raise _NoPrice(f"no price: {result.text}")
@@ -161,7 +163,7 @@ class HttpSupplier:
             raise QuoteFailed(f"no price: {reason}") from None
 
     async def _ask(
-        self, name: str, operation: Operation, reference: str, wanted: Wanted | Sku, ends_at: float
+        self, name: str, operation: DescribedCall, reference: str, wanted: WantedCodes | Sku, ends_at: float
     ) -> Result:
         values = templates.values_for(reference, wanted)
         try:
@@ -179,7 +181,9 @@ class HttpSupplier:
             headers.setdefault("content-type", "application/json")
         # A list of products is as long as it is; all else is about a number of codes that we know.
         listed = isinstance(wanted, Sku) and operation.root
-        reply_max = BODY_BYTES_MAX if listed else room_for(wanted.count if isinstance(wanted, Wanted) else 1)
+        reply_max = (
+            BODY_BYTES_MAX if listed else room_for(wanted.count if isinstance(wanted, WantedCodes) else 1)
+        )
         return await self._exchange.call(
             ends_at, operation.method, url, headers | self._headers, body, reply_max=reply_max
         )

@@ -18,7 +18,7 @@ OFFERS_SHOWN_MAX: Final = 200
 LATELY_MAX: Final = 200
 
 
-class Figures(Struct, frozen=True):
+class SupplierFigures(Struct, frozen=True):
     """What is under way at a supplier, and how old its prices are."""
 
     calls: int = 0
@@ -40,7 +40,7 @@ class Figures(Struct, frozen=True):
         return self.waits >= COUNTED_MAX
 
 
-async def figures(conn: Connection) -> dict[int, Figures]:
+async def figures(conn: Connection) -> dict[int, SupplierFigures]:
     """The figures of every supplier."""
     rows = await conn.fetch(
         """
@@ -63,7 +63,7 @@ async def figures(conn: Connection) -> dict[int, Figures]:
         """,
         COUNTED_MAX,
     )
-    return {row[0]: Figures(*row[1:]) for row in rows}
+    return {row[0]: SupplierFigures(*row[1:]) for row in rows}
 
 
 class ProductOffer(Struct, frozen=True):

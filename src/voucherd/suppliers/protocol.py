@@ -26,7 +26,7 @@ SURPLUS_MAX: Final = 100
 """So many codes more than asked for are kept; an answer with more than that is not believed at all."""
 
 
-class Wanted(Struct, frozen=True):
+class WantedCodes(Struct, frozen=True):
     """What is to be bought: so many codes of a product, under the supplier's own name for it."""
 
     sku: str
@@ -43,7 +43,7 @@ class Sku(Struct, frozen=True):
     face: Money
 
 
-class Quote(Struct, frozen=True):
+class SupplierQuote(Struct, frozen=True):
     """What a supplier asks for one code now, and how many it has."""
 
     sku: str
@@ -128,16 +128,16 @@ class Supplier(Protocol):
     def bulk_max(self) -> int:
         """The most codes that one purchase may ask for."""
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """Prices and stock of these products; one that the supplier does not sell is left out."""
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """Buy, under our reference. Never called twice with the same one."""
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """What became of the purchase with this reference; buys nothing."""
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """Take the purchase back if that can still be done; what became of it in the end."""
 
     async def close(self) -> None:

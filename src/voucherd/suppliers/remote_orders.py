@@ -17,7 +17,7 @@ from voucherd.suppliers.protocol import (
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.untrusted import Garbled
@@ -107,7 +107,7 @@ def codes(seen: OrderSeen, count: int) -> tuple[Code, ...]:
     return found
 
 
-def finding(seen: OrderSeen, wanted: Wanted, cancelled: Why = Why.REJECTED) -> Finding:
+def finding(seen: OrderSeen, wanted: WantedCodes, cancelled: Why = Why.REJECTED) -> Finding:
     """What an order says of our purchase. One that is cancelled keeps the codes that it delivered before (OP-45)."""
     if seen.status == "pending":
         return UnderWay(seen.trx)
@@ -130,7 +130,7 @@ def finding(seen: OrderSeen, wanted: Wanted, cancelled: Why = Why.REJECTED) -> F
 
 
 def create_body(
-    sku: Sku | Wanted, currency: str, count: int, *, variable: bool, reference: str | None
+    sku: Sku | WantedCodes, currency: str, count: int, *, variable: bool, reference: str | None
 ) -> dict[str, Any]:
     """The body of a Create."""
     item: dict[str, Any] = {"productSlug": sku.sku, "amount": count}

@@ -26,13 +26,13 @@ from voucherd.suppliers.protocol import (
     Code,
     Finding,
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
     UnderWay,
-    Wanted,
+    WantedCodes,
     Why,
 )
 
@@ -44,7 +44,7 @@ _FAILURES: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 """What the database does when it is away; a time-out is an OSError."""
 
 
-class Outcome(StrEnum):
+class SandboxAnswer(StrEnum):
     """What becomes of a purchase."""
 
     FINISHED = "finished"
@@ -62,16 +62,16 @@ class Outcome(StrEnum):
 
 
 _REFUSALS: Final = {
-    Outcome.OUT_OF_STOCK: Why.OUT_OF_STOCK,
-    Outcome.FUNDS: Why.FUNDS,
-    Outcome.REJECTED: Why.REJECTED,
+    SandboxAnswer.OUT_OF_STOCK: Why.OUT_OF_STOCK,
+    SandboxAnswer.FUNDS: Why.FUNDS,
+    SandboxAnswer.REJECTED: Why.REJECTED,
 }
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
+class SandboxConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """What the operator says of a sandbox supplier."""
 
-    outcome: Outcome = Outcome.FINISHED
+    outcome: SandboxAnswer = SandboxAnswer.FINISHED
     delay_s: float = 0.0
     """For `slow` and `fails-later` until the end, for all others until the answer."""
     price: str = ""
@@ -83,10 +83,10 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     bulk_max: int = 100
 
 
-def read_config(config: Mapping[str, Any]) -> Config:
+def read_config(config: Mapping[str, Any]) -> SandboxConfig:
     """The config; a ValueError of one line that names the key."""
     try:
-        found = msgspec.convert(config, Config)
+        found = msgspec.convert(config, SandboxConfig)
     except msgspec.ValidationError as error:
         raise ValueError(explained(str(error))) from None
     if not 0 <= found.delay_s <= DELAY_S_MAX:
@@ -102,7 +102,7 @@ def read_config(config: Mapping[str, Any]) -> Config:
     return found
 
 
-def _price(config: Config) -> Money:
+def _price(config: SandboxConfig) -> Money:
     try:
         money = Money.parse(config.price, config.currency)
     except UnknownCurrency:
@@ -114,7 +114,7 @@ def _price(config: Config) -> Money:
     return money
 
 
-class Purchase(Struct, frozen=True):
+class SandboxPurchase(Struct, frozen=True):
     """A row of the sandbox's memory."""
 
     outcome: str
@@ -143,14 +143,16 @@ class SandboxSupplier:
         """The config's own."""
         return self._config.bulk_max
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """The chosen price and stock for everything."""
         if self._config.delay_s > self._timeout_s:
             await asyncio.sleep(self._timeout_s)
             raise QuoteFailed("no price: no answer in time")
-        return [Quote(sku.sku, sku.face, self._price_of(sku.face), self._config.stock) for sku in skus]
+        return [
+            SupplierQuote(sku.sku, sku.face, self._price_of(sku.face), self._config.stock) for sku in skus
+        ]
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """The chosen outcome."""
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -158,7 +160,7 @@ class SandboxSupplier:
         except _FAILURES as error:
             return Unclear(type(error).__name__)
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """What the table says."""
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -166,7 +168,7 @@ class SandboxSupplier:
         except _FAILURES as error:
             return Unclear(type(error).__name__)
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """Cancelled, unless it is done."""
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -181,7 +183,7 @@ class SandboxSupplier:
     def _price_of(self, face: Money) -> Money:
         return _price(self._config) if self._config.price else face
 
-    async def _buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def _buy(self, reference: str, wanted: WantedCodes) -> Answer:
         config, price = self._config, self._price_of(wanted.face)
         if price.currency != wanted.price_max.currency or price.minor > wanted.price_max.minor:
             return SupplierRefused(Why.PRICE, f"costs {price}")
@@ -189,42 +191,42 @@ class SandboxSupplier:
             return SupplierRefused(Why.OUT_OF_STOCK)
         outcome = config.outcome
         if config.fail_every and await _next_number(self._pool) % config.fail_every == 0:
-            outcome = Outcome.REJECTED
+            outcome = SandboxAnswer.REJECTED
         if outcome in _REFUSALS:
             return SupplierRefused(_REFUSALS[outcome], outcome.value)
-        if outcome is not Outcome.UNCLEAR:
-            later = outcome in (Outcome.SLOW, Outcome.FAILS_LATER)
+        if outcome is not SandboxAnswer.UNCLEAR:
+            later = outcome in (SandboxAnswer.SLOW, SandboxAnswer.FAILS_LATER)
             delay_s = config.delay_s if later else 0.0
             await _remember(self._pool, self._name, reference, outcome, wanted, price, delay_s)
             if not later:
                 await asyncio.sleep(config.delay_s)
-        if outcome in (Outcome.UNCLEAR, Outcome.CRASH_AFTER_SALE):
+        if outcome in (SandboxAnswer.UNCLEAR, SandboxAnswer.CRASH_AFTER_SALE):
             return Unclear(outcome.value)
         found = self._found(reference, await _find(self._pool, self._name, reference))
         return Unclear("forgotten") if isinstance(found, NotFound) else found
 
-    def _found(self, reference: str, purchase: Purchase | None) -> Finding:
+    def _found(self, reference: str, purchase: SandboxPurchase | None) -> Finding:
         if purchase is None:
             return NotFound()
         if purchase.cancelled:
             return SupplierRefused(Why.CANCELLED)
-        if purchase.outcome == Outcome.PENDING or not purchase.is_due:
+        if purchase.outcome == SandboxAnswer.PENDING or not purchase.is_due:
             return UnderWay(reference)
-        if purchase.outcome == Outcome.FAILS_LATER:
+        if purchase.outcome == SandboxAnswer.FAILS_LATER:
             return SupplierRefused(Why.REJECTED, purchase.outcome)
         price = Money(purchase.price_minor, purchase.price_currency)
         return Bought(codes_of(self._name, reference, purchase), reference, price)
 
 
-def codes_of(supplier: str, reference: str, purchase: Purchase) -> tuple[Code, ...]:
+def codes_of(supplier: str, reference: str, purchase: SandboxPurchase) -> tuple[Code, ...]:
     """The codes of a purchase, computed: the same each time."""
     count = purchase.count
-    if purchase.outcome == Outcome.PARTIAL:
+    if purchase.outcome == SandboxAnswer.PARTIAL:
         count = max(1, count // 2)
-    if purchase.outcome == Outcome.TOO_MANY:
+    if purchase.outcome == SandboxAnswer.TOO_MANY:
         count += SURPLUS
     names = [f"{supplier}\0{reference}\0{at}" for at in range(count)]
-    if purchase.outcome == Outcome.DUPLICATE:
+    if purchase.outcome == SandboxAnswer.DUPLICATE:
         names[0] = f"{supplier}\0{purchase.sku}"
     expires = purchase.bought_at.replace(microsecond=0) + EXPIRES_AFTER
     digests = [hashlib.sha256(name.encode()).hexdigest().upper() for name in names]
@@ -240,7 +242,13 @@ async def _next_number(pool: Pool) -> int:
 
 
 async def _remember(
-    pool: Pool, supplier: str, reference: str, outcome: Outcome, wanted: Wanted, price: Money, delay_s: float
+    pool: Pool,
+    supplier: str,
+    reference: str,
+    outcome: SandboxAnswer,
+    wanted: WantedCodes,
+    price: Money,
+    delay_s: float,
 ) -> None:
     # A second purchase under one reference would be ours to prevent; here it changes nothing.
     await pool.execute(
@@ -259,7 +267,7 @@ async def _remember(
     )
 
 
-async def _find(pool: Pool, supplier: str, reference: str) -> Purchase | None:
+async def _find(pool: Pool, supplier: str, reference: str) -> SandboxPurchase | None:
     row = await pool.fetchrow(
         """
         SELECT outcome, sku, count, price_minor, price_currency, bought_at, now() >= due_at, cancelled
@@ -268,7 +276,7 @@ async def _find(pool: Pool, supplier: str, reference: str) -> Purchase | None:
         supplier,
         reference,
     )
-    return None if row is None else Purchase(*row)
+    return None if row is None else SandboxPurchase(*row)
 
 
 async def _cancel(pool: Pool, supplier: str, reference: str) -> None:

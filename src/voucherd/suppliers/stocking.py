@@ -8,12 +8,12 @@ from typing import BinaryIO, Final
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, Pool, Tx
 from voucherd.money import Money
-from voucherd.trail import Actor
 from voucherd.vault import imports
 from voucherd.vault.imports import ImportReport, Progress, StockTarget
 from voucherd.vault.seal import Sealer
@@ -53,7 +53,7 @@ class NoRateFor(Exception):
         self.currency = currency
 
 
-class Terms(Struct, frozen=True):
+class StockTerms(Struct, frozen=True):
     """What an import needs to know of the codes before it reads them."""
 
     slug: str
@@ -64,7 +64,9 @@ class Terms(Struct, frozen=True):
     purchase_fx_e8: int
 
 
-async def terms(conn: Connection, slug: str, supplier: str, face: Money | None, purchase: Money) -> Terms:
+async def terms(
+    conn: Connection, slug: str, supplier: str, face: Money | None, purchase: Money
+) -> StockTerms:
     """The terms of an import; refused if the product has no such face value, or the cost can't be compared."""
     supplier = supplier.strip()
     if not 1 <= len(supplier) <= SUPPLIER_CHARS_MAX:
@@ -78,7 +80,7 @@ async def terms(conn: Connection, slug: str, supplier: str, face: Money | None, 
     rates = await catalogue.rates(conn, [purchase.currency])
     if purchase.currency not in rates:
         raise NoRateFor(purchase.currency)
-    return Terms(
+    return StockTerms(
         slug,
         supplier,
         Money(face_minor, version.face_currency),
@@ -92,7 +94,7 @@ async def import_file(
     pool: Pool,
     actor: Actor,
     sealer: Sealer,
-    terms: Terms,
+    terms: StockTerms,
     name: str,
     stream: BinaryIO,
     *,

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from voucherd.money import Money
-from voucherd.suppliers.protocol import Sku, Wanted
+from voucherd.suppliers.protocol import Sku, WantedCodes
 
 Values: TypeAlias = Mapping[str, str | int | Decimal]
 
@@ -33,13 +33,13 @@ class Unsendable(Exception):
     """A value can't stand where the description wants it; nothing was sent."""
 
 
-def values_for(reference: str, wanted: Wanted | Sku) -> dict[str, str | int | Decimal]:
+def values_for(reference: str, wanted: WantedCodes | Sku) -> dict[str, str | int | Decimal]:
     """What the blanks stand for. A price has none: there is no purchase yet to give a reference or a count."""
     values: dict[str, str | int | Decimal] = {"reference": reference, "sku": wanted.sku} | _money(
         "face", wanted.face
     )
     values["currency"] = wanted.face.currency
-    if isinstance(wanted, Wanted):
+    if isinstance(wanted, WantedCodes):
         values |= {"count": wanted.count, "price_currency": wanted.price_max.currency}
         values |= _money("price_max", wanted.price_max)
     return values

@@ -14,13 +14,13 @@ from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import (
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
     Supplier,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
-    Wanted,
+    WantedCodes,
 )
 from voucherd.suppliers.store import OfferRow, SupplierRow
 from voucherd.vault.seal import Sealer
@@ -33,7 +33,7 @@ PRICES_S_MAX: Final = 120.0
 _FACE: Final = Money(100, "EUR")
 
 
-class Finding(NamedTuple):
+class TrialFinding(NamedTuple):
     """One thing that was tried, and what came of it; `good` is None for what is neither good nor bad."""
 
     what: str
@@ -43,17 +43,17 @@ class Finding(NamedTuple):
 
 async def try_out(
     pool: Pool, sealer: Sealer, row: SupplierRow, offers: int = OFFERS_TRIED
-) -> tuple[list[Finding], int]:
+) -> tuple[list[TrialFinding], int]:
     """What came of opening it, asking for prices and looking up a purchase that never was; offers not tried."""
     async with pool.acquire() as connection:
         sold = [one for one in await supplier_store.offers(connection, row.id) if one.active]
     try:
         adapter = registry.open_supplier(row.spec(sealer), pool)
     except ValueError as wrong:
-        return [Finding("opens", False, str(wrong))], 0
+        return [TrialFinding("opens", False, str(wrong))], 0
     try:
         found = [
-            Finding("opens", True, f"{row.kind}, {row.state.word}"),
+            TrialFinding("opens", True, f"{row.kind}, {row.state.word}"),
             *await _prices(pool, adapter, sold[:offers]),
             await _look_up(row, adapter, sold),
         ]
@@ -62,15 +62,15 @@ async def try_out(
     return found, max(len(sold) - offers, 0)
 
 
-async def _prices(pool: Pool, adapter: Supplier, sold: Sequence[OfferRow]) -> list[Finding]:
+async def _prices(pool: Pool, adapter: Supplier, sold: Sequence[OfferRow]) -> list[TrialFinding]:
     if not sold:
-        return [Finding("prices", None, "it sells nothing yet")]
+        return [TrialFinding("prices", None, "it sells nothing yet")]
     ends = [(one, face) for one in sold for face in (one.face_minor, one.face_to_minor) if face is not None]
     try:
         async with asyncio.timeout(PRICES_S_MAX):
             quotes = await adapter.quote([Sku(one.sku, Money(face, one.face_currency)) for one, face in ends])
     except (QuoteFailed, TimeoutError) as error:
-        return [Finding("prices", False, str(error) or "the prices took too long")]
+        return [TrialFinding("prices", False, str(error) or "the prices took too long")]
     async with pool.acquire() as connection:
         rates = await catalogue.rates(connection, {quote.price.currency for quote in quotes})
     said = {(quote.sku, quote.face): quote for quote in quotes}
@@ -79,22 +79,24 @@ async def _prices(pool: Pool, adapter: Supplier, sold: Sequence[OfferRow]) -> li
     ]
 
 
-def _price(offer: OfferRow, quote: Quote | None, face_minor: int, rates: dict[str, int]) -> Finding:
+def _price(
+    offer: OfferRow, quote: SupplierQuote | None, face_minor: int, rates: dict[str, int]
+) -> TrialFinding:
     face = Money(face_minor, offer.face_currency)
     what = f"price of {offer.slug}" + ("" if offer.face_to_minor is None else f" {face}")
     if quote is None:
-        return Finding(what, False, f"it does not sell {offer.sku} of {face}")
+        return TrialFinding(what, False, f"it does not sell {offer.sku} of {face}")
     if quote.price.currency not in rates:
-        return Finding(what, False, f"{quote.price}, but no exchange rate for {quote.price.currency}")
-    return Finding(what, True, f"{quote.price}, {quote.stock:,} in stock")
+        return TrialFinding(what, False, f"{quote.price}, but no exchange rate for {quote.price.currency}")
+    return TrialFinding(what, True, f"{quote.price}, {quote.stock:,} in stock")
 
 
-async def _look_up(row: SupplierRow, adapter: Supplier, sold: Sequence[OfferRow]) -> Finding:
+async def _look_up(row: SupplierRow, adapter: Supplier, sold: Sequence[OfferRow]) -> TrialFinding:
     """Whether the supplier says of a reference that nobody used that it knows none such."""
     if not adapter.looks_up:
-        return Finding("look-up", None, f"it can't be asked; on unknown: {row.on_unknown}")
+        return TrialFinding("look-up", None, f"it can't be asked; on unknown: {row.on_unknown}")
     face = Money(sold[0].face_minor, sold[0].face_currency) if sold else _FACE
-    wanted = Wanted(sold[0].sku if sold else "none", face, 1, face)
+    wanted = WantedCodes(sold[0].sku if sold else "none", face, 1, face)
     try:
         async with asyncio.timeout(row.timeout_s + OVERTIME_S):
             answer = await adapter.look_up(str(uuid4()), wanted)
@@ -102,11 +104,13 @@ async def _look_up(row: SupplierRow, adapter: Supplier, sold: Sequence[OfferRow]
         answer = Unclear("the call took too long")
     match answer:
         case NotFound():
-            return Finding("look-up", True, "of a purchase that never was: not found, as it should be")
+            return TrialFinding("look-up", True, "of a purchase that never was: not found, as it should be")
         case Unclear(text):
-            return Finding("look-up", False, f"unclear: {text}")
+            return TrialFinding("look-up", False, f"unclear: {text}")
         case SupplierRefused(why, text):
             # Believed, this would send every lost purchase to the next supplier at once.
-            return Finding("look-up", False, f"of a purchase that never was: refused ({why}) {text}".rstrip())
+            return TrialFinding(
+                "look-up", False, f"of a purchase that never was: refused ({why}) {text}".rstrip()
+            )
         case _:
-            return Finding("look-up", False, "it says it knows a purchase that never was")
+            return TrialFinding("look-up", False, "it says it knows a purchase that never was")

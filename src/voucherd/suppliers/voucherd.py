@@ -17,17 +17,17 @@ import msgspec
 from voucherd.ids import State
 from voucherd.suppliers import remote_orders, untrusted
 from voucherd.suppliers.contract import key_for, read_config
-from voucherd.suppliers.exchange import Exchange, NotSent, Reply, Result, room_for
+from voucherd.suppliers.exchange import NotSent, Reply, Result, SupplierExchange, room_for
 from voucherd.suppliers.protocol import (
     Answer,
     Finding,
     NotFound,
-    Quote,
     QuoteFailed,
     Sku,
+    SupplierQuote,
     SupplierRefused,
     Unclear,
-    Wanted,
+    WantedCodes,
     Why,
 )
 from voucherd.suppliers.remote_orders import OrderSeen
@@ -52,7 +52,7 @@ class VoucherdSupplier:
         self._secret = key_for(state, self._config, secret)
         self._state = state
         self._url = self._config.url.rstrip("/")
-        self._exchange = Exchange(timeout_s)
+        self._exchange = SupplierExchange(timeout_s)
         self._timeout_s = timeout_s
         self._variable: set[str] = set()
         """Products of which the other side wants to hear the face value."""
@@ -62,10 +62,10 @@ class VoucherdSupplier:
         """The operator's choice."""
         return self._config.bulk_max
 
-    async def quote(self, skus: Sequence[Sku]) -> list[Quote]:
+    async def quote(self, skus: Sequence[Sku]) -> list[SupplierQuote]:
         """A price check is an order of one that is cancelled at once; it costs nothing."""
         ends_at = self._exchange.deadline()
-        found: list[Quote] = []
+        found: list[SupplierQuote] = []
         for at in range(0, len(skus), QUOTES_AT_ONCE_MAX):
             some = skus[at : at + QUOTES_AT_ONCE_MAX]
             found += [
@@ -73,7 +73,7 @@ class VoucherdSupplier:
             ]
         return found
 
-    async def buy(self, reference: str, wanted: Wanted) -> Answer:
+    async def buy(self, reference: str, wanted: WantedCodes) -> Answer:
         """Create, look at the price, then Confirm or Resolve."""
         ends_at = self._exchange.deadline()
         created = await self._create(
@@ -95,7 +95,7 @@ class VoucherdSupplier:
         await self._change("cancel", created.trx, ends_at)
         return refusal
 
-    async def look_up(self, reference: str, wanted: Wanted) -> Finding:
+    async def look_up(self, reference: str, wanted: WantedCodes) -> Finding:
         """What became of the order with our reference; one that is not confirmed never will be."""
         ends_at = self._exchange.deadline()
         found = await self._find(reference, ends_at)
@@ -103,7 +103,7 @@ class VoucherdSupplier:
             return await self._cancel(found, reference, wanted, ends_at)
         return self._found(found, wanted)
 
-    async def cancel(self, reference: str, wanted: Wanted) -> Finding:
+    async def cancel(self, reference: str, wanted: WantedCodes) -> Finding:
         """Cancel the order, if it can still be."""
         ends_at = self._exchange.deadline()
         found = await self._find(reference, ends_at)
@@ -117,7 +117,7 @@ class VoucherdSupplier:
 
     # ── the steps ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def _quote(self, sku: Sku, ends_at: float) -> Quote | None:
+    async def _quote(self, sku: Sku, ends_at: float) -> SupplierQuote | None:
         created = await self._create(sku, 1, None, ends_at)
         if isinstance(created, SupplierRefused) and created.why is Why.OUT_OF_STOCK:
             return None
@@ -127,12 +127,14 @@ class VoucherdSupplier:
         try:
             if created.state not in (None, self._state.word) or not remote_orders.has_face(created, sku.face):
                 return None
-            return Quote(sku.sku, sku.face, remote_orders.price(created), remote_orders.stock(created))
+            return SupplierQuote(
+                sku.sku, sku.face, remote_orders.price(created), remote_orders.stock(created)
+            )
         except Garbled as reason:
             raise QuoteFailed(f"no price: {reason}") from None
 
     async def _create(
-        self, sku: Sku | Wanted, count: int, reference: str | None, ends_at: float
+        self, sku: Sku | WantedCodes, count: int, reference: str | None, ends_at: float
     ) -> OrderSeen | SupplierRefused | Unclear:
         """A new order. Create charges nothing, so one that failed was surely no purchase."""
         result: Result = NotSent("")
@@ -162,7 +164,7 @@ class VoucherdSupplier:
             else remote_orders.refused(result, self._secret)
         )
 
-    def _refusal(self, created: OrderSeen, wanted: Wanted) -> SupplierRefused | None:
+    def _refusal(self, created: OrderSeen, wanted: WantedCodes) -> SupplierRefused | None:
         """Why this order must not be paid."""
         try:
             price = remote_orders.price(created)
@@ -186,7 +188,7 @@ class VoucherdSupplier:
         version = "Next" if operation == "resolve" else "1.00"
         return await self._call("PATCH", f"{version}/order/{operation}/{trx}", headers, None, ends_at)
 
-    def _finalised(self, result: Result, wanted: Wanted) -> Answer:
+    def _finalised(self, result: Result, wanted: WantedCodes) -> Answer:
         if isinstance(result, NotSent):
             return SupplierRefused(Why.UNREACHABLE, result.text)
         if not isinstance(result, Reply):
@@ -223,7 +225,7 @@ class VoucherdSupplier:
         except Garbled as reason:
             return Unclear(str(reason))
 
-    async def _cancel(self, order: OrderSeen, reference: str, wanted: Wanted, ends_at: float) -> Finding:
+    async def _cancel(self, order: OrderSeen, reference: str, wanted: WantedCodes, ends_at: float) -> Finding:
         result = await self._change("cancel", order.trx, ends_at)
         if not isinstance(result, Reply):
             return Unclear(result.text)
@@ -239,7 +241,7 @@ class VoucherdSupplier:
         # It was finished, or deleted, between our look and our word.
         return self._found(await self._find(reference, ends_at), wanted)
 
-    def _found(self, found: OrderSeen | NotFound | Unclear, wanted: Wanted) -> Finding:
+    def _found(self, found: OrderSeen | NotFound | Unclear, wanted: WantedCodes) -> Finding:
         if not isinstance(found, OrderSeen):
             return found
         try:

@@ -15,11 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from voucherd.actors import SYSTEM as SYSTEM
-from voucherd.actors import Actor as Actor
-from voucherd.actors import ActorKind as ActorKind
-from voucherd.actors import Address
-from voucherd.actors import TrailEntry as TrailEntry
+from voucherd.actors import Actor, ActorKind, Address, TrailEntry
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
 
@@ -28,7 +24,7 @@ ACTOR_CHARS_MAX: Final = 300
 SUBJECT_CHARS_MAX: Final = 300
 
 
-class Row(Struct, frozen=True):
+class TrailRow(Struct, frozen=True):
     """One deed as it was written down."""
 
     id: int
@@ -112,7 +108,7 @@ async def page(
     until: datetime | None = None,
     before: int | None = None,
     limit: int = PAGE_MAX,
-) -> list[Row]:
+) -> list[TrailRow]:
     """What was done, newest first, `before` the last one of the page before; an action names all below it, too."""
     rows = await conn.fetch(
         """
@@ -134,7 +130,7 @@ async def page(
         min(limit, PAGE_MAX),
     )
     return [
-        Row(
+        TrailRow(
             row["id"],
             row["at"],
             ActorKind(row["actor_kind"]),

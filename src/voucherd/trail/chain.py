@@ -90,7 +90,7 @@ def digest(previous: bytes, rows: Iterable[asyncpg.Record]) -> bytes:
     return hashed.digest()
 
 
-class Sealing:
+class TrailSealing:
     """Seals the books round after round; remembers only who was writing when it last looked."""
 
     def __init__(self, pool: Pool) -> None:

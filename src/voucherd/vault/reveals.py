@@ -21,7 +21,7 @@ from voucherd.trail import plain_address
 from voucherd.vault.model import Reveal, Via
 
 
-class Revealed(Struct, frozen=True):
+class RevealRow(Struct, frozen=True):
     """A reveal as it was written down."""
 
     id: int
@@ -92,7 +92,7 @@ class Recorder:
         return [None] * len(calls)
 
 
-async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed]:
+async def of_order(conn: Connection, order_id: int, limit: int) -> list[RevealRow]:
     """Who has seen codes of an order, newest first."""
     rows = await conn.fetch(
         """
@@ -103,7 +103,7 @@ async def of_order(conn: Connection, order_id: int, limit: int) -> list[Revealed
         limit,
     )
     return [
-        Revealed(
+        RevealRow(
             row["id"],
             row["at"],
             row["company_id"],

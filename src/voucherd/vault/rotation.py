@@ -16,9 +16,9 @@ from typing import Final
 from msgspec import Struct
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.ids import derive
-from voucherd.trail import Actor
 from voucherd.vault.key_ring import POLL_S, ROOT, KeyRing, key_purpose, master_fingerprint, unwrap, wrap
 from voucherd.vault.master_key import KEY_VERSION, new_master
 from voucherd.vault.resealing import Texts, left, reseal_codes, reseal_texts, sealed_with, total

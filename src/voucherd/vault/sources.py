@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 from voucherd.sheets import workbook
 from voucherd.sheets.archive import OLD_START, XLSX_START
-from voucherd.sheets.model import FILE_BYTES_MAX, Cell, Kind, Row, SheetRefused
+from voucherd.sheets.model import FILE_BYTES_MAX, Cell, CellKind, SheetRefused, SheetRow
 
 LINE_BYTES_MAX: Final = 4096
 COLUMNS: Final = ("code", "serial", "expires")
@@ -111,13 +111,13 @@ class SheetSource:
 
     def _text(self, at: int, cell: Cell) -> str:
         column = self._names[at] if at < len(self._names) else f"column {at + 1}"
-        if cell.kind is Kind.TEXT:
+        if cell.kind is CellKind.TEXT:
             if _ESCAPED.search(cell.text):
                 raise LineRefused(f"{column}: has a control character")
             return cell.text
-        if cell.kind is Kind.MOMENT and column == "expires":
+        if cell.kind is CellKind.MOMENT and column == "expires":
             return cell.text
-        if cell.kind is Kind.NUMBER:
+        if cell.kind is CellKind.NUMBER:
             raise LineRefused(
                 f"{column}: is a number, so digits may be lost: make the column text, fill it anew"
             )
@@ -147,7 +147,7 @@ def refuse_shortened(code: str) -> None:
         )
 
 
-def _told(rows: Iterator[Row]) -> Iterator[Row]:
+def _told(rows: Iterator[SheetRow]) -> Iterator[SheetRow]:
     try:
         yield from rows
     except SheetRefused as refused:

@@ -26,7 +26,7 @@ NAME_CHARS_MAX: Final = 200
 LISTED_MAX: Final = 20
 
 
-class Phase(IntEnum):
+class UploadPhase(IntEnum):
     """How far a file is; the number is what the database keeps."""
 
     TRYING = 0
@@ -46,7 +46,7 @@ class UploadRow(Struct, frozen=True):
     name: str
     bytes: int
     terms: dict[str, Any]
-    phase: Phase
+    phase: UploadPhase
     permille: int
     report: dict[str, Any] | None
     created_at: datetime
@@ -58,17 +58,19 @@ class UploadRow(Struct, frozen=True):
     @property
     def stopped(self) -> bool:
         """Whether it was left in the middle: the process that worked on it is gone."""
-        return self.phase in (Phase.TRYING, Phase.TAKING) and self.now - self.seen_at > SILENT_MAX
+        return self.phase in (UploadPhase.TRYING, UploadPhase.TAKING) and self.now - self.seen_at > SILENT_MAX
 
     @property
     def running(self) -> bool:
         """Whether somebody works on it."""
-        return self.phase in (Phase.TRYING, Phase.TAKING) and not self.stopped
+        return self.phase in (UploadPhase.TRYING, UploadPhase.TAKING) and not self.stopped
 
     @property
     def can_be_taken(self) -> bool:
         """Whether it was tried out, and lies here still."""
-        return self.kept and (self.phase is Phase.READY or (self.phase is Phase.TAKING and self.stopped))
+        return self.kept and (
+            self.phase is UploadPhase.READY or (self.phase is UploadPhase.TAKING and self.stopped)
+        )
 
 
 _COLUMNS: Final = """
@@ -81,7 +83,7 @@ _COLUMNS: Final = """
 def _row(row: Any) -> UploadRow:
     values = list(row)
     values[6] = msgspec.json.decode(values[6])
-    values[7] = Phase(values[7])
+    values[7] = UploadPhase(values[7])
     values[9] = None if values[9] is None else msgspec.json.decode(values[9])
     return UploadRow(*values)
 
@@ -163,7 +165,7 @@ async def note_progress(conn: Pool | Connection, upload_id: UUID, permille: int)
     )
 
 
-async def end(tx: Pool | Tx, upload_id: UUID, phase: Phase, report: Mapping[str, Any]) -> None:
+async def end(tx: Pool | Tx, upload_id: UUID, phase: UploadPhase, report: Mapping[str, Any]) -> None:
     """Say what came of it; only a file that is ready to be taken is kept."""
     await tx.execute(
         """UPDATE upload SET status = $2::smallint, report = $3::text::jsonb, permille = 1000, seen_at = now(),

@@ -10,14 +10,14 @@ from typing import Final
 from msgspec import Raw
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.approvals import store as approvals
-from voucherd.approvals.model import Approval, Kind, Status, refuse
+from voucherd.approvals.model import Approval, ApprovalKind, ApprovalStatus, refuse
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Tx
 from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.trail import Actor
 from voucherd.wallet import low_balance, store
 from voucherd.wallet.store import Balance
 
@@ -64,7 +64,7 @@ async def top_up(
 async def propose(
     tx: Tx,
     actor: Actor,
-    kind: Kind,
+    kind: ApprovalKind,
     company: Company,
     state: State,
     money: Money,
@@ -94,17 +94,17 @@ async def propose(
 async def approve(tx: Tx, actor: Actor, number: int) -> Approval:
     """Move the money that one person proposed and this one agrees to: once, whoever else agrees at the same time."""
     found = (await approvals.lock(tx, [number])).get(number)
-    if found is not None and found.kind is Kind.ORDER:
+    if found is not None and found.kind is ApprovalKind.ORDER:
         found = None
     approval = refuse(found, _person(actor))
     assert approval.reference is not None, "a request about money names a payment"
-    if approval.kind is Kind.TOP_UP:
+    if approval.kind is ApprovalKind.TOP_UP:
         booked, _ = await _book(tx, approval.company_id, approval.state, approval.money, approval.reference)
         if not booked:
             raise NothingBooked(approval.reference)
     else:
         await store.correct(tx, approval.company_id, approval.state, approval.money, approval.reference)
-    await approvals.decide(tx, [(number, _person(actor))], Status.APPROVED)
+    await approvals.decide(tx, [(number, _person(actor))], ApprovalStatus.APPROVED)
     await _record(tx, actor, "money.approve", approval)
     return approval
 

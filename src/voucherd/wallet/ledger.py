@@ -7,7 +7,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """Why money moved; the number is what the database keeps."""
 
     TOP_UP = 1
@@ -42,7 +42,7 @@ class LedgerEntry(Struct, frozen=True):
 
     wallet_id: int
     seq: int
-    kind: Kind
+    kind: EntryKind
     amount_minor: int
     vat_minor: int
     hold_minor: int
@@ -58,7 +58,7 @@ class Overdrawn(Exception):
 
 def post(
     wallet: Wallet,
-    kind: Kind,
+    kind: EntryKind,
     *,
     amount_minor: int = 0,
     vat_minor: int = 0,

@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.money import Money
-from voucherd.wallet.ledger import Kind
+from voucherd.wallet.ledger import EntryKind
 
 
 class Movement(Struct, frozen=True):
     """One entry of an order's."""
 
     at: datetime
-    kind: Kind
+    kind: EntryKind
     amount: Money
     hold: Money
     balance_after: Money
@@ -32,5 +32,6 @@ async def movements(conn: Connection, order_id: int, limit: int) -> list[Movemen
         limit,
     )
     return [
-        Movement(row[0], Kind(row[1]), *(Money(minor, row[5]) for minor in tuple(row)[2:5])) for row in rows
+        Movement(row[0], EntryKind(row[1]), *(Money(minor, row[5]) for minor in tuple(row)[2:5]))
+        for row in rows
     ]

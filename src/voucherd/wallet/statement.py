@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool, as_tenant, tenant
 from voucherd.ids import State, state_of
-from voucherd.wallet.ledger import Kind
+from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.store import Balance, balances
 
 FILE_PAGE: Final = 500
@@ -25,7 +25,7 @@ FILE_PAGE: Final = 500
 SCAN_MAX: Final = 50_000
 """Movements that one page looks at for those of a kind. The page is short then, and the next goes on behind it."""
 
-INDEXED: Final = frozenset({Kind.TOP_UP, Kind.REFUND, Kind.CORRECTION})
+INDEXED: Final = frozenset({EntryKind.TOP_UP, EntryKind.REFUND, EntryKind.CORRECTION})
 """The kinds that are few among the others, and have an index."""
 
 _COLUMNS: Final = (
@@ -44,7 +44,7 @@ _BALANCES_AT: Final = """
         SELECT low FROM halving WHERE high - low <= 1) found
     ORDER BY wanted.at
 """
-_KINDS: Final = {int(kind): kind for kind in Kind}
+_KINDS: Final = {int(kind): kind for kind in EntryKind}
 
 
 class StatementLine(Struct, frozen=True):
@@ -52,7 +52,7 @@ class StatementLine(Struct, frozen=True):
 
     seq: int
     at: datetime
-    kind: Kind
+    kind: EntryKind
     amount_minor: int
     hold_minor: int
     balance_after_minor: int
@@ -66,12 +66,12 @@ class StatementFilters(Struct, frozen=True):
 
     date_from: datetime | None = None
     date_to: datetime | None = None
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[EntryKind] = frozenset()
     order_id: int | None = None
     oldest_first: bool = False
 
 
-class Account(Struct, frozen=True):
+class WalletAccount(Struct, frozen=True):
     """A wallet by its id, and the number of its last movement."""
 
     wallet_id: int
@@ -105,25 +105,27 @@ class Statements:
         async with tenant(self._pool, company_id, state) as conn:
             return await balances(conn, company_id, state)
 
-    async def account(self, company_id: int, currency: str, state: State) -> Account | None:
+    async def account(self, company_id: int, currency: str, state: State) -> WalletAccount | None:
         """The company's account, as far as it has come by now."""
         async with tenant(self._pool, company_id, state) as conn:
             return await find(conn, company_id, currency, state)
 
     async def page(
-        self, account: Account, filters: StatementFilters, *, after: int | None, size: int
+        self, account: WalletAccount, filters: StatementFilters, *, after: int | None, size: int
     ) -> Part:
         """One page."""
         async with self._pool.acquire() as conn:
             return await page(conn, account, filters, after=after, size=size)
 
-    async def balances_at(self, account: Account, moments: Sequence[datetime]) -> list[int]:
+    async def balances_at(self, account: WalletAccount, moments: Sequence[datetime]) -> list[int]:
         """The balance just before each of these moments, in minor units; found by halving, like a period's ends."""
         async with self._pool.acquire() as conn:
             rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
         return [row[0] for row in rows]
 
-    async def whole(self, account: Account, filters: StatementFilters) -> AsyncIterator[list[StatementLine]]:
+    async def whole(
+        self, account: WalletAccount, filters: StatementFilters
+    ) -> AsyncIterator[list[StatementLine]]:
         """All movements up to the account's last, a handful at a time, as fast as the reader takes them."""
         after: int | None = None
         while True:
@@ -134,7 +136,7 @@ class Statements:
             after = part.after
 
 
-async def find(conn: Connection, company_id: int, currency: str, state: State) -> Account | None:
+async def find(conn: Connection, company_id: int, currency: str, state: State) -> WalletAccount | None:
     """The company's account in this currency and state."""
     row = await conn.fetchrow(
         "SELECT id, currency, seq, company_id FROM wallet WHERE company_id = $1 AND currency = $2 AND state = $3",
@@ -142,11 +144,11 @@ async def find(conn: Connection, company_id: int, currency: str, state: State) -
         currency,
         int(state),
     )
-    return None if row is None else Account(*row)
+    return None if row is None else WalletAccount(*row)
 
 
 async def page(
-    conn: Connection, account: Account, filters: StatementFilters, *, after: int | None, size: int
+    conn: Connection, account: WalletAccount, filters: StatementFilters, *, after: int | None, size: int
 ) -> Part:
     """The next movements behind `after`, newest first unless the filters say otherwise."""
     span = await _span(conn, account, filters, after)
@@ -168,7 +170,9 @@ async def page(
     return Part(lines, scanned.high - 1 if filters.oldest_first else scanned.low)
 
 
-async def _span(conn: Connection, account: Account, filters: StatementFilters, after: int | None) -> _Span:
+async def _span(
+    conn: Connection, account: WalletAccount, filters: StatementFilters, after: int | None
+) -> _Span:
     """The numbers that are still to be looked at."""
     low, high = 1, account.last_seq + 1
     if filters.date_from is not None:
@@ -189,7 +193,7 @@ def _shortened(span: _Span, *, oldest_first: bool) -> _Span:
     return _Span(max(span.low, span.high - SCAN_MAX), span.high)
 
 
-async def _first(conn: Connection, account: Account, beyond: str, moment: datetime) -> int:
+async def _first(conn: Connection, account: WalletAccount, beyond: str, moment: datetime) -> int:
     """The number of the first movement beyond this moment; one more than the last if there is none."""
     return int(
         await conn.fetchval(
@@ -211,7 +215,7 @@ async def _first(conn: Connection, account: Account, beyond: str, moment: dateti
 
 
 async def _in_order(
-    conn: Connection, account: Account, filters: StatementFilters, span: _Span, limit: int
+    conn: Connection, account: WalletAccount, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """Along the key; a kind without an index is picked out on the way."""
     kinds = _numbers(filters.kinds)
@@ -224,7 +228,7 @@ async def _in_order(
 
 
 async def _of_indexed_kinds(
-    conn: Connection, account: Account, filters: StatementFilters, span: _Span, limit: int
+    conn: Connection, account: WalletAccount, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """The few first of each kind, then the few first of those."""
     order = f"ORDER BY seq {_direction(filters)} LIMIT $4"
@@ -240,7 +244,7 @@ async def _of_indexed_kinds(
 
 
 async def _of_order(
-    conn: Connection, account: Account, filters: StatementFilters, span: _Span, limit: int
+    conn: Connection, account: WalletAccount, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """The movements of one order are a handful: all of them are found first, so that no plan walks the wallet."""
     return await conn.fetch(
@@ -258,5 +262,5 @@ def _direction(filters: StatementFilters) -> str:
     return "ASC" if filters.oldest_first else "DESC"
 
 
-def _numbers(kinds: frozenset[Kind]) -> list[int]:
+def _numbers(kinds: frozenset[EntryKind]) -> list[int]:
     return sorted(int(kind) for kind in kinds)

@@ -9,13 +9,13 @@ from voucherd.clock import written
 from voucherd.ids import Identifiers
 from voucherd.money import digits, plain
 from voucherd.sheets.csv_text import safe
-from voucherd.wallet.statement import Account, StatementFilters, StatementLine, Statements
+from voucherd.wallet.statement import StatementFilters, StatementLine, Statements, WalletAccount
 
 HEAD: Final = "seq,dateCreated,kind,amount,holdAmount,balanceAfter,heldAfter,currency,trx,reference\r\n"
 
 
 async def statement_file(
-    statements: Statements, account: Account, filters: StatementFilters, ids: Identifiers
+    statements: Statements, account: WalletAccount, filters: StatementFilters, ids: Identifiers
 ) -> AsyncIterator[bytes]:
     """The whole statement, piece by piece."""
     yield HEAD.encode()
@@ -23,7 +23,7 @@ async def statement_file(
         yield rows(lines, account.currency, ids)
 
 
-def file_name(account: Account, state_word: str) -> str:
+def file_name(account: WalletAccount, state_word: str) -> str:
     """What the file is called."""
     return f"account-{account.currency}-{state_word}.csv"
 

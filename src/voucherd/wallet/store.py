@@ -11,7 +11,7 @@ from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.statements import BIGINT, BIGINT_OR_NULL, ENUM, TEXT, RowSet, statement
-from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet, post
+from voucherd.wallet.ledger import EntryKind, LedgerEntry, Wallet, post
 
 
 class Balance(Struct, frozen=True):
@@ -103,7 +103,7 @@ async def top_up(tx: Tx, company_id: int, state: State, money: Money, reference:
         if first != money.minor:
             raise ReferenceReused(reference, Money(first, money.currency))
         return False
-    _, entry = post(wallet, Kind.TOP_UP, amount_minor=money.minor, reference=reference)
+    _, entry = post(wallet, EntryKind.TOP_UP, amount_minor=money.minor, reference=reference)
     await append(tx, [entry])
     return True
 
@@ -112,7 +112,7 @@ async def correct(tx: Tx, company_id: int, state: State, money: Money, reference
     """Move a wallet up or down by hand; refused if that would overdraw it."""
     wallet_id = await ensure(tx, company_id, money.currency, state)
     wallet = (await lock(tx, [wallet_id]))[wallet_id]
-    _, entry = post(wallet, Kind.CORRECTION, amount_minor=money.minor, reference=reference)
+    _, entry = post(wallet, EntryKind.CORRECTION, amount_minor=money.minor, reference=reference)
     await append(tx, [entry])
 
 

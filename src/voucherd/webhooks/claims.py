@@ -21,7 +21,7 @@ from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.webhooks import letters as webhook_letters
 from voucherd.webhooks import retries
 from voucherd.webhooks.endpoints import Keyring, keyring
-from voucherd.webhooks.post import Outcome
+from voucherd.webhooks.post import PostOutcome
 
 LEASE: Final = timedelta(seconds=10)
 """How long an endpoint is out of reach after its sender died; a living one renews it."""
@@ -44,7 +44,7 @@ class Delivery(Struct, frozen=True):
     tries: int
 
 
-class Claim(Struct, frozen=True):
+class DeliveryClaim(Struct, frozen=True):
     """An endpoint that this sender holds, with what is due there."""
 
     webhook_id: int
@@ -65,17 +65,17 @@ class Sent(Struct, frozen=True):
     delivery: Delivery
     url: str
     sent_at: datetime
-    outcome: Outcome
+    outcome: PostOutcome
 
 
-class Report(Struct):
+class SendReport(Struct):
     """What a sender did with a claim, in the order in which the answers came."""
 
-    claim: Claim
+    claim: DeliveryClaim
     sent: list[Sent]
 
 
-async def claim(pool: Pool, sealer: Sealer, *, slow: bool, endpoints_max: int) -> list[Claim]:
+async def claim(pool: Pool, sealer: Sealer, *, slow: bool, endpoints_max: int) -> list[DeliveryClaim]:
     """Take endpoints that have something due: the slow ones, or the others."""
     async with pool.acquire() as conn:
         taken = await conn.fetch(
@@ -98,7 +98,7 @@ async def claim(pool: Pool, sealer: Sealer, *, slow: bool, endpoints_max: int) -
 
 async def _read(
     conn: Connection, sealer: Sealer, taken: Sequence[asyncpg.Record], *, slow: bool
-) -> list[Claim]:
+) -> list[DeliveryClaim]:
     numbers = [row["webhook_id"] for row in taken]
     endpoints = await conn.fetch(
         """
@@ -126,7 +126,7 @@ async def _read(
         )
     about = {row["id"]: row for row in endpoints}
     return [
-        Claim(
+        DeliveryClaim(
             number,
             about[number]["company_id"],
             State(about[number]["state"]),
@@ -149,7 +149,7 @@ def _opened(sealer: Sealer, row: asyncpg.Record) -> Keyring | None:
         return None
 
 
-async def renew(pool: Pool, claims: Sequence[Claim]) -> None:
+async def renew(pool: Pool, claims: Sequence[DeliveryClaim]) -> None:
     """Hold on to what is still being sent to."""
     await pool.execute(
         """
@@ -165,7 +165,7 @@ async def renew(pool: Pool, claims: Sequence[Claim]) -> None:
     )
 
 
-async def record(pool: Pool, reports: Sequence[Report]) -> None:
+async def record(pool: Pool, reports: Sequence[SendReport]) -> None:
     """Write down what was sent, and let go of the endpoints; disable those that are gone or fail for days."""
     numbers = sorted(report.claim.webhook_id for report in reports)
     async with pool.acquire() as conn, conn.transaction():
@@ -184,12 +184,12 @@ async def record(pool: Pool, reports: Sequence[Report]) -> None:
                 await _disable(conn, report.claim, "failing")
 
 
-def _is_gone(report: Report) -> bool:
+def _is_gone(report: SendReport) -> bool:
     """Whether the endpoint wants nothing any more. The address of one order speaks for that order only."""
     return report.claim.url is not None and any(sent.outcome.gone for sent in report.sent)
 
 
-async def _record_attempts(tx: Tx, reports: Sequence[Report]) -> None:
+async def _record_attempts(tx: Tx, reports: Sequence[SendReport]) -> None:
     rows = [(report.claim, sent) for report in reports for sent in report.sent]
     if not rows:
         return
@@ -237,7 +237,7 @@ def _end(sent: Sent) -> tuple[int, float | None]:
     return (FAILED, None) if pause is None else (WAITING, pause)
 
 
-async def _release(tx: Tx, reports: Sequence[Report]) -> set[int]:
+async def _release(tx: Tx, reports: Sequence[SendReport]) -> set[int]:
     """Put endpoints back to where their next delivery is due; those that have failed for too long."""
     standing = [_standing(report) for report in reports]
     rows = await tx.fetch(
@@ -264,7 +264,7 @@ async def _release(tx: Tx, reports: Sequence[Report]) -> set[int]:
     return {row["webhook_id"] for row in rows if row["too_long"]}
 
 
-def _standing(report: Report) -> tuple[int, bool, bool]:
+def _standing(report: SendReport) -> tuple[int, bool, bool]:
     """How often the endpoint failed in a row, whether a success came before that, and whether it is slow."""
     outcomes = [sent.outcome for sent in report.sent]
     if not outcomes:
@@ -279,7 +279,7 @@ def _standing(report: Report) -> tuple[int, bool, bool]:
     return failures, anew, slow or failures > 0
 
 
-async def _disable(tx: Tx, claimed: Claim, reason: str) -> None:
+async def _disable(tx: Tx, claimed: DeliveryClaim, reason: str) -> None:
     """Stop sending there, and say so: in the log, and to the people of the company."""
     url = await tx.fetchval(
         """

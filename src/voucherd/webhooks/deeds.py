@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 
 from voucherd import trail
+from voucherd.actors import Actor
 from voucherd.db import Pool, Tx, transaction
 from voucherd.events import feed
 from voucherd.events.feed import Event
 from voucherd.ids import State
-from voucherd.trail import Actor
 from voucherd.vault.seal import Sealer
 from voucherd.webhooks import endpoints, fanout, history
 from voucherd.webhooks.endpoints import Changes, Draft, Endpoint, EndpointNotFound

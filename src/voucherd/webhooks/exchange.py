@@ -34,7 +34,7 @@ class ReceiverAnswer(Struct):
     body: bytes = b""
 
 
-class Exchange(asyncio.Protocol):
+class ReceiverExchange(asyncio.Protocol):
     """A connection that carries one request at a time, and may be used again after a whole answer."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ RECOVERED_MAX: Final = 50_000
 STATUSES: Final = ("waiting", "delivered", "failed")
 
 
-class Attempt(Struct, frozen=True):
+class SendAttempt(Struct, frozen=True):
     """One time that a delivery was tried."""
 
     number: int
@@ -45,7 +45,7 @@ class Logged(Struct, frozen=True):
     status: str
     next_at: datetime | None
     created_at: datetime
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[SendAttempt, ...]
 
 
 class Recovered(Struct, frozen=True):
@@ -91,9 +91,9 @@ async def deliveries(
         [row["webhook_id"] for row in page],
         [row["event_id"] for row in page],
     )
-    attempts: dict[tuple[int, int], list[Attempt]] = {}
+    attempts: dict[tuple[int, int], list[SendAttempt]] = {}
     for row in tried:
-        attempts.setdefault((row["webhook_id"], row["event_id"]), []).append(Attempt(*tuple(row)[2:]))
+        attempts.setdefault((row["webhook_id"], row["event_id"]), []).append(SendAttempt(*tuple(row)[2:]))
     logged = [
         Logged(
             row["webhook_id"],

@@ -12,7 +12,7 @@ COUNTED_MAX: Final = 1_000
 """Endpoints that are counted; beyond that a figure means "at least"."""
 
 
-class Figures(Struct, frozen=True):
+class WebhookFigures(Struct, frozen=True):
     """Where endpoints stand, and how late the oldest that is due and in order is sent to."""
 
     late_s: float = 0.0
@@ -20,7 +20,7 @@ class Figures(Struct, frozen=True):
     disabled: int = 0
 
 
-async def take(conn: Connection) -> Figures:
+async def take(conn: Connection) -> WebhookFigures:
     """The figures of now."""
     row = await conn.fetchrow(
         """
@@ -33,4 +33,4 @@ async def take(conn: Connection) -> Figures:
         COUNTED_MAX,
     )
     assert row is not None, "it has one row"
-    return Figures(*row)
+    return WebhookFigures(*row)

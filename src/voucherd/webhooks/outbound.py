@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeAlias, TypeVar
 
 from voucherd.webhooks.addresses import Address, Network, read_address
-from voucherd.webhooks.targets import BadTarget, Target, check_address
+from voucherd.webhooks.targets import BadTarget, WebhookTarget, check_address
 
 ADDRESSES_MAX: Final = 16
 """A name with more addresses than this is not one receiver."""
@@ -50,7 +50,7 @@ class Resolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def checked(target: Target, texts: Sequence[str], own: Sequence[Network]) -> list[Address]:
+def checked(target: WebhookTarget, texts: Sequence[str], own: Sequence[Network]) -> list[Address]:
     """The addresses to try. One that is not public spoils them all: an honest name has none."""
     if not 1 <= len(texts) <= ADDRESSES_MAX:
         raise AddressRefused("the name has too many addresses" if texts else "the name has no address")
@@ -68,7 +68,7 @@ def checked(target: Target, texts: Sequence[str], own: Sequence[Network]) -> lis
 
 
 async def connect(
-    target: Target,
+    target: WebhookTarget,
     own: Sequence[Network],
     resolve: Resolve,
     trusted: ssl.SSLContext,
@@ -96,7 +96,7 @@ async def connect(
 
 
 async def _connected(
-    target: Target, address: Address, trusted: ssl.SSLContext, protocol: Callable[[], P]
+    target: WebhookTarget, address: Address, trusted: ssl.SSLContext, protocol: Callable[[], P]
 ) -> P:
     tls: dict[str, Any] = {}
     if target.scheme == "https":

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from voucherd.webhooks import outbound
 from voucherd.webhooks.addresses import Network
-from voucherd.webhooks.exchange import Broken, Exchange, ReceiverAnswer
+from voucherd.webhooks.exchange import Broken, ReceiverAnswer, ReceiverExchange
 from voucherd.webhooks.outbound import AddressRefused, Resolve, Resolver
-from voucherd.webhooks.targets import Target
+from voucherd.webhooks.targets import WebhookTarget
 
 TIMEOUT_S: Final = 15.0
 """From the look-up of the name to the last byte of the answer's head."""
@@ -34,7 +34,7 @@ _HEAD: Final = (
 )
 
 
-class Outcome(Struct, frozen=True):
+class PostOutcome(Struct, frozen=True):
     """What came of one attempt: a status, or the reason why there is none."""
 
     ms: int
@@ -76,22 +76,24 @@ class Post:
         self._tls = trusted
         self._resolver = Resolver() if resolve is None else None
         self._resolve: Resolve = resolve or self._resolver or Resolver()
-        self._idle: dict[tuple[str, str, int], list[tuple[Exchange, asyncio.TimerHandle]]] = {}
+        self._idle: dict[tuple[str, str, int], list[tuple[ReceiverExchange, asyncio.TimerHandle]]] = {}
         self._kept = 0
 
-    async def send(self, target: Target, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Outcome:
+    async def send(
+        self, target: WebhookTarget, headers: Sequence[tuple[bytes, bytes]], body: bytes
+    ) -> PostOutcome:
         """What became of the message. Never later than the time limit, and never an exception."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._timeout_s):
                 exchange, answer = await self._asked(target, _request(target, headers, body))
         except Exception as error:  # noqa: BLE001 - Whatever a receiver does, it is only its own delivery that fails.
-            return Outcome(_ms(began), error=_why(error, self._timeout_s))
+            return PostOutcome(_ms(began), error=_why(error, self._timeout_s))
         ms = _ms(began)
         await self._finish(target, exchange)
         return _outcome(ms, answer)
 
-    async def _asked(self, target: Target, request: bytes) -> tuple[Exchange, ReceiverAnswer]:
+    async def _asked(self, target: WebhookTarget, request: bytes) -> tuple[ReceiverExchange, ReceiverAnswer]:
         """The head of the answer, and the connection that it came by."""
         kept = self._take(target)
         if kept is not None:
@@ -101,10 +103,12 @@ class Post:
                 if not failure.untouched:
                     raise
                 # The receiver had closed it meanwhile; that says nothing about this delivery.
-        fresh = await outbound.connect(target, self._own, self._resolve, self._tls or _trusted(), Exchange)
+        fresh = await outbound.connect(
+            target, self._own, self._resolve, self._tls or _trusted(), ReceiverExchange
+        )
         return fresh, await _ask(fresh, request)
 
-    async def _finish(self, target: Target, exchange: Exchange) -> None:
+    async def _finish(self, target: WebhookTarget, exchange: ReceiverExchange) -> None:
         """Read what is left of the answer. What it is decides nothing, so whatever goes wrong here is no matter."""
         try:
             async with asyncio.timeout(REST_S_MAX):
@@ -117,7 +121,7 @@ class Post:
             else:
                 exchange.close()
 
-    def _take(self, target: Target) -> Exchange | None:
+    def _take(self, target: WebhookTarget) -> ReceiverExchange | None:
         kept = self._idle.get((target.scheme, target.host, target.port), [])
         while kept:
             exchange, timer = kept.pop()
@@ -127,7 +131,7 @@ class Post:
                 return exchange
         return None
 
-    def _keep(self, target: Target, exchange: Exchange) -> None:
+    def _keep(self, target: WebhookTarget, exchange: ReceiverExchange) -> None:
         # By name: two names at one address are two receivers.
         key = (target.scheme, target.host, target.port)
         kept = self._idle.setdefault(key, [])
@@ -138,7 +142,7 @@ class Post:
         timer = asyncio.get_running_loop().call_later(KEEP_ALIVE_S, self._expire, key, exchange)
         kept.append((exchange, timer))
 
-    def _expire(self, key: tuple[str, str, int], exchange: Exchange) -> None:
+    def _expire(self, key: tuple[str, str, int], exchange: ReceiverExchange) -> None:
         exchange.close()
         left = [pair for pair in self._idle.get(key, ()) if pair[0] is not exchange]
         self._kept -= len(self._idle.get(key, ())) - len(left)
@@ -159,7 +163,7 @@ class Post:
         await asyncio.sleep(0)
 
 
-async def _ask(exchange: Exchange, request: bytes) -> ReceiverAnswer:
+async def _ask(exchange: ReceiverExchange, request: bytes) -> ReceiverAnswer:
     """The head of the answer; a connection that is not waited for any more is closed."""
     try:
         return await exchange.ask(request)
@@ -168,7 +172,7 @@ async def _ask(exchange: Exchange, request: bytes) -> ReceiverAnswer:
         raise
 
 
-def _request(target: Target, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bytes:
+def _request(target: WebhookTarget, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> bytes:
     head = _HEAD.format(path=target.path, host=target.authority, length=len(body)).encode()
     return b"".join([head, *(b"%b: %b\r\n" % pair for pair in headers), b"\r\n", body])
 
@@ -191,9 +195,9 @@ def _why(error: Exception, timeout_s: float) -> str:  # noqa: PLR0911 - One line
     return f"failed: {type(error).__name__}"
 
 
-def _outcome(ms: int, answer: ReceiverAnswer) -> Outcome:
+def _outcome(ms: int, answer: ReceiverAnswer) -> PostOutcome:
     lines = [f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in answer.headers]
-    return Outcome(
+    return PostOutcome(
         ms,
         status=answer.status,
         head=_plain("\n".join(lines))[:KEPT_HEAD_CHARS],

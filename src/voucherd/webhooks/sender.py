@@ -22,10 +22,10 @@ from voucherd.events.feed import Event
 from voucherd.vault.seal import Sealer
 from voucherd.webhooks import claims, signing
 from voucherd.webhooks.addresses import Network
-from voucherd.webhooks.claims import Claim, Delivery, Report, Sent
+from voucherd.webhooks.claims import Delivery, DeliveryClaim, SendReport, Sent
 from voucherd.webhooks.messages import Message
-from voucherd.webhooks.post import Outcome, Post
-from voucherd.webhooks.targets import BadTarget, Target, read_target
+from voucherd.webhooks.post import Post, PostOutcome
+from voucherd.webhooks.targets import BadTarget, WebhookTarget, read_target
 
 POLL_S: Final = 0.1
 RENEW_S: Final = 3.0
@@ -43,14 +43,14 @@ TARGETS_KEPT: Final = 4_096
 logger = structlog.get_logger(__name__)
 
 
-class Lane:
+class EndpointLane:
     """Places for endpoints of one kind."""
 
     def __init__(self, post: Post, places: int, *, slow: bool) -> None:
         self.post = post
         self.places = places
         self.slow = slow
-        self.held: dict[int, Claim] = {}
+        self.held: dict[int, DeliveryClaim] = {}
 
     @property
     def free(self) -> int:
@@ -72,13 +72,15 @@ class Sender:
         self._pool = pool
         self._sealer = sealer
         self._write = write
-        self._target: Callable[[str], Target] = lru_cache(TARGETS_KEPT)(lambda url: read_target(url, own))
+        self._target: Callable[[str], WebhookTarget] = lru_cache(TARGETS_KEPT)(
+            lambda url: read_target(url, own)
+        )
         self.lanes = (
-            Lane(make_post(own), QUICK_MAX, slow=False),
-            Lane(make_post(own), SLOW_MAX, slow=True),
+            EndpointLane(make_post(own), QUICK_MAX, slow=False),
+            EndpointLane(make_post(own), SLOW_MAX, slow=True),
         )
         self._wake = asyncio.Event()
-        self._done: list[tuple[Lane, Report]] = []
+        self._done: list[tuple[EndpointLane, SendReport]] = []
         self._turns: set[asyncio.Task[None]] = set()
         self._recording: asyncio.Task[None] | None = None
         self._loops: list[asyncio.Task[None]] = []
@@ -163,9 +165,9 @@ class Sender:
 
     # ── one endpoint ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _turn(self, lane: Lane, claim: Claim, events: dict[int, Event]) -> None:
+    async def _turn(self, lane: EndpointLane, claim: DeliveryClaim, events: dict[int, Event]) -> None:
         """Send what is due at one endpoint, a few at a time, until one fails or the turn is over."""
-        report = Report(claim, [])
+        report = SendReport(claim, [])
         queue = iter(claim.deliveries)
         ends_at = time.monotonic() + TURN_S_MAX
 
@@ -187,20 +189,24 @@ class Sender:
             if self._recording is None:
                 self._recording = asyncio.create_task(self._record())
 
-    async def _attempt(self, lane: Lane, claim: Claim, delivery: Delivery, event: Event | None) -> Sent:
+    async def _attempt(
+        self, lane: EndpointLane, claim: DeliveryClaim, delivery: Delivery, event: Event | None
+    ) -> Sent:
         url = delivery.url or claim.url or ""
         sent_at = clock.now()
         try:
             outcome = await self._post(lane, claim, url, event, int(sent_at.timestamp()))
         except BadTarget as rule:
-            outcome = Outcome(0, error=f"refused: the address {rule}")
+            outcome = PostOutcome(0, error=f"refused: the address {rule}")
         return Sent(delivery, url, sent_at, outcome)
 
-    async def _post(self, lane: Lane, claim: Claim, url: str, event: Event | None, now_s: int) -> Outcome:
+    async def _post(
+        self, lane: EndpointLane, claim: DeliveryClaim, url: str, event: Event | None, now_s: int
+    ) -> PostOutcome:
         if event is None:
-            return Outcome(0, error="the event is no longer kept")
+            return PostOutcome(0, error="the event is no longer kept")
         if claim.keys is None:
-            return Outcome(0, error="the secret of the endpoint can't be opened")
+            return PostOutcome(0, error="the secret of the endpoint can't be opened")
         target = self._target(url)
         message = self._write(event)
         signature = signing.sign(claim.keys.secrets, message.id, now_s, message.body)
@@ -224,7 +230,7 @@ class Sender:
         finally:
             self._recording = None
 
-    async def _recorded(self, reports: list[Report]) -> None:
+    async def _recorded(self, reports: list[SendReport]) -> None:
         for tries in range(RECORD_TRIES_MAX):
             try:
                 await claims.record(self._pool, reports)

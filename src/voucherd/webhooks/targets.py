@@ -48,7 +48,7 @@ class BadTarget(ValueError):
     """Webhooks can't or mustn't go there; the text is a rule such as "must start with https://"."""
 
 
-class Target(Struct, frozen=True):
+class WebhookTarget(Struct, frozen=True):
     """An address that passed the check, taken apart once: nobody reads it a second time in another way."""
 
     scheme: str
@@ -63,7 +63,7 @@ class Target(Struct, frozen=True):
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-def read_target(url: str, own: Sequence[Network] = ()) -> Target:
+def read_target(url: str, own: Sequence[Network] = ()) -> WebhookTarget:
     """The address taken apart; refused if webhooks can't go there. `own`: networks that the operator allows."""
     if not 1 <= len(url) <= URL_CHARS_MAX or not _URL_CHARS.fullmatch(url):
         raise BadTarget(f"must be an address of at most {URL_CHARS_MAX} plain characters")
@@ -82,7 +82,7 @@ def read_target(url: str, own: Sequence[Network] = ()) -> Target:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.startswith("/"):
         raise BadTarget("is not a valid address")
-    target = Target(parts.scheme, host, _DEFAULT_PORTS[parts.scheme] if port is None else port, path)
+    target = WebhookTarget(parts.scheme, host, _DEFAULT_PORTS[parts.scheme] if port is None else port, path)
     address = read_address(host)
     if address is not None:
         check_address(target, address, own)
@@ -96,7 +96,7 @@ def read_target(url: str, own: Sequence[Network] = ()) -> Target:
 _PORT_RULE: Final = "must use one of the ports " + ", ".join(map(str, PORTS))
 
 
-def check_address(target: Target, address: Address, own: Sequence[Network]) -> None:
+def check_address(target: WebhookTarget, address: Address, own: Sequence[Network]) -> None:
     """Refuse to go to the target at this address. Plain HTTP and other ports are for the operator's own networks."""
     if is_allowed(address, own):
         return

@@ -11,10 +11,10 @@ from voucherd.api import query
 from voucherd.api.errors import Op
 from voucherd.api.openapi import problems
 from voucherd.api.openapi.examples import Examples, examples, listed
-from voucherd.api.openapi.problems import REQUEST_ID, Problem
+from voucherd.api.openapi.problems import REQUEST_ID, DescribedProblem
 from voucherd.api.openapi.schemas import REF, schema_of
 from voucherd.api.operations import OPERATIONS, SECTION_OF
-from voucherd.api.operations.model import Answer, Operation
+from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.operations.orders import TRX
 from voucherd.api.routes import Route
 from voucherd.idempotency.model import KEPT_DAYS, KEY_CHARS_MAX
@@ -80,7 +80,7 @@ def _body(said: Operation, shown: Examples) -> Part:
     return {"required": said.body_required, "content": {_JSON: content}}
 
 
-def _answer(answer: Answer, version: str, shown: Examples) -> Part:
+def _answer(answer: DescribedAnswer, version: str, shown: Examples) -> Part:
     headers = _headers("X-Request-Id", "RateLimit", "RateLimit-Policy")
     part: Part = {"description": answer.words, "headers": headers}
     if answer.status == 201:
@@ -97,7 +97,7 @@ def _answer(answer: Answer, version: str, shown: Examples) -> Part:
     return part
 
 
-def _shape(answer: Answer, version: str) -> Part:
+def _shape(answer: DescribedAnswer, version: str) -> Part:
     if isinstance(answer.shape, tuple):
         return schema_of(answer.shape[version != MAIN_VERSION])
     return schema_of(answer.shape)
@@ -111,7 +111,7 @@ def _failures(route: Route, body_bytes_max: int) -> Part:
     return dict(sorted((failures(own) | shared).items()))
 
 
-def failures(found: list[Problem]) -> Part:
+def failures(found: list[DescribedProblem]) -> Part:
     """These problems, which are sorted, by status."""
     return {
         str(status): _failure(status, list(group)) for status, group in groupby(found, lambda p: p.status)
@@ -128,7 +128,7 @@ _UNCOUNTED: Final = (401, 413, 500, 503)
 """Answers that are given before a call is counted, or after counting it became moot."""
 
 
-def _failure(status: int, found: list[Problem]) -> Part:
+def _failure(status: int, found: list[DescribedProblem]) -> Part:
     """All problems of one status: plain text, or RFC 9457 for clients that ask for it."""
     counted = () if status in _UNCOUNTED else ("RateLimit", "RateLimit-Policy")
     return {

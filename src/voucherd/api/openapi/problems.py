@@ -22,7 +22,7 @@ REQUEST_ID: Final = "req_5f2b8c0e9a7100000001"
 _NAME: Final = "Brightbean Coffee 25 EUR"
 
 
-class Problem(Struct, frozen=True):
+class DescribedProblem(Struct, frozen=True):
     """One thing that can go wrong, as a client hears it."""
 
     status: int
@@ -42,56 +42,56 @@ class Problem(Struct, frozen=True):
         return body
 
 
-NOT_JSON: Final = Problem(400, "not_json", "the body is not valid JSON", "The body is not JSON.")
-NOT_THE_TYPE: Final = Problem(
+NOT_JSON: Final = DescribedProblem(400, "not_json", "the body is not valid JSON", "The body is not JSON.")
+NOT_THE_TYPE: Final = DescribedProblem(
     415,
     "unsupported_media_type",
     "content type must be application/json",
     "The body's content type is not `application/json`.",
 )
-_TOO_OLD: Final = Problem(
+_TOO_OLD: Final = DescribedProblem(
     410, events.TOO_OLD_CODE, events.TOO_OLD, "What followed the cursor is no longer kept."
 )
 
 
-def of_operation(op: Op, body_bytes_max: int) -> list[Problem]:
+def of_operation(op: Op, body_bytes_max: int) -> list[DescribedProblem]:
     """What this operation can refuse, by status; what any call can meet is in `ANYWHERE`."""
     operation = OPERATIONS[op]
     told = [
-        Problem(status, CODES[kind], text.format(names=_NAME, name=_NAME), errors.when(op, kind))
+        DescribedProblem(status, CODES[kind], text.format(names=_NAME, name=_NAME), errors.when(op, kind))
         for (owner, kind), (status, text) in REFUSALS.items()
         if owner is op
     ]
     refused = examples()[operation.id].refused
     if refused is not UNSET:
-        told.append(Problem(400, CODES[BadInput], refused.text, refused.when, field=refused.field))
+        told.append(DescribedProblem(400, CODES[BadInput], refused.text, refused.when, field=refused.field))
     if op in (Op.EVENTS, Op.EVENT_STREAM):
         told.append(_TOO_OLD)
     if operation.body is not None:
         too_large = f"the body must be at most {body_bytes_max} bytes"
         told += [
             NOT_JSON,
-            Problem(413, "body_too_large", too_large, "The body is too large."),
+            DescribedProblem(413, "body_too_large", too_large, "The body is too large."),
             NOT_THE_TYPE,
         ]
     return sorted(told, key=lambda problem: problem.status)
 
 
 REPEATED: Final = (
-    Problem(
+    DescribedProblem(
         400,
         "bad_input",
         f"Idempotency-Key: must be 1 to {KEY_CHARS_MAX} printable ASCII characters",
         "The `Idempotency-Key` is empty, too long or not printable.",
     ),
-    Problem(
+    DescribedProblem(
         409,
         "idempotency_key_in_use",
         "the first request with this Idempotency-Key is still running",
         "The first request with the same `Idempotency-Key` has no answer yet.",
         retryable=True,
     ),
-    Problem(
+    DescribedProblem(
         422,
         "idempotency_key_reused",
         "this Idempotency-Key was used for another request",
@@ -101,31 +101,33 @@ REPEATED: Final = (
 """What a request with an `Idempotency-Key` meets, above all one that was sent before (OP-28)."""
 
 ANYWHERE: Final = (
-    Problem(401, "unauthorized", "unauthorized", "There is no API key, or none that is valid."),
-    Problem(403, "forbidden", "forbidden", "The key lacks the scope, or may not be used from this address."),
-    Problem(
+    DescribedProblem(401, "unauthorized", "unauthorized", "There is no API key, or none that is valid."),
+    DescribedProblem(
+        403, "forbidden", "forbidden", "The key lacks the scope, or may not be used from this address."
+    ),
+    DescribedProblem(
         429,
         "too_many_failures",
         "too many requests without a valid key",
         "Too many calls without a valid key came from your address. Wait for `Retry-After` seconds.",
         retryable=True,
     ),
-    Problem(
+    DescribedProblem(
         429,
         "rate_limit_exceeded",
         "rate limit exceeded",
         "The key made more calls than it may. Wait for `Retry-After` seconds.",
         retryable=True,
     ),
-    Problem(500, "internal_error", "internal error", "Something broke on our side.", retryable=True),
-    Problem(
+    DescribedProblem(500, "internal_error", "internal error", "Something broke on our side.", retryable=True),
+    DescribedProblem(
         503,
         "unavailable",
         "service unavailable",
         "The database is away. Wait for `Retry-After` seconds.",
         retryable=True,
     ),
-    Problem(
+    DescribedProblem(
         503,
         "busy",
         "too many requests are waiting",
@@ -136,8 +138,8 @@ ANYWHERE: Final = (
 """What any call can meet."""
 
 OFF_THE_MAP: Final = (
-    Problem(404, "no_such_path", "not found", "There is no such path, or not in this version."),
-    Problem(
+    DescribedProblem(404, "no_such_path", "not found", "There is no such path, or not in this version."),
+    DescribedProblem(
         405,
         "method_not_allowed",
         "method not allowed",

@@ -69,7 +69,7 @@ class Failure(Struct, frozen=True):
     when: Markup
 
 
-class Operation(Struct, frozen=True):
+class ReferenceOperation(Struct, frozen=True):
     """One operation in all its versions."""
 
     anchor: str
@@ -85,7 +85,7 @@ class Operation(Struct, frozen=True):
     curl: str
 
 
-def operations(document: Part) -> list[Operation]:
+def operations(document: Part) -> list[ReferenceOperation]:
     """Every operation, in the order of the routes."""
     return [_operation(document, route) for route in ROUTES]
 
@@ -107,13 +107,13 @@ def any_failures(document: Part) -> list[Failure]:
     return sorted(met, key=lambda failure: failure.status)
 
 
-def _operation(document: Part, route: Route) -> Operation:
+def _operation(document: Part, route: Route) -> ReferenceOperation:
     parts = {
         version: document["paths"][f"/api/{version}/{route.path}"][route.method.lower()]
         for version in sorted(route.versions, key=lambda version: version != MAIN_VERSION)
     }
     version, part = next(iter(parts.items()))
-    return Operation(
+    return ReferenceOperation(
         anchor=re.sub(r"(?<=[a-z])(?=[A-Z])", "-", part["operationId"]).lower(),
         title=part["summary"],
         method=route.method,

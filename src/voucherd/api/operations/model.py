@@ -10,7 +10,7 @@ from voucherd.api.errors import Op
 from voucherd.api.query import Parameter
 
 
-class Answer(Struct, frozen=True):
+class DescribedAnswer(Struct, frozen=True):
     """A good answer of an operation."""
 
     status: int
@@ -25,7 +25,7 @@ class Operation(Struct, frozen=True):
     id: str
     title: str
     text: str
-    answers: tuple[Answer, ...]
+    answers: tuple[DescribedAnswer, ...]
     parameters: tuple[Parameter[Any], ...] = ()
     body: type[Struct] | None = None
     body_required: bool = True

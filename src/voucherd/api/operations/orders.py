@@ -6,7 +6,7 @@ from typing import Final
 
 from voucherd.api import order_parts, query, redemption, requests
 from voucherd.api.errors import Op
-from voucherd.api.operations.model import Answer, Operation
+from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.wire import shapes
 from voucherd.api.wire.quote import QuotedOrder
 from voucherd.recipients.pins import TRIES_MAX
@@ -21,7 +21,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "Create order",
         "Checks price and availability and fixes the price for 24 hours. Nothing is paid and no code is delivered "
         "yet: confirm or resolve the order for that, or leave it to expire at no cost.",
-        (Answer(201, "The order was created.", _ORDER),),
+        (DescribedAnswer(201, "The order was created.", _ORDER),),
         body=requests.CreateBody,
     ),
     Op.QUOTE: Operation(
@@ -30,7 +30,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "What Create would answer now, for the same body and with the same refusals, without an order: nothing is "
         "kept, no price is fixed, and there is nothing to confirm. `isAvailable` says whether all codes could be "
         "delivered at once; where it is false, some would come later.",
-        (Answer(200, "The price of the cart.", QuotedOrder),),
+        (DescribedAnswer(200, "The price of the cart.", QuotedOrder),),
         body=requests.CreateBody,
     ),
     Op.CONFIRM: Operation(
@@ -42,7 +42,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "Only an order that is `created` can be confirmed. A line whose `allowAsyncDelivery` is false must be in "
         "stock; any other may wait. In the answer a line that is not finished has only `tag` and `status`.",
         (
-            Answer(
+            DescribedAnswer(
                 200, "The order, `finished` or `pending`; with a sandbox key it may be `cancelled`.", _ORDER
             ),
         ),
@@ -55,7 +55,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "waits in a batch behind other orders, and the answer is there within 30 seconds.\n\n"
         "Only an order that is `created` and has exactly one item (of any amount) can be resolved. In the answer a "
         "line that is not finished has only `tag` and `status`.",
-        (Answer(200, "The order, `finished` or `cancelled`.", _ORDER),),
+        (DescribedAnswer(200, "The order, `finished` or `cancelled`.", _ORDER),),
         (TRX, requests.OUTCOME),
     ),
     Op.CANCEL: Operation(
@@ -64,12 +64,12 @@ ORDERING: Final[dict[Op, Operation]] = {
         "Deletes an order that is `created`; it can no longer be found. Cancels one that is `pending`: codes that "
         "were delivered stay delivered and paid for, all other lines are cancelled and refunded.",
         (
-            Answer(
+            DescribedAnswer(
                 200,
                 "The order was confirmed before: it is `cancelled`, and what was not delivered is refunded.",
                 _ORDER,
             ),
-            Answer(204, "The order was not confirmed: it is deleted and nothing was charged."),
+            DescribedAnswer(204, "The order was not confirmed: it is deleted and nothing was charged."),
         ),
         (TRX,),
     ),
@@ -81,7 +81,7 @@ FINDING: Final[dict[Op, Operation]] = {
         "Your company's orders in the key's own state, newest first, a page at a time. Deleted orders never appear. "
         "Use `page` for a list that people leaf through. Use `cursor` to walk through all orders: its cost is the "
         "same at any depth and new orders do not shift it; the totals are left out then.",
-        (Answer(200, "A page of orders.", (shapes.ExtendedOrderPage, shapes.ShortOrderPage)),),
+        (DescribedAnswer(200, "A page of orders.", (shapes.ExtendedOrderPage, shapes.ShortOrderPage)),),
         requests.FIND_ALL,
     ),
     Op.FIND: Operation(
@@ -89,7 +89,7 @@ FINDING: Final[dict[Op, Operation]] = {
         "Find order",
         "The order as it stands. Ask again for an order that is `pending` until it is `finished` or `cancelled`, or "
         "let the call wait for that.",
-        (Answer(200, "The order.", _ORDER),),
+        (DescribedAnswer(200, "The order.", _ORDER),),
         (TRX, requests.WAIT),
     ),
     Op.LINES: Operation(
@@ -97,7 +97,7 @@ FINDING: Final[dict[Op, Operation]] = {
         "Find order lines",
         "The lines of an order in pages, for orders that are too large to read at once. The lines are the same as "
         "those of Find order in version 1.03, and each page shows them as they stand when it is read.",
-        (Answer(200, "A page of lines.", shapes.LinePage),),
+        (DescribedAnswer(200, "A page of lines.", shapes.LinePage),),
         (TRX, *order_parts.LINES),
     ),
     Op.CODES: Operation(
@@ -107,7 +107,7 @@ FINDING: Final[dict[Op, Operation]] = {
         "`downloaded` of the order is true.\n\n"
         "Codes and serials are in quotes and exactly as they are, because a changed code is worth nothing. One that "
         "begins with `=`, `+`, `-` or `@` may look like a formula to a spreadsheet: import the columns as text.",
-        (Answer(200, "The codes, one a line."),),
+        (DescribedAnswer(200, "The codes, one a line."),),
         (TRX,),
     ),
 }
@@ -119,7 +119,7 @@ REDEEMING: Final[dict[Op, Operation]] = {
         f"read it again: tell it to your recipients by another way than the link. After {TRIES_MAX} wrong ones in a "
         "row a link waits for 15 minutes, then twice as long each time, up to a day; a new PIN begins anew. It may be "
         "set before the order is confirmed, so that no link is ever without it.",
-        (Answer(200, "The links ask for the PIN from now on.", shapes.Redemption),),
+        (DescribedAnswer(200, "The links ask for the PIN from now on.", shapes.Redemption),),
         (TRX,),
         redemption.RedemptionBody,
     ),

@@ -15,7 +15,7 @@ from voucherd.api import (
     webhook_requests,
 )
 from voucherd.api.errors import Op
-from voucherd.api.operations.model import Answer, Operation
+from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.operations.orders import SLUG
 from voucherd.api.wire import catalogue, keys, shapes, webhooks
 from voucherd.api.wire.events import Event, EventPage
@@ -35,8 +35,8 @@ _TOLD_ID: Final = query.in_path(
 )
 _KEY_ID: Final = query.in_path("id", "The id of the key.", "key_1RSS3386B3HAXYN8K6K04TY0GY")
 
-_WEBHOOK: Final = (Answer(200, "The endpoint.", webhooks.Webhook),)
-_KEY: Final = (Answer(200, "The key.", keys.ApiKey),)
+_WEBHOOK: Final = (DescribedAnswer(200, "The endpoint.", webhooks.Webhook),)
+_KEY: Final = (DescribedAnswer(200, "The key.", keys.ApiKey),)
 
 
 MONEY: Final[dict[Op, Operation]] = {
@@ -44,7 +44,7 @@ MONEY: Final[dict[Op, Operation]] = {
         "findAccounts",
         "Find accounts",
         "Your company's balances in the key's own state, one for each currency in which there ever was money.",
-        (Answer(200, "The balances, by currency.", list[shapes.Account]),),
+        (DescribedAnswer(200, "The balances, by currency.", list[shapes.Account]),),
         (accounts.CURRENCY,),
     ),
     Op.STATEMENT: Operation(
@@ -57,7 +57,7 @@ MONEY: Final[dict[Op, Operation]] = {
         "`kind` may hold fewer movements than `limit`, or none: go on until `nextCursor` is null.\n\n"
         "With `Accept: text/csv` or `format=csv` the answer is all that the filters let through, as one file. A "
         "`reference` that a spreadsheet could take for a formula has an apostrophe before it there.",
-        (Answer(200, "A page of movements, or all of them as CSV.", shapes.AccountEntryPage),),
+        (DescribedAnswer(200, "A page of movements, or all of them as CSV.", shapes.AccountEntryPage),),
         (_ACCOUNT, *accounts.STATEMENT),
     ),
 }
@@ -69,14 +69,14 @@ EVENTS: Final[dict[Op, Operation]] = {
         "days. Go on with `nextCursor`, also after the last page: nothing is missed and nothing comes twice. A page "
         "may hold fewer events than `limit`, or none, while `more` is true. The events of one order come in the order "
         "of their `seq`.",
-        (Answer(200, "A page of events.", EventPage),),
+        (DescribedAnswer(200, "A page of events.", EventPage),),
         events.PAGE,
     ),
     Op.EVENT: Operation(
         "findEvent",
         "Find event",
         "One event, exactly as it was told before.",
-        (Answer(200, "The event.", Event),),
+        (DescribedAnswer(200, "The event.", Event),),
         (_EVENT_ID,),
     ),
     Op.EVENT_STREAM: Operation(
@@ -88,7 +88,7 @@ EVENTS: Final[dict[Op, Operation]] = {
         "A stream counts once for the rate limit, and ends when its key is revoked. A client that does not read is cut "
         f"off. A key may have {STREAMS_OF_KEY_MAX} streams open in each process of the service; more are refused with "
         "`429`, `too many streams of this key are open`.",
-        (Answer(200, "A stream without an end."),),
+        (DescribedAnswer(200, "A stream without an end."),),
         events.STREAM,
     ),
 }
@@ -97,7 +97,7 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "findWebhooks",
         "Find all webhooks",
         "The endpoints of your company in the key's own state, oldest first: 20 at most.",
-        (Answer(200, "The endpoints.", webhooks.WebhookList),),
+        (DescribedAnswer(200, "The endpoints.", webhooks.WebhookList),),
     ),
     Op.ADD_WEBHOOK: Operation(
         "addWebhook",
@@ -107,7 +107,7 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "within 15 seconds; otherwise it is tried again for three days.\n\n"
         "With `perOrder` and without `url` it is the endpoint for addresses that single orders name in "
         "`webhookUrl` of Create.",
-        (Answer(201, "The endpoint.", webhooks.Webhook),),
+        (DescribedAnswer(201, "The endpoint.", webhooks.Webhook),),
         (),
         webhook_requests.WebhookBody,
     ),
@@ -131,7 +131,7 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "removeWebhook",
         "Remove webhook",
         "Removes an endpoint, what waits for it, and its log.",
-        (Answer(204, "It is gone."),),
+        (DescribedAnswer(204, "It is gone."),),
         (_WEBHOOK_ID,),
     ),
     Op.ROTATE_WEBHOOK: Operation(
@@ -140,7 +140,7 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "Gives the endpoint a new secret, which is shown this once. For the overlap of your choice deliveries carry "
         "a signature with each of both, so that you can change over without missing any. Without an overlap "
         "(0 seconds) the old secret ends at once.",
-        (Answer(200, "With its new secret.", webhooks.Webhook),),
+        (DescribedAnswer(200, "With its new secret.", webhooks.Webhook),),
         (_WEBHOOK_ID,),
         webhook_requests.RotateBody,
         body_required=False,
@@ -150,14 +150,14 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "Find deliveries",
         "What was sent to an endpoint in the last 30 days, newest events first: the message, each attempt with its "
         "answer, and when it is tried next.",
-        (Answer(200, "A page of deliveries.", webhooks.WebhookDeliveryPage),),
+        (DescribedAnswer(200, "A page of deliveries.", webhooks.WebhookDeliveryPage),),
         (_WEBHOOK_ID, *webhook_requests.DELIVERIES),
     ),
     Op.TEST_WEBHOOK: Operation(
         "testWebhook",
         "Test webhook",
         "Sends a `ping` to one endpoint, whatever types it asked for. The log tells what came of it.",
-        (Answer(202, "It is on its way.", webhooks.QueuedEvent),),
+        (DescribedAnswer(202, "It is on its way.", webhooks.QueuedEvent),),
         (_WEBHOOK_ID,),
     ),
     Op.RECOVER_WEBHOOK: Operation(
@@ -165,7 +165,7 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "Recover webhook",
         "Sends everything since a moment that the endpoint wants and did not get: what failed for good, and what "
         "happened while it was disabled. What was delivered is not sent again.",
-        (Answer(202, "It is on its way.", webhooks.QueuedEvents),),
+        (DescribedAnswer(202, "It is on its way.", webhooks.QueuedEvents),),
         (_WEBHOOK_ID, webhook_requests.SINCE),
     ),
     Op.REPLAY_EVENT: Operation(
@@ -173,7 +173,7 @@ WEBHOOKS: Final[dict[Op, Operation]] = {
         "Replay event",
         "Sends an event once more, with the same `webhook-id`: to one endpoint, or to all that are enabled and want "
         "its type.",
-        (Answer(202, "It is on its way.", webhooks.QueuedEvents),),
+        (DescribedAnswer(202, "It is on its way.", webhooks.QueuedEvents),),
         (_TOLD_ID,),
         webhook_requests.ReplayBody,
         body_required=False,
@@ -185,7 +185,7 @@ KEYS: Final[dict[Op, Operation]] = {
         "Find all keys",
         "The keys of your company in the calling key's own state, newest first, those that can no longer be used "
         "included. Keys themselves are never shown again.",
-        (Answer(200, "A page of keys.", keys.ApiKeyPage),),
+        (DescribedAnswer(200, "A page of keys.", keys.ApiKeyPage),),
         key_requests.PAGE,
     ),
     Op.ADD_KEY: Operation(
@@ -195,7 +195,7 @@ KEYS: Final[dict[Op, Operation]] = {
         "not send is as with the calling key, except that the new one may make no keys; and it can not be given more "
         "than the calling key has itself: scopes, networks, rate limit, limits of spending, expiry. Limits of spending "
         f"count for each key by itself. A company has at most {KEYS_MAX} keys in each state that can be used.",
-        (Answer(201, "The key.", keys.ApiKey),),
+        (DescribedAnswer(201, "The key.", keys.ApiKey),),
         (),
         key_requests.KeyBody,
     ),
@@ -213,7 +213,7 @@ KEYS: Final[dict[Op, Operation]] = {
         "revokeKey",
         "Revoke key",
         "Ends a key's life, for good and everywhere within a second. The calling key may end its own.",
-        (Answer(204, "It is revoked."),),
+        (DescribedAnswer(204, "It is revoked."),),
         (_KEY_ID,),
     ),
     Op.ROTATE_KEY: Operation(
@@ -222,7 +222,7 @@ KEYS: Final[dict[Op, Operation]] = {
         "Makes a key like this one, which is in the answer, this once, and lets the old one expire after the overlap "
         "of your choice. Both can be used until then. The event `key.rotated` tells it. A key that may do more than "
         "the calling one can not be rotated by it.",
-        (Answer(201, "The new key.", keys.ApiKey),),
+        (DescribedAnswer(201, "The new key.", keys.ApiKey),),
         (_KEY_ID,),
         key_requests.KeyRotation,
         body_required=False,
@@ -235,14 +235,14 @@ CATALOGUE: Final[dict[Op, Operation]] = {
         "The products that are for sale, with the prices and the VAT of your company, a page at a time. Use `page` for "
         "a list that people leaf through, and `cursor` to walk through all: its cost is the same at any depth; the "
         "totals are left out then. A cursor belongs to its `sortBy` and `sortOrder`.",
-        (Answer(200, "A page of products.", catalogue.ProductPage),),
+        (DescribedAnswer(200, "A page of products.", catalogue.ProductPage),),
         catalogue_requests.FIND_ALL,
     ),
     Op.PRODUCT: Operation(
         "findProduct",
         "Find product",
         "One product that is for sale.",
-        (Answer(200, "The product.", catalogue.CatalogueProduct),),
+        (DescribedAnswer(200, "The product.", catalogue.CatalogueProduct),),
         (query.in_path("slug", "The product's slug.", SLUG), *catalogue_requests.FIND),
     ),
     Op.PRODUCT_CHANGES: Operation(
@@ -255,33 +255,33 @@ CATALOGUE: Final[dict[Op, Operation]] = {
         "Without `since` the feed begins with the first product ever, so that a copy of the catalogue can be made "
         "from it alone. `since=now` gives only the cursor of the present: ask for it first, then walk through Find "
         "all products, then follow the feed. Exchange rates are no changes of products; see Find exchange rates.",
-        (Answer(200, "A page of changes.", catalogue.ProductChangePage),),
+        (DescribedAnswer(200, "A page of changes.", catalogue.ProductChangePage),),
         catalogue_requests.CHANGES,
     ),
     Op.BRANDS: Operation(
         "findBrands",
         "Find all brands",
         "The brands that have something for sale, by slug, a page at a time.",
-        (Answer(200, "A page of brands.", catalogue.BrandPage),),
+        (DescribedAnswer(200, "A page of brands.", catalogue.BrandPage),),
         catalogue_requests.BRANDS,
     ),
     Op.BRAND: Operation(
         "findBrand",
         "Find brand",
         "One brand that has something for sale.",
-        (Answer(200, "The brand.", catalogue.Brand),),
+        (DescribedAnswer(200, "The brand.", catalogue.Brand),),
         (query.in_path("slug", "The brand's slug.", "brightbean"),),
     ),
     Op.CATEGORIES: Operation(
         "findCategories",
         "Find all categories",
         "The categories that have something for sale, by slug, in one piece.",
-        (Answer(200, "All categories.", catalogue.CategoryList),),
+        (DescribedAnswer(200, "All categories.", catalogue.CategoryList),),
     ),
     Op.FX_RATES: Operation(
         "findFxRates",
         "Find exchange rates",
         "The exchange rates that Create works with today: what one unit of each currency is worth in EUR.",
-        (Answer(200, "All rates.", catalogue.FxRateList),),
+        (DescribedAnswer(200, "All rates.", catalogue.FxRateList),),
     ),
 }

@@ -12,13 +12,13 @@ from voucherd.api.wire.numbers import Number, money, rate
 from voucherd.api.wire.shapes import CountedPage
 from voucherd.catalogue.pricing import BP_ONE, UnitPrice
 from voucherd.catalogue.products import INSTRUCTIONS_LENGTH_MAX, TERMS_LENGTH_MAX
-from voucherd.catalogue.store import Rate
+from voucherd.catalogue.store import FxRate as Rate
 from voucherd.catalogue.terms import tariff
 from voucherd.clock import iso
 from voucherd.money import RATE_ONE
 from voucherd.storefront.feed import KINDS
-from voucherd.storefront.groups import Group
-from voucherd.storefront.service import ProductChange as Told
+from voucherd.storefront.groups import ProductGroup
+from voucherd.storefront.service import ChangedProduct as Told
 from voucherd.storefront.service import ShownProduct
 
 _PICKED: Final = "Null for a variable product unless `faceValue` was asked for"
@@ -257,12 +257,12 @@ def change(told: Told, payment_currency: str | None) -> ProductChange:
     return ProductChange(told.kind, iso(told.at), product(told.product, payment_currency))
 
 
-def brand(group: Group) -> Brand:
+def brand(group: ProductGroup) -> Brand:
     """A brand."""
     return Brand(group.slug, group.name, group.count)
 
 
-def category(group: Group) -> Category:
+def category(group: ProductGroup) -> Category:
     """A category."""
     return Category(group.slug, group.name, group.count)
 

@@ -11,7 +11,7 @@ from voucherd.api.wire.fields import AnyTrx, Count, Environment, Link, LowerCurr
 from voucherd.api.wire.numbers import Number
 from voucherd.api.wire.view import PAYMENT_WORDS
 from voucherd.orders.model import TYPES
-from voucherd.wallet.ledger import Kind
+from voucherd.wallet.ledger import EntryKind
 
 _FINISHED: Final = "Only on a finished line."
 _UNTIL: Final = "Null until the line is finished."
@@ -286,7 +286,7 @@ class AccountEntry(Struct):
 
     seq: Annotated[int, doc("Number of the movement: 1, 2, 3 … in each account.", minimum=1)]
     dateCreated: Annotated[Moment, doc("When the money moved.")]
-    kind: Annotated[str, doc("Why it moved.", enum=[kind.word for kind in Kind])]
+    kind: Annotated[str, doc("Why it moved.", enum=[kind.word for kind in EntryKind])]
     amount: Annotated[Number, doc("What came in; negative for what went out.")]
     holdAmount: Annotated[Number, doc("What was set aside; negative for what was given back or spent.")]
     balanceAfter: Annotated[Number, doc("The balance after the movement.")]

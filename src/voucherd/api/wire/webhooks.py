@@ -24,7 +24,7 @@ from voucherd.events.feed import Event
 from voucherd.ids import Identifiers
 from voucherd.webhooks import fanout
 from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, Endpoint
-from voucherd.webhooks.history import STATUSES, Attempt, Logged, Recovered
+from voucherd.webhooks.history import STATUSES, Logged, Recovered, SendAttempt
 from voucherd.webhooks.post import KEPT_BODY_CHARS, KEPT_HEAD_CHARS
 
 OwnText: TypeAlias = Annotated[str, doc("Your own text.", maxLength=DESCRIPTION_CHARS_MAX)]
@@ -164,7 +164,7 @@ def delivery(ids: Identifiers, logged: Logged, event: Event | None) -> WebhookDe
     )
 
 
-def attempt(one: Attempt) -> WebhookAttempt:
+def attempt(one: SendAttempt) -> WebhookAttempt:
     """One attempt as clients see it."""
     return WebhookAttempt(
         one.number, written(one.sent_at), one.url, one.ms, one.http, one.error, one.head, one.body

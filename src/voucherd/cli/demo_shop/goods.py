@@ -60,7 +60,7 @@ _LOT: Final = re.compile(r"(?:(\d+):)?(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DemoLot:
     """One lot of the first stock."""
 
     face: Money
@@ -74,7 +74,7 @@ class Good:
 
     draft: ProductDraft
     active: bool
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[DemoLot, ...]
     lasts: timedelta | None
 
 
@@ -119,7 +119,7 @@ def _good(row: dict[str, str]) -> Good:
     return Good(draft, "inactive" not in flags, tuple(_deliveries(row, draft)), lasts)
 
 
-def _deliveries(row: dict[str, str], draft: ProductDraft) -> list[Delivery]:
+def _deliveries(row: dict[str, str], draft: ProductDraft) -> list[DemoLot]:
     """The lots in a text such as "500", "10000+10000" or, by face value, "10:300 25:500"."""
     lots = []
     for face_text, count in _LOT.findall(row["stock"]):
@@ -128,5 +128,5 @@ def _deliveries(row: dict[str, str], draft: ProductDraft) -> list[Delivery]:
         per_mille = int(Decimal(row["cost"]) * 1000)
         cost = Money(divide_half_up(face.minor * per_mille, 1000), currency)
         if int(count):
-            lots.append(Delivery(face, cost, int(count)))
+            lots.append(DemoLot(face, cost, int(count)))
     return lots

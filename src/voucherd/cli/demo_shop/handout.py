@@ -18,7 +18,7 @@ _ABOUT: Final = (
 )
 
 
-class Person(Struct, frozen=True):
+class DemoPerson(Struct, frozen=True):
     """Someone who can sign in."""
 
     email: str
@@ -31,8 +31,8 @@ class Handout(Struct, frozen=True):
     company: str
     live_key: str
     sandbox_key: str
-    operator: Person
-    buyer: Person
+    operator: DemoPerson
+    buyer: DemoPerson
     products: list[str]
     voucher: str = ""
     """The path of a link that a recipient would get; empty before there is an order."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from voucherd.actors import SYSTEM
 from voucherd.catalogue import product_deeds
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
-from voucherd.cli.demo_shop.handout import Handout, Person
+from voucherd.cli.demo_shop.handout import DemoPerson, Handout
 from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused
 from voucherd.cli.user import new_password
@@ -30,7 +31,6 @@ from voucherd.people import deeds as people
 from voucherd.people import user_store
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.settings import Settings
-from voucherd.trail import SYSTEM
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.key_ring import KeyRing
 from voucherd.vault.seal import Sealer
@@ -129,7 +129,7 @@ async def _stock(tx: Tx, sealer: Sealer, good: Good, version: ProductVersion, no
         )
 
 
-async def _person(tx: Tx, draft: UserDraft) -> Person:
+async def _person(tx: Tx, draft: UserDraft) -> DemoPerson:
     password = new_password()
     password_hash = await hash_password(password)
     login = await user_store.find_login(tx, draft.email)
@@ -137,4 +137,4 @@ async def _person(tx: Tx, draft: UserDraft) -> Person:
         await people.add(tx, operator(), draft, password_hash)
     else:
         await people.reset_password(tx, operator(), login.user, password_hash)
-    return Person(draft.email, password)
+    return DemoPerson(draft.email, password)

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from voucherd.catalogue.pricing import (
     BP_ONE,
     PLAIN,
-    Exchange,
+    ExchangeRates,
     NoRate,
     NoVatRate,
     PriceTooLarge,
@@ -21,7 +21,7 @@ from voucherd.catalogue.pricing import (
     vat_bp,
 )
 from voucherd.catalogue.products import Listing, ProductVersion
-from voucherd.catalogue.terms import Terms
+from voucherd.catalogue.terms import PriceTerms
 from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor, worth
@@ -84,8 +84,8 @@ class Shop(Struct):
     listings: dict[str, Listing]
     rates: dict[str, int]
     vat_rates: dict[str, int]
-    exchange: Exchange = PLAIN
-    terms: dict[tuple[int, int], Terms] = field(default_factory=dict)
+    exchange: ExchangeRates = PLAIN
+    terms: dict[tuple[int, int], PriceTerms] = field(default_factory=dict)
     """What companies pay for products instead of the catalogue's price."""
     margin_min_bp: int = -BP_ONE
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
@@ -142,7 +142,9 @@ class _BatchPrices:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self._availabilities: dict[Shelf, _Availability] = {}
-        self._units: dict[tuple[int, int, str, int, State, Terms | None], tuple[UnitPrice, Loss | None]] = {}
+        self._units: dict[
+            tuple[int, int, str, int, State, PriceTerms | None], tuple[UnitPrice, Loss | None]
+        ] = {}
 
     def availability(self, shelf: Shelf) -> _Availability:
         """What this shelf offers."""
@@ -156,7 +158,12 @@ class _BatchPrices:
         return found
 
     def unit(
-        self, product: ProductVersion, face_minor: int, command: Create, rate_bp: int, terms: Terms | None
+        self,
+        product: ProductVersion,
+        face_minor: int,
+        command: Create,
+        rate_bp: int,
+        terms: PriceTerms | None,
     ) -> tuple[UnitPrice, Loss | None]:
         """The price of one code, and the loss if it would be one."""
         currency, state = command.payment_currency, command.state

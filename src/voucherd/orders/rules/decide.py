@@ -53,7 +53,7 @@ from voucherd.orders.rules.states import Move, Payment, Status, move
 from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import one_for_all, share_out
 from voucherd.vault.model import Shelf, Viewer
-from voucherd.wallet.ledger import Kind
+from voucherd.wallet.ledger import EntryKind
 
 SANDBOX_PENDING_S: Final = 10
 """How long a sandbox order that was asked to be pending stays so."""
@@ -156,10 +156,10 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
         deadline_at=_deadline(facts, command) if allocation.open else None,
     )
     if held:
-        post_entry(facts, ruling, paid, Kind.HOLD, hold_minor=order.total_minor)
+        post_entry(facts, ruling, paid, EntryKind.HOLD, hold_minor=order.total_minor)
     else:
         post_entry(
-            facts, ruling, paid, Kind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor
+            facts, ruling, paid, EntryKind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor
         )
     _count_spending(facts, ruling, order, command)
     not_before = _not_before(facts.now, command)

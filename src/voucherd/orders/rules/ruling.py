@@ -21,7 +21,7 @@ from voucherd.orders.rules.states import Move, Payment, move
 from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import Offer
 from voucherd.vault.model import Lot, Shelf
-from voucherd.wallet.ledger import Kind, LedgerEntry, Wallet, post
+from voucherd.wallet.ledger import EntryKind, LedgerEntry, Wallet, post
 
 
 class CompanyStanding(Struct, frozen=True):
@@ -139,7 +139,7 @@ def take_held_money(facts: Facts, ruling: Ruling, order: Order) -> Order:
         facts,
         ruling,
         order,
-        Kind.ORDER,
+        EntryKind.ORDER,
         amount_minor=-order.total_minor,
         vat_minor=-order.vat_minor,
         hold_minor=-order.held_minor,
@@ -161,11 +161,11 @@ def cancel_lines(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wai
     )
     # The payment decides and not an amount: a free order is paid for, or waits to be, like any other.
     if order.payment_status is Payment.UNPAID:
-        post_entry(facts, ruling, order, Kind.RELEASE, hold_minor=-order.held_minor)
+        post_entry(facts, ruling, order, EntryKind.RELEASE, hold_minor=-order.held_minor)
         return close(facts, ruling, replace(after, held_minor=0), kinds.ORDER_PENDING)
     refund_minor = sum(item_at(order, one.line_from).unit_charge_minor * one.count for one in dropped)
     vat_minor = sum(item_at(order, one.line_from).unit.pay_vat_minor * one.count for one in dropped)
-    post_entry(facts, ruling, order, Kind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
+    post_entry(facts, ruling, order, EntryKind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
     refunded = replace(
         after,
         payment_status=Payment.REFUNDED
@@ -185,7 +185,7 @@ def post_entry(
     facts: Facts,
     ruling: Ruling,
     order: Order,
-    kind: Kind,
+    kind: EntryKind,
     *,
     amount_minor: int = 0,
     vat_minor: int = 0,

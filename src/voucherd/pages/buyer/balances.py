@@ -13,13 +13,13 @@ from voucherd.pages.render import figure, qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.services import Services
 from voucherd.sheets import csv_text
-from voucherd.wallet.ledger import Kind
-from voucherd.wallet.statement import Account, StatementFilters
+from voucherd.wallet.ledger import EntryKind
+from voucherd.wallet.statement import StatementFilters, WalletAccount
 from voucherd.wallet.statement_file import file_name, statement_file
 
 PAGE_SIZE: Final = 50
 CHART_DAYS: Final = 30
-KINDS: Final = {kind.word: kind for kind in Kind}
+KINDS: Final = {kind.word: kind for kind in EntryKind}
 
 
 async def balances(services: Services, visit: Visit) -> Response:
@@ -84,7 +84,7 @@ async def download(services: Services, visit: Visit) -> Response:
     return Response(200, body, csv_text.CSV, csv_text.headers(file_name(account, visit.state.word)))
 
 
-async def _account(services: Services, visit: Visit) -> Account:
+async def _account(services: Services, visit: Visit) -> WalletAccount:
     currency = visit.parameters["currency"].upper()
     found = None
     if currency in DIGITS:
@@ -104,7 +104,7 @@ def _filters(visit: Visit) -> tuple[StatementFilters, str]:
     return StatementFilters(date_from=period.begins, date_to=period.ends, kinds=kinds), period.problem
 
 
-async def _chart(services: Services, account: Account) -> list[tuple[str, int, str]]:
+async def _chart(services: Services, account: WalletAccount) -> list[tuple[str, int, str]]:
     """The balance at the end of each of the last days, as shares of the highest."""
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     ends = [today - timedelta(days=back - 1) for back in reversed(range(CHART_DAYS))]

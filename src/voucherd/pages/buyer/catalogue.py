@@ -20,7 +20,7 @@ from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.storefront import search
-from voucherd.storefront.listing import Order, ProductFilters
+from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.service import Shopper, ShownProduct, StorefrontPage
 from voucherd.storefront.sorting import Sort
 
@@ -28,10 +28,10 @@ PAGE_SIZE: Final = 24
 PAGE_MAX: Final = 10_000
 BRANDS_MAX: Final = 500
 SORTS: Final = {
-    "name": ("Name", Order(Sort.NAME)),
-    "brand": ("Brand", Order(Sort.BRAND)),
-    "cheap": ("Price, lowest first", Order(Sort.PRICE)),
-    "dear": ("Price, highest first", Order(Sort.PRICE, descending=True)),
+    "name": ("Name", ProductOrder(Sort.NAME)),
+    "brand": ("Brand", ProductOrder(Sort.BRAND)),
+    "cheap": ("Price, lowest first", ProductOrder(Sort.PRICE)),
+    "dear": ("Price, highest first", ProductOrder(Sort.PRICE, descending=True)),
 }
 TYPE_WORDS: Final = {
     "giftcard": "Gift cards",
@@ -180,7 +180,7 @@ async def look(
     visit: Visit,
     currency: str,
     filters: ProductFilters,
-    order: Order,
+    order: ProductOrder,
     *,
     size: int = PAGE_SIZE,
     page: int | None = None,

@@ -83,10 +83,10 @@ async def confirm(services: Services, visit: Visit) -> Response:
     return see_other(f"/portal/orders/{trx}")
 
 
-async def buyer_of(services: Services, visit: Visit) -> consent.Buyer:
+async def buyer_of(services: Services, visit: Visit) -> consent.BuyingPerson:
     """The visitor as a buyer: what the company may spend, and what it asks of its people."""
     company = visit.company
-    return consent.Buyer(
+    return consent.BuyingPerson(
         visit.actor,
         await company_store.policy(services.pool, company.id),
         limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),

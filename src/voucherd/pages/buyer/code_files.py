@@ -12,7 +12,7 @@ from fpdf import FPDF
 
 from voucherd.clock import iso
 from voucherd.money import Money, digits, plain
-from voucherd.pages.buyer.reveal import Revealed
+from voucherd.pages.buyer.reveal import RevealedLine
 from voucherd.pages.render import THIN, figure
 from voucherd.sheets import csv_text
 from voucherd.sheets.writing import Format, write
@@ -57,7 +57,7 @@ class Unprintable(ValueError):
     """A code is too long, or has letters that the fonts don't have: printed, it would be another one."""
 
 
-def as_csv(lines: Sequence[Revealed]) -> bytes:
+def as_csv(lines: Sequence[RevealedLine]) -> bytes:
     """The same file that the API gives."""
     rows = [",".join(COLUMNS)]
     for one in lines:
@@ -72,7 +72,7 @@ def as_csv(lines: Sequence[Revealed]) -> bytes:
     return ("\r\n".join(rows) + "\r\n").encode()
 
 
-def as_workbook(lines: Sequence[Revealed]) -> bytes:
+def as_workbook(lines: Sequence[RevealedLine]) -> bytes:
     """A workbook, in which every code is a text and no cell a formula."""
     stream = io.BytesIO()
     columns = ("Product", "Face value", "Currency", "Code", "Serial", "Expires", "Link", "Tag")
@@ -93,7 +93,7 @@ def as_workbook(lines: Sequence[Revealed]) -> bytes:
     return stream.getvalue()
 
 
-def as_cards(lines: Sequence[Revealed], sandbox: bool) -> bytes:
+def as_cards(lines: Sequence[RevealedLine], sandbox: bool) -> bytes:
     """One card for each voucher, eight on a page, to be cut out."""
     for one in lines:
         if not (_fits(one.code) and _fits(one.serial)) or len(one.code) > CODE_ROW * CODE_ROWS:
@@ -113,7 +113,7 @@ def as_cards(lines: Sequence[Revealed], sandbox: bool) -> bytes:
     return bytes(page.output())
 
 
-def _card(page: Any, one: Revealed, left: float, top: float, *, sandbox: bool) -> None:
+def _card(page: Any, one: RevealedLine, left: float, top: float, *, sandbox: bool) -> None:
     version, width = one.item.version, _CARD_MM[0] - 10
     page.set_draw_color(*_DIM)
     page.set_dash_pattern(dash=1, gap=1)

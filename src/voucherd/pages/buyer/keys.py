@@ -17,7 +17,7 @@ from voucherd.keys.grants import KEYS_MAX
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Scope, read_networks, read_scopes
 from voucherd.keys.store import Key, KeyNotFound, KeyNotUsable
 from voucherd.money import Money
-from voucherd.pages.forms import Fields
+from voucherd.pages.forms import FormFields
 from voucherd.pages.periods import read_day
 from voucherd.pages.render import money, qualified, render
 from voucherd.pages.visit import Visit, see_other
@@ -87,7 +87,7 @@ async def keys(services: Services, visit: Visit) -> Response:
 async def new_key(_services: Services, visit: Visit) -> Response:
     """The form for a new key."""
     chosen = [scope.value for scope in sorted(SCOPES_DEFAULT)]
-    return _form(visit, Fields([("scope", word) for word in chosen]))
+    return _form(visit, FormFields([("scope", word) for word in chosen]))
 
 
 async def add(services: Services, visit: Visit) -> Response:
@@ -137,7 +137,7 @@ def _made(services: Services, visit: Visit, text: str, *, until: str | None = No
     return render("buyer/key_made.html", visit, text=text, until=until, address=address)
 
 
-def _form(visit: Visit, given: Fields, problem: str = "") -> Response:
+def _form(visit: Visit, given: FormFields, problem: str = "") -> Response:
     return render(
         "buyer/key_new.html",
         visit,
@@ -150,7 +150,7 @@ def _form(visit: Visit, given: Fields, problem: str = "") -> Response:
     )
 
 
-def _wish(form: Fields) -> KeyWish:
+def _wish(form: FormFields) -> KeyWish:
     """What the form asks for; a ValueError says what is wrong with it."""
     try:
         day = read_day(form.get("expires"))

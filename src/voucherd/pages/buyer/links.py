@@ -22,7 +22,7 @@ PAGE: Final = INLINE_LINES_MAX
 _WRONG: Final = f"A PIN has {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} digits."
 
 
-class Line(Struct, frozen=True):
+class LinkLine(Struct, frozen=True):
     """One line that has a link, and what was seen of it."""
 
     number: int
@@ -71,11 +71,11 @@ async def _page(services: Services, visit: Visit, problem: str = "") -> Response
     )
 
 
-def _lines(order: Order, start: int, seen: dict[int, Viewed]) -> list[Line]:
+def _lines(order: Order, start: int, seen: dict[int, Viewed]) -> list[LinkLine]:
     """The lines of the page that have a code."""
     delivered = [(one.line_from, one.line_to) for one in order.outcomes if one.lot_id is not None]
     return [
-        Line(number + 1, item.version.name, seen.get(number))
+        LinkLine(number + 1, item.version.name, seen.get(number))
         for item in order.items
         for number in range(max(item.first_line, start), min(item.end_line, start + PAGE))
         if any(line_from <= number < line_to for line_from, line_to in delivered)

@@ -15,7 +15,7 @@ from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.storefront import listing
-from voucherd.storefront.listing import Order
+from voucherd.storefront.listing import ProductOrder
 from voucherd.storefront.sorting import Sort
 
 ORDERS_SHOWN: Final = 6
@@ -28,7 +28,9 @@ async def overview(services: Services, visit: Visit) -> Response:
     pending = await services.orders.count_pending(visit.company_id, visit.state)
     cart = await carts.read(services.pool, visit.someone.id, visit.state)
     currency = await payment_currency(services, visit, cart)
-    window = await look(services, visit, currency, listing.ProductFilters(stocked=True), Order(Sort.BRAND))
+    window = await look(
+        services, visit, currency, listing.ProductFilters(stocked=True), ProductOrder(Sort.BRAND)
+    )
     # One product of each brand, the first of each: a dictionary keeps the last.
     brands = {shown.version.brand_slug: shown for shown in reversed(window.products)}
     products = list(reversed(brands.values()))[:PRODUCTS_SHOWN]

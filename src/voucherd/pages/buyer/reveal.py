@@ -8,13 +8,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd.actors import ActorKind
 from voucherd.ids import line_id
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.pages.visit import Visit
 from voucherd.people import user_store
 from voucherd.services import Services
-from voucherd.trail import ActorKind
 from voucherd.vault import reveals
 from voucherd.vault.model import Reveal, Via, Viewer
 
@@ -22,7 +22,7 @@ SEEN_MAX: Final = 10
 _KINDS: Final = {ActorKind.KEY: "A program, with an API key", ActorKind.RECIPIENT: "The recipient"}
 
 
-class Seen(Struct, frozen=True):
+class SeenLine(Struct, frozen=True):
     """Somebody saw codes."""
 
     at: datetime
@@ -31,7 +31,7 @@ class Seen(Struct, frozen=True):
     as_file: bool
 
 
-class Revealed(Struct, frozen=True):
+class RevealedLine(Struct, frozen=True):
     """One delivered line with its code."""
 
     line: int
@@ -48,7 +48,7 @@ class Revealed(Struct, frozen=True):
 
 async def revealed(
     services: Services, visit: Visit, answer: Answer, line_from: int, line_to: int, via: Via
-) -> list[Revealed]:
+) -> list[RevealedLine]:
     """The codes of the delivered lines in this range, after it was written down who sees them (OP-94).
 
     Every page and file of the portal with codes in it comes through here.
@@ -73,19 +73,19 @@ async def revealed(
         expires_at = answer.lots[lot_id].expires_at
         for line, tag, token, (code, serial) in zip(lines, tags, tokens, codes, strict=True):
             number = line_id(order.id, line)
-            found.append(Revealed(line, number, tag, item, code, serial, expires_at, link + token))
+            found.append(RevealedLine(line, number, tag, item, code, serial, expires_at, link + token))
     return found
 
 
-async def seen_by(services: Services, visit: Visit, order: Order) -> list[Seen]:
+async def seen_by(services: Services, visit: Visit, order: Order) -> list[SeenLine]:
     """Who has seen codes of the order, the latest first."""
     async with services.pool.acquire() as connection:
         rows = await reveals.of_order(connection, order.id, SEEN_MAX)
         people = {user.id: user.email for user in await user_store.list_users(connection, visit.company_id)}
-    return [Seen(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows]
+    return [SeenLine(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows]
 
 
-def _who(row: reveals.Revealed, people: dict[int, str]) -> str:
+def _who(row: reveals.RevealRow, people: dict[int, str]) -> str:
     if row.actor_kind is ActorKind.PERSON:
         return people.get(row.actor_id or 0, "Somebody who has left")
     return _KINDS.get(row.actor_kind, "The operator")

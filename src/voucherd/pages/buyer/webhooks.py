@@ -10,7 +10,7 @@ from msgspec import UNSET
 from voucherd import clock
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
-from voucherd.pages.forms import Fields
+from voucherd.pages.forms import FormFields
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
@@ -49,7 +49,7 @@ async def webhooks(services: Services, visit: Visit) -> Response:
 
 async def new_webhook(_services: Services, visit: Visit) -> Response:
     """The form for a new endpoint."""
-    return _new_form(visit, Fields([]))
+    return _new_form(visit, FormFields([]))
 
 
 async def add(services: Services, visit: Visit) -> Response:
@@ -186,7 +186,7 @@ async def _shown(services: Services, visit: Visit, endpoint: Endpoint, problem: 
     )
 
 
-def _new_form(visit: Visit, given: Fields, problem: str = "") -> Response:
+def _new_form(visit: Visit, given: FormFields, problem: str = "") -> Response:
     status = 422 if problem else 200
     chosen = given.all("type")
     return render(
@@ -200,7 +200,7 @@ def _new_form(visit: Visit, given: Fields, problem: str = "") -> Response:
     )
 
 
-def _draft(services: Services, form: Fields, *, with_url: bool = True) -> Draft:
+def _draft(services: Services, form: FormFields, *, with_url: bool = True) -> Draft:
     """What the form asks for; a ValueError says what is wrong with it."""
     url = form.get("url") if with_url else None
     if url is not None:

@@ -18,7 +18,7 @@ from voucherd.keys import store as key_store
 from voucherd.keys.store import KeyNotFound
 from voucherd.money import Money
 from voucherd.pages.console.inputs import Problems, company_of, euros_of, missing, number_in, plain_euros
-from voucherd.pages.forms import Fields
+from voucherd.pages.forms import FormFields
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import members as people
@@ -206,7 +206,7 @@ def _by_currency(balances: list[Balance]) -> list[tuple[str, list[tuple[Money, M
     return sorted(found.items())
 
 
-def _again(form: Fields | None, name: str, stored: str) -> str:
+def _again(form: FormFields | None, name: str, stored: str) -> str:
     """What was sent, where this form was; else what is stored."""
     return form.get(name) if form is not None and name in form else stored
 

@@ -14,7 +14,7 @@ from voucherd.approvals import lists
 from voucherd.backups import Backup
 from voucherd.db import Connection, tenants_locked
 from voucherd.events import feed as events
-from voucherd.heartbeat import Seen
+from voucherd.heartbeat import SeenWorker
 from voucherd.ids import State
 from voucherd.migrate import pending
 from voucherd.pages.render import number
@@ -47,7 +47,7 @@ class Mark(StrEnum):
     ACT = "act"
 
 
-class Check(NamedTuple):
+class HealthCheck(NamedTuple):
     """One fact with its mark, in words."""
 
     name: str
@@ -69,16 +69,16 @@ _PATHS: Final = {
 """Where more is told about a fact, and who may read it there."""
 
 
-class Facts(Struct):
+class HealthFacts(Struct):
     """What was found out."""
 
     state: State
     orders: fulfilment.Pulse
-    offers: suppliers.Figures
-    webhooks: webhooks.Figures
-    events: events.Rate
+    offers: suppliers.SupplierFigures
+    webhooks: webhooks.WebhookFigures
+    events: events.EventRate
     low: list[Low]
-    workers: list[Seen]
+    workers: list[SeenWorker]
     pending: list[str]
     database_bytes: int
     embedded: bool
@@ -91,10 +91,10 @@ class Facts(Struct):
     """Calls that wait, batches and calls so far, of this process."""
 
 
-async def look(services: Services, state: State, person: Person) -> Facts:
+async def look(services: Services, state: State, person: Person) -> HealthFacts:
     """The facts of now."""
     async with services.pool.acquire() as conn:
-        return Facts(
+        return HealthFacts(
             state=state,
             orders=await fulfilment.take(conn),
             offers=await _offers(conn),
@@ -116,10 +116,10 @@ async def _proposals(conn: Connection, state: State, person: Person) -> int | No
     return await lists.waiting(conn, None, state, person.id) if person.may(Right.MONEY_APPROVE) else None
 
 
-async def _offers(conn: Connection) -> suppliers.Figures:
+async def _offers(conn: Connection) -> suppliers.SupplierFigures:
     """The offers of all suppliers together."""
     found = (await suppliers.figures(conn)).values()
-    return suppliers.Figures(
+    return suppliers.SupplierFigures(
         unknown=sum(one.unknown for one in found),
         fresh=sum(one.fresh for one in found),
         stale=sum(one.stale for one in found),
@@ -127,24 +127,24 @@ async def _offers(conn: Connection) -> suppliers.Figures:
     )
 
 
-def worst(checks: list[Check]) -> Mark:
+def worst(checks: list[HealthCheck]) -> Mark:
     """What the service as a whole asks for."""
     marks = {check.mark for check in checks}
     return next(mark for mark in (Mark.ACT, Mark.LOOK, Mark.GOOD) if mark in marks or mark is Mark.GOOD)
 
 
-def checks(facts: Facts) -> list[tuple[str, list[Check]]]:
+def checks(facts: HealthFacts) -> list[tuple[str, list[HealthCheck]]]:
     """Every fact with its mark and the page that tells more, in groups."""
     groups = {"Orders": _orders, "Suppliers": _suppliers, "Clients": _clients, "Machine": _machine}
     return [(title, [_led(check) for check in of(facts)]) for title, of in groups.items()]
 
 
-def _led(check: Check) -> Check:
+def _led(check: HealthCheck) -> HealthCheck:
     path, right = _PATHS.get(check.name, ("", None))
     return check._replace(path=path, right=right)
 
 
-def _orders(facts: Facts) -> Iterator[Check]:
+def _orders(facts: HealthFacts) -> Iterator[HealthCheck]:
     word = facts.state.word
     lines = sum(count for (state, _, _), count in facts.orders.waiting.items() if state == word)
     oldest = max(
@@ -152,80 +152,90 @@ def _orders(facts: Facts) -> Iterator[Check]:
     )
     if lines:
         said = f"The oldest has waited for {duration(oldest)}."
-        yield Check("Paid lines that wait", number(lines), said, _above(oldest, WAIT_LOOK_S, WAIT_ACT_S))
+        yield HealthCheck(
+            "Paid lines that wait", number(lines), said, _above(oldest, WAIT_LOOK_S, WAIT_ACT_S)
+        )
     else:
-        yield Check("Paid lines that wait", "0", "Everything that was paid for is delivered.")
+        yield HealthCheck("Paid lines that wait", "0", "Everything that was paid for is delivered.")
     waiting, batches, calls = facts.batchers["confirm"]
     size = f"{calls / batches:.1f}" if batches else "–"
     said = f"{number(calls)} calls in {number(batches)} batches of this process; {number(waiting)} wait now."
-    yield Check("Calls in a Confirm batch", size, said, Mark.LOOK if waiting >= GATE_LOOK else Mark.GOOD)
+    yield HealthCheck(
+        "Calls in a Confirm batch", size, said, Mark.LOOK if waiting >= GATE_LOOK else Mark.GOOD
+    )
     rate = f"{'≥ ' if facts.events.many else ''}{number(facts.events.count)}"
     last = facts.events.last_at
     said = "None yet." if last is None else f"The last one on {last:%-d %b at %H:%M} UTC."
-    yield Check("Events in five minutes", rate, said)
+    yield HealthCheck("Events in five minutes", rate, said)
 
 
-def _suppliers(facts: Facts) -> Iterator[Check]:
+def _suppliers(facts: HealthFacts) -> Iterator[HealthCheck]:
     away = sorted(name for name, one in facts.orders.suppliers.items() if one.breaker)
     if away:
         said = f"Not bought from now: {', '.join(away[:5])}{' …' if len(away) > 5 else ''}."
-        yield Check("Breakers open", number(len(away)), said, Mark.LOOK)
+        yield HealthCheck("Breakers open", number(len(away)), said, Mark.LOOK)
     else:
-        yield Check("Breakers open", "0", f"{number(len(facts.orders.suppliers))} suppliers can be asked.")
+        yield HealthCheck(
+            "Breakers open", "0", f"{number(len(facts.orders.suppliers))} suppliers can be asked."
+        )
     unknown = facts.offers.unknown
     said = "A person has to find out what came of them." if unknown else "The end of every purchase is known."
-    yield Check("Purchases that nobody knows", number(unknown), said, Mark.ACT if unknown else Mark.GOOD)
+    yield HealthCheck(
+        "Purchases that nobody knows", number(unknown), said, Mark.ACT if unknown else Mark.GOOD
+    )
     stale = facts.offers.stale + facts.offers.none
     said = f"{number(facts.offers.fresh)} prices are fresh; those that are not can't be used."
-    yield Check("Offers without a fresh price", number(stale), said, Mark.LOOK if stale else Mark.GOOD)
+    yield HealthCheck("Offers without a fresh price", number(stale), said, Mark.LOOK if stale else Mark.GOOD)
 
 
-def _clients(facts: Facts) -> Iterator[Check]:
+def _clients(facts: HealthFacts) -> Iterator[HealthCheck]:
     late = facts.webhooks.late_s
     trouble = facts.webhooks.failing + facts.webhooks.disabled
     said = (
         f"{number(facts.webhooks.failing)} endpoints fail, {number(facts.webhooks.disabled)} were turned off."
     )
     mark = max(_above(late, WEBHOOK_LOOK_S, WEBHOOK_ACT_S), Mark.LOOK if trouble else Mark.GOOD, key=_rank)
-    yield Check("Webhooks are late by", duration(late), said, mark)
+    yield HealthCheck("Webhooks are late by", duration(late), said, mark)
     low = len(facts.low)
     said = "They are listed below." if low else "No company is below what it wants to be told about."
-    yield Check("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
+    yield HealthCheck("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
     if facts.proposals is not None:
         waiting = bool(facts.proposals)
         said = "Others have proposed to move money." if waiting else "Nobody has proposed to move money."
         mark = Mark.LOOK if waiting else Mark.GOOD
-        yield Check("Payments to decide about", number(facts.proposals), said, mark)
+        yield HealthCheck("Payments to decide about", number(facts.proposals), said, mark)
 
 
-def _machine(facts: Facts) -> Iterator[Check]:
+def _machine(facts: HealthFacts) -> Iterator[HealthCheck]:
     present = [one for one in facts.workers if one.present]
     hosts = sorted({one.host for one in present})
     if present:
-        yield Check("Workers at work", number(len(present)), f"On {', '.join(hosts[:5])}.")
+        yield HealthCheck("Workers at work", number(len(present)), f"On {', '.join(hosts[:5])}.")
     else:
         said = "Nothing is delivered late, refunded, bought or sent: start `voucherd worker` or `voucherd serve`."
-        yield Check("Workers at work", "0", said, Mark.ACT)
+        yield HealthCheck("Workers at work", "0", said, Mark.ACT)
     missing = len(facts.pending)
     said = "Run `voucherd migrate`." if missing else "The schema is this program's."
-    yield Check("Migrations to run", number(missing), said, Mark.ACT if missing else Mark.GOOD)
-    yield Check(
+    yield HealthCheck("Migrations to run", number(missing), said, Mark.ACT if missing else Mark.GOOD)
+    yield HealthCheck(
         "Database", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes, all together."
     )
     if facts.embedded or facts.backup is not None:
         yield _backup(facts.backup)
     if not facts.locked:
         said = "Row-level security is off, because a role is missing: see the operator's guide."
-        yield Check("Second lock between companies", "off", said, Mark.LOOK)
+        yield HealthCheck("Second lock between companies", "off", said, Mark.LOOK)
 
 
-def _backup(taken: Backup | None) -> Check:
+def _backup(taken: Backup | None) -> HealthCheck:
     if taken is None:
         said = "Run `voucherd backup FILE`, best of all every night, and keep the master key elsewhere."
-        return Check("Last backup", "never", said, Mark.LOOK)
+        return HealthCheck("Last backup", "never", said, Mark.LOOK)
     age_s = (clock.now() - taken.at).total_seconds()
     said = f"{number(max(1, taken.bytes // _MIB))} MiB, taken in {duration(taken.seconds)}."
-    return Check("Last backup", f"{duration(age_s)} ago", said, _above(age_s, BACKUP_LOOK_S, BACKUP_ACT_S))
+    return HealthCheck(
+        "Last backup", f"{duration(age_s)} ago", said, _above(age_s, BACKUP_LOOK_S, BACKUP_ACT_S)
+    )
 
 
 def _above(value: float, look: float, act: float) -> Mark:

@@ -14,7 +14,7 @@ from voucherd.pages.console.purchases import before_of
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.purchasing import records
-from voucherd.purchasing.records import Problem
+from voucherd.purchasing.records import PurchaseProblem
 from voucherd.services import Services
 from voucherd.vault import lots as shelves
 from voucherd.vault import store as vault
@@ -71,7 +71,7 @@ async def late(services: Services, visit: Visit) -> Response:
     async with services.pool.acquire() as conn:
         found = await records.newest(
             conn,
-            problem=Problem.LATE,
+            problem=PurchaseProblem.LATE,
             state=visit.state,
             before=await before_of(conn, visit),
             limit=PAGE_SIZE + 1,

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from voucherd.actors import Actor
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.model import AlreadyProposed, Approval, ApprovalNotFound, Kind, NotOpen, SamePerson
+from voucherd.approvals.model import (
+    AlreadyProposed,
+    Approval,
+    ApprovalClosed,
+    ApprovalKind,
+    ApprovalNotFound,
+    SamePerson,
+)
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Tx, transaction
@@ -18,7 +26,6 @@ from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
 from voucherd.services import Services
-from voucherd.trail import Actor
 from voucherd.wallet import deeds
 from voucherd.wallet import store as wallets
 from voucherd.wallet.deeds import BadPayment, NothingBooked
@@ -27,12 +34,12 @@ from voucherd.wallet.store import ReferenceReused
 
 _NUMBER_MAX: Final = 2**63 - 1
 KINDS: Final = {
-    "top-up": (Kind.TOP_UP, 1, "Top-up"),
-    "up": (Kind.CORRECTION, 1, "Correction, upwards"),
-    "down": (Kind.CORRECTION, -1, "Correction, downwards"),
+    "top-up": (ApprovalKind.TOP_UP, 1, "Top-up"),
+    "up": (ApprovalKind.CORRECTION, 1, "Correction, upwards"),
+    "down": (ApprovalKind.CORRECTION, -1, "Correction, downwards"),
 }
 _REFUSALS: Final = {
-    NotOpen: "It was decided before, or nobody decided in time.",
+    ApprovalClosed: "It was decided before, or nobody decided in time.",
     SamePerson: "Nobody agrees to what he proposed himself: a second person has to.",
     NothingBooked: "A payment with this reference was booked before. Nothing was moved.",
     ReferenceReused: "A payment with this reference was booked before, with another amount. Nothing was moved.",
@@ -123,7 +130,7 @@ async def _decide(
             done = await decide(tx, visit.actor, number)
     except ApprovalNotFound:
         raise missing() from None
-    except (NotOpen, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
+    except (ApprovalClosed, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
         return await _page(services, visit, await _found(services, visit), _REFUSALS[type(refused)])
     visit.tell(said(done), kind)
     return see_other(f"/console/money/{number}")

@@ -41,7 +41,7 @@ async def overview(services: Services, visit: Visit) -> Response:
     )
 
 
-def _queues(facts: health.Facts) -> list[Queue]:
+def _queues(facts: health.HealthFacts) -> list[Queue]:
     """Companies whose lines wait, those with the most first."""
     places: dict[str, dict[str, int]] = {}
     for (state, company, place), lines in facts.orders.waiting.items():

@@ -7,8 +7,9 @@ import io
 from typing import Final
 
 from voucherd.catalogue import price_deeds, price_list_files, price_store, store
-from voucherd.catalogue.price_deeds import BadListName, BadRow, NothingSaid, UnknownBrand
-from voucherd.catalogue.price_list_files import Wanted
+from voucherd.catalogue.logos import BrandNotFound
+from voucherd.catalogue.price_deeds import BadListName, BadRow, NothingSaid
+from voucherd.catalogue.price_list_files import PriceChange
 from voucherd.catalogue.price_store import PriceList, PriceListExists, PriceListInUse
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import UnknownProduct
@@ -80,7 +81,7 @@ async def set_entry(services: Services, visit: Visit) -> Response:
                 problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = str(bad)
             except UnknownProduct as unknown:
                 problems["product"] = str(unknown)
-            except UnknownBrand as unknown:
+            except BrandNotFound as unknown:
                 problems["brand"] = str(unknown)
     if problems:
         return await _page(services, visit, found, problems)
@@ -98,7 +99,7 @@ async def remove_entry(services: Services, visit: Visit) -> Response:
             raise missing()
         try:
             await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
-        except (UnknownProduct, UnknownBrand, NothingSaid):
+        except (UnknownProduct, BrandNotFound, NothingSaid):
             raise missing() from None
     visit.tell("The list says it no more.", "note")
     return see_other(f"/console/prices/{found.id}")
@@ -159,13 +160,13 @@ async def _found(conn: Connection, visit: Visit) -> PriceList:
     raise missing()
 
 
-def _wanted(visit: Visit, problems: Problems) -> Wanted:
+def _wanted(visit: Visit, problems: Problems) -> PriceChange:
     """The entry that a form is about."""
     form = visit.form
     from_ = problems.read("from", lambda: optional_day(form.get("from")))
     until = problems.read("until", lambda: optional_day(form.get("until")))
     terms = {name: form.get(name) or None for name in ("product", "brand", "discount", "price", "fee")}
-    return Wanted(**terms, from_=from_, until=until)
+    return PriceChange(**terms, from_=from_, until=until)
 
 
 async def _lists(services: Services, visit: Visit, problems: Problems) -> Response:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from voucherd.catalogue import files as product_rows
 from voucherd.catalogue import product_deeds, search
 from voucherd.catalogue.cells import RowCells
-from voucherd.catalogue.files import Change, Plan
+from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.pages.console import uploads as files
@@ -20,7 +20,7 @@ from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
 from voucherd.vault import uploads
-from voucherd.vault.uploads import Phase, UploadRow
+from voucherd.vault.uploads import UploadPhase, UploadRow
 
 KIND: Final = "products"
 PATH: Final = "/console/products/-/files"
@@ -61,13 +61,17 @@ async def upload(services: Services, visit: Visit) -> Response:
         try:
             rows = await asyncio.to_thread(_read, file.content)
         except SheetRefused as refused:
-            await uploads.end(services.pool, upload_id, Phase.REFUSED, {"problem": _sentence(str(refused))})
+            await uploads.end(
+                services.pool, upload_id, UploadPhase.REFUSED, {"problem": _sentence(str(refused))}
+            )
             return
         async with services.pool.acquire() as conn:
             known = await product_deeds.planned_from(conn, rows)
         plan = await asyncio.to_thread(product_rows.plan, rows, *known)
         good = not plan.error_count and bool(plan.changes)
-        await uploads.end(services.pool, upload_id, Phase.READY if good else Phase.REFUSED, _told(plan))
+        await uploads.end(
+            services.pool, upload_id, UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
+        )
 
     files.run(services, upload_id, try_out)
     return see_other(f"{PATH}/{upload_id}")
@@ -95,14 +99,16 @@ async def _take(services: Services, visit: Visit, row: UploadRow, content: bytes
     async with transaction(services.pool) as tx:
         # Planned anew: somebody may have changed a product since the dry run.
         plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
-        await uploads.end(tx, row.id, Phase.REFUSED if plan.error_count else Phase.TAKEN, _told(plan))
+        await uploads.end(
+            tx, row.id, UploadPhase.REFUSED if plan.error_count else UploadPhase.TAKEN, _told(plan)
+        )
 
 
 def _read(content: bytes) -> list[RowCells]:
     return product_rows.read(reading.rows(io.BytesIO(content)))
 
 
-def _told(plan: Plan) -> dict[str, Any]:
+def _told(plan: ImportPlan) -> dict[str, Any]:
     lines = [line for change in plan.changes[:CHANGES_SHOWN] for line in _lines(change)]
     return {
         "added": 0 if plan.error_count else plan.added,
@@ -115,7 +121,7 @@ def _told(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _lines(change: Change) -> list[tuple[int, str, str, str, str]]:
+def _lines(change: ProductFileChange) -> list[tuple[int, str, str, str, str]]:
     if change.added:
         return [(change.row, change.draft.slug, "new", "", change.draft.name)]
     return [(change.row, change.draft.slug, *field) for field in change.fields]

@@ -18,10 +18,10 @@ from voucherd.pages.console import settling
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.purchasing import attempts, by_hand, records
-from voucherd.purchasing.attempts import Attempt, Phase
-from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooMany, masked
-from voucherd.purchasing.outcomes import Hand, NothingNew, NotOpen
-from voucherd.purchasing.records import ID_DIGITS, Problem, Record
+from voucherd.purchasing.attempts import Attempt, AttemptPhase
+from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooManyCodes, masked
+from voucherd.purchasing.outcomes import AttemptClosed, Hand, NothingNew
+from voucherd.purchasing.records import ID_DIGITS, PurchaseProblem, Record
 from voucherd.services import Services
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
@@ -31,7 +31,7 @@ from voucherd.suppliers.stocking import NoRateFor
 PATH: Final = "/console/purchases"
 PAGE_SIZE: Final = 50
 
-_PHASES: Final = {phase.name.lower(): phase for phase in Phase}
+_PHASES: Final = {phase.name.lower(): phase for phase in AttemptPhase}
 _ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS}}}")
 
 
@@ -54,7 +54,7 @@ async def purchases(services: Services, visit: Visit) -> Response:
             conn,
             supplier=supplier if supplier in known else None,
             phase=_PHASES.get(status),
-            problem=Problem(problem) if problem in set(Problem) else None,
+            problem=PurchaseProblem(problem) if problem in set(PurchaseProblem) else None,
             state=visit.state,
             before=await before_of(conn, visit),
             limit=PAGE_SIZE + 1,
@@ -67,7 +67,11 @@ async def purchases(services: Services, visit: Visit) -> Response:
         visit,
         rows=page,
         given=given,
-        problems=[("unknown", "Need a hand"), ("any", "Any"), *((p, p) for p in Problem if p != "unknown")],
+        problems=[
+            ("unknown", "Need a hand"),
+            ("any", "Any"),
+            *((p, p) for p in PurchaseProblem if p != "unknown"),
+        ],
         suppliers=[("", "Every supplier"), *((name, name) for name in known)],
         statuses=[("", "Any"), *((word, word) for word in _PHASES)],
         after=onward if len(found) > PAGE_SIZE else "",
@@ -87,7 +91,7 @@ async def purchase(services: Services, visit: Visit) -> Response:
     kept = await by_hand.quarantined(services.pool, services.sealer, attempt, _hand(visit), reveal=False)
     facts["quarantined"] = [(masked(one.code), masked(one.serial), one.reason, one.at) for one in kept]
     facts["lines"] = [(services.ids.trx_unkept(line.order_id), line) for line in lines]
-    facts["can_ask"] = record.phase is Phase.UNKNOWN and registry.can_look_up(row.kind, row.config)
+    facts["can_ask"] = record.phase is AttemptPhase.UNKNOWN and registry.can_look_up(row.kind, row.config)
     facts["can_settle"] = settling.can_be_settled(record)
     facts["price"] = Money(record.price_minor, record.currency)
     facts["price_max"] = Money(record.price_max_minor, record.currency)
@@ -106,7 +110,7 @@ async def ask(services: Services, visit: Visit) -> Response:
         return back
     try:
         await by_hand.retry(services.pool, attempt, _hand(visit))
-    except NotOpen as refused:
+    except AttemptClosed as refused:
         visit.tell(settling.standing_words(record, refused.phase), "bad")
         return back
     visit.tell(f"{row.name} is asked again now.")
@@ -127,7 +131,7 @@ async def settle_failed(services: Services, visit: Visit) -> Response:
         moved = await by_hand.fail(services.pool, caches, attempt, hand)
     except Wrong as wrong:
         return await _settle_form(services, visit, {wrong.field: wrong.text})
-    except (NotOpen, TooEarly) as refused:
+    except (AttemptClosed, TooEarly) as refused:
         return _refused(visit, record, refused)
     return await _settled(services, visit, record, moved)
 
@@ -148,10 +152,10 @@ async def settle_bought(services: Services, visit: Visit) -> Response:
     except NothingNew:
         text = "None of these codes can be taken: they are known, malformed or expired."
         return await _settle_form(services, visit, {"codes": text})
-    except TooMany:
+    except TooManyCodes:
         text = f"{attempt.count} were asked for: at most {attempt.count + SURPLUS_MAX} are believed."
         return await _settle_form(services, visit, {"codes": text})
-    except NotOpen as refused:
+    except AttemptClosed as refused:
         return _refused(visit, record, refused)
     return await _settled(services, visit, record, moved)
 
@@ -212,7 +216,7 @@ def _reason(visit: Visit, field: str) -> Hand:
     return hand
 
 
-def _refused(visit: Visit, record: Record, refused: NotOpen | TooEarly) -> Response:
+def _refused(visit: Visit, record: Record, refused: AttemptClosed | TooEarly) -> Response:
     if isinstance(refused, TooEarly):
         at = f"{record.settles_at:%H:%M:%S}"
         text = f"A request may be on its way to {record.supplier} until {at} UTC: it could be bought twice."

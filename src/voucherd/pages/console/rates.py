@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store, vat_store
 from voucherd.catalogue.fx import BadRates, parse_ecb, parse_rate
-from voucherd.catalogue.rate_deeds import BadMargin, NoMargin, NoVatRate, rate_text, share_text
+from voucherd.catalogue.rate_deeds import BadMargin, NoMargin, VatRateNotFound, rate_text, share_text
 from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.catalogue.vat_store import BadVatRate
@@ -130,7 +130,7 @@ async def remove_vat(services: Services, visit: Visit) -> Response:
     try:
         async with transaction(services.pool) as tx:
             await rate_deeds.withdraw_vat(tx, visit.actor, country, first)
-    except NoVatRate:
+    except VatRateNotFound:
         raise missing() from None
     visit.tell(f"{country} keeps its rate on {first}.", "note")
     return see_other("/console/vat")

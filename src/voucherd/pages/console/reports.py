@@ -16,7 +16,7 @@ from voucherd.pages.console.inputs import Problems, missing, optional_day
 from voucherd.pages.render import figure, qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.reports import shelves, sold
-from voucherd.reports.model import By, Line, Report, TooManyRows
+from voucherd.reports.model import By, Report, ReportLine, TooManyRows
 from voucherd.reports.sold import Span
 from voucherd.reports.written import columns, csv_text, values, words
 from voucherd.services import Services
@@ -37,7 +37,7 @@ async def _stock(conn: Connection, _span: Span, by: list[By]) -> Report:
     return await shelves.stock(conn, by or [By.PRODUCT], EXPIRING)
 
 
-class Kind(NamedTuple):
+class ReportKind(NamedTuple):
     """A report: how it is made, what its rows may be about, and what its chart shows."""
 
     label: str
@@ -50,10 +50,10 @@ class Kind(NamedTuple):
 
 _SOLD: Final = (By.PRODUCT, By.BRAND, By.COMPANY, By.SUPPLIER, By.COUNTRY, By.DAY, By.MONTH)
 KINDS: Final = {
-    "sales": Kind(
+    "sales": ReportKind(
         "Sales", "What was delivered and paid for.", sold.sales, _SOLD, "priceEur", "Sold, in EUR before VAT"
     ),
-    "margin": Kind(
+    "margin": ReportKind(
         "Margin",
         "Prices before VAT less what the codes were bought for.",
         sold.margin,
@@ -61,7 +61,7 @@ KINDS: Final = {
         "marginEur",
         "Margin, in EUR",
     ),
-    "vat": Kind(
+    "vat": ReportKind(
         "VAT",
         "What VAT was charged, by country, category and rate.",
         sold.vat,
@@ -69,7 +69,7 @@ KINDS: Final = {
         "vatEur",
         "VAT, in EUR",
     ),
-    "stock": Kind(
+    "stock": ReportKind(
         "Stock",
         "What is on the shelf now, and what expires within 30 days.",
         _stock,
@@ -241,7 +241,7 @@ def _totals(found: Report) -> list[list[str]]:
     return rows
 
 
-def _cells(found: Report, line: Line) -> list[str]:
+def _cells(found: Report, line: ReportLine) -> list[str]:
     """The currency and the figures of a row, with their digits in groups."""
     currency, *figures = values(found, line)
     return [

@@ -11,14 +11,14 @@ from voucherd.db import Connection
 from voucherd.money import Money
 from voucherd.orders import reading
 from voucherd.purchasing import records
-from voucherd.purchasing.attempts import Phase
+from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.purchasing.records import Record
 
 _WORDS: Final = {
-    Phase.CALLING: "This purchase is being made at this moment: wait until the call has ended.",
-    Phase.ASKING: "This purchase is being asked about already.",
-    Phase.FAILED: "This purchase has failed already.",
-    Phase.UNKNOWN: "Nobody knows what became of it: settle it, or ask again.",
+    AttemptPhase.CALLING: "This purchase is being made at this moment: wait until the call has ended.",
+    AttemptPhase.ASKING: "This purchase is being asked about already.",
+    AttemptPhase.FAILED: "This purchase has failed already.",
+    AttemptPhase.UNKNOWN: "Nobody knows what became of it: settle it, or ask again.",
 }
 
 
@@ -31,14 +31,14 @@ class Stake(Struct, frozen=True):
 
 def can_be_settled(record: Record) -> bool:
     """Whether a person may say what became of it."""
-    return record.phase in (Phase.ASKING, Phase.UNKNOWN) or (
-        record.phase in (Phase.BOUGHT, Phase.FAILED) and record.codes < record.count
+    return record.phase in (AttemptPhase.ASKING, AttemptPhase.UNKNOWN) or (
+        record.phase in (AttemptPhase.BOUGHT, AttemptPhase.FAILED) and record.codes < record.count
     )
 
 
-def standing_words(record: Record, phase: Phase) -> str:
+def standing_words(record: Record, phase: AttemptPhase) -> str:
     """Why nothing can be done about a purchase as it stands."""
-    if phase is Phase.BOUGHT:
+    if phase is AttemptPhase.BOUGHT:
         return f"This purchase is bought already: {record.codes} of {record.count} codes came."
     return _WORDS[phase]
 

@@ -13,11 +13,11 @@ from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.services import Services
 from voucherd.wallet import store as wallets
-from voucherd.wallet.ledger import Kind
+from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.statement import StatementFilters, StatementLine
 
 PAGE: Final = 50
-KINDS: Final = {kind.word: kind for kind in Kind}
+KINDS: Final = {kind.word: kind for kind in EntryKind}
 _STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
 
 

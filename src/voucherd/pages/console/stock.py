@@ -15,12 +15,12 @@ from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.services import Services
 from voucherd.suppliers import stocking
-from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, Terms
+from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, StockTerms
 from voucherd.vault import uploads
 from voucherd.vault.dry_run import rehearse
 from voucherd.vault.imports import ImportRefused, ImportReport
 from voucherd.vault.lines import BadLine
-from voucherd.vault.uploads import Phase, UploadRow
+from voucherd.vault.uploads import UploadPhase, UploadRow
 
 KIND: Final = "stock"
 PATH: Final = "/console/stock/import"
@@ -65,7 +65,7 @@ async def upload(services: Services, visit: Visit) -> Response:
                 lambda done, _codes: far(done, size),
             )
         except ImportRefused as refused:
-            await uploads.end(services.pool, upload_id, Phase.REFUSED, _refusal(refused))
+            await uploads.end(services.pool, upload_id, UploadPhase.REFUSED, _refusal(refused))
             return
         report = {
             "fresh": found.fresh,
@@ -74,7 +74,9 @@ async def upload(services: Services, visit: Visit) -> Response:
             "bad": _bad(found.bad),
         }
         # With nothing new in it there is nothing to take.
-        await uploads.end(services.pool, upload_id, Phase.READY if found.fresh else Phase.REFUSED, report)
+        await uploads.end(
+            services.pool, upload_id, UploadPhase.READY if found.fresh else UploadPhase.REFUSED, report
+        )
 
     files.run(services, upload_id, try_out)
     return see_other(f"{PATH}/{upload_id}")
@@ -112,12 +114,12 @@ async def _take(
     visit: Visit,
     row: UploadRow,
     content: bytes,
-    terms: Terms,
+    terms: StockTerms,
     skip_bad: bool,
     far: files.Far,
 ) -> None:
     async def note(tx: Any, done: ImportReport) -> None:
-        await uploads.end(tx, row.id, Phase.TAKEN, _taken(done))
+        await uploads.end(tx, row.id, UploadPhase.TAKEN, _taken(done))
 
     try:
         await stocking.import_file(
@@ -132,7 +134,7 @@ async def _take(
             note=note,
         )
     except ImportRefused as refused:
-        await uploads.end(services.pool, row.id, Phase.REFUSED, _refusal(refused))
+        await uploads.end(services.pool, row.id, UploadPhase.REFUSED, _refusal(refused))
 
 
 def _taken(done: ImportReport) -> dict[str, Any]:
@@ -158,7 +160,7 @@ def _bad(lines: list[BadLine]) -> list[tuple[int, str]]:
     return [(line.line, line.reason) for line in lines]
 
 
-async def _terms(services: Services, values: dict[str, str]) -> Terms:
+async def _terms(services: Services, values: dict[str, str]) -> StockTerms:
     """What the codes are codes of and cost, or the field that is wrong."""
     slug = values["slug"]
     try:

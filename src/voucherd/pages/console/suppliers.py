@@ -16,9 +16,9 @@ from voucherd.services import Services
 from voucherd.suppliers import deeds, overview, registry, trial
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.deeds import LIMITS, SupplierChanges
-from voucherd.suppliers.overview import Figures, Lately
+from voucherd.suppliers.overview import Lately, SupplierFigures
 from voucherd.suppliers.store import OfferRow, SupplierRow, UnknownSupplier
-from voucherd.suppliers.trial import Finding
+from voucherd.suppliers.trial import TrialFinding
 
 PATH: Final = "/console/suppliers"
 OFFERS_SHOWN: Final = 100
@@ -44,7 +44,10 @@ async def suppliers(services: Services, visit: Visit) -> Response:
     return render(
         "console/suppliers.html",
         visit,
-        rows=[_health(row, counted.get(row.id, Figures()), lately.get(row.id, _NOTHING)) for row in found],
+        rows=[
+            _health(row, counted.get(row.id, SupplierFigures()), lately.get(row.id, _NOTHING))
+            for row in found
+        ],
     )
 
 
@@ -110,13 +113,13 @@ async def test(services: Services, visit: Visit) -> Response:
     """Speak with a supplier, if that is asked for; nothing is bought."""
     async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
-    found: list[Finding] | None = None
+    found: list[TrialFinding] | None = None
     if visit.query.get("run") == "yes":
         try:
             async with asyncio.timeout(TEST_S_MAX):
                 found, _ = await trial.try_out(services.pool, services.sealer, row)
         except TimeoutError:
-            found = [Finding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
+            found = [TrialFinding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
     return render("console/supplier_test.html", visit, row=row, found=found)
 
 
@@ -142,7 +145,7 @@ async def _page(
 ) -> Response:
     async with services.pool.acquire() as conn:
         row = await _found(conn, visit)
-        counted = (await overview.figures(conn)).get(row.id, Figures())
+        counted = (await overview.figures(conn)).get(row.id, SupplierFigures())
         lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)
         sold = await supplier_store.offers(conn, row.id)
     slack = Decimal(row.price_slack_bp).scaleb(-2).normalize()
@@ -164,7 +167,7 @@ async def _page(
     )
 
 
-def _health(row: SupplierRow, counted: Figures, lately: Lately) -> dict[str, Any]:
+def _health(row: SupplierRow, counted: SupplierFigures, lately: Lately) -> dict[str, Any]:
     word = row.health.word(row.now)
     quotes = [(counted.fresh, "fresh"), (counted.stale, "stale"), (counted.none, "without a price")]
     return {

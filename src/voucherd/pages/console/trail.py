@@ -14,7 +14,7 @@ from voucherd.pages.console.inputs import Problems, number_of, optional_day
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.services import Services
-from voucherd.trail import Row, chain
+from voucherd.trail import TrailRow, chain
 from voucherd.trail.chain import Flaw
 from voucherd.vault import reveals
 
@@ -31,7 +31,7 @@ async def deeds_done(services: Services, visit: Visit) -> Response:
     chosen = {name: query.get(name)[:300] for name in _FILTERS}
     first = problems.read("from", lambda: optional_day(chosen["from"]))
     last = problems.read("to", lambda: optional_day(chosen["to"]))
-    rows: list[Row] = []
+    rows: list[TrailRow] = []
     async with services.pool.acquire() as conn:
         owner = None
         if chosen["company"]:

@@ -18,7 +18,7 @@ from voucherd.pages.visit import Visit
 from voucherd.people import sessions
 from voucherd.services import Services
 from voucherd.vault import uploads
-from voucherd.vault.uploads import FILE_BYTES_MAX, Phase, UploadRow
+from voucherd.vault.uploads import FILE_BYTES_MAX, UploadPhase, UploadRow
 
 logger = structlog.get_logger(__name__)
 
@@ -102,7 +102,7 @@ def run(services: Services, upload_id: UUID, work: Callable[[Far], Awaitable[Non
             # Without a traceback: what is at hand there are codes.
             logger.error("upload_failed", upload=str(upload_id), error=repr(error))
             with suppress(*UNAVAILABLE):
-                await uploads.end(services.pool, upload_id, Phase.REFUSED, {"problem": BROKEN})
+                await uploads.end(services.pool, upload_id, UploadPhase.REFUSED, {"problem": BROKEN})
         finally:
             # Whatever it was just saying has been said before the job ends: nobody is at it any more then.
             ticking.cancel()

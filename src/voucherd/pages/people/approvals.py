@@ -6,7 +6,7 @@ from typing import Final
 
 from voucherd.approvals import deeds, lists
 from voucherd.approvals import store as approvals
-from voucherd.approvals.model import Approval, ApprovalNotFound, NotOpen, SamePerson
+from voucherd.approvals.model import Approval, ApprovalClosed, ApprovalNotFound, SamePerson
 from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.http import HttpError, Response
@@ -61,8 +61,10 @@ async def approve_order(services: Services, visit: Visit) -> Response:
     buyer = await buyer_of(services, visit)
     try:
         await consent.agree(services.orders, services.pool, buyer, approval.id, wait_s_max=WAIT_S_MAX)
-    except (NotOpen, SamePerson) as refused:
-        visit.tell(_OVER if isinstance(refused, NotOpen) else "Somebody else has to approve it.", "bad")
+    except (ApprovalClosed, SamePerson) as refused:
+        visit.tell(
+            _OVER if isinstance(refused, ApprovalClosed) else "Somebody else has to approve it.", "bad"
+        )
     except tuple(_REFUSED) as refusal:
         visit.tell(_REFUSED[type(refusal)], "bad")
     else:
@@ -91,7 +93,7 @@ async def reject_order(services: Services, visit: Visit) -> Response:
             await deeds.reject(tx, visit.actor, approval.id)
     except SamePerson:
         visit.tell("What you asked for yourself you can withdraw.", "bad")
-    except NotOpen:
+    except ApprovalClosed:
         visit.tell(_OVER, "bad")
     else:
         visit.tell("Rejected. The order is not confirmed, and can be cancelled.")
@@ -106,7 +108,7 @@ async def withdraw_order(services: Services, visit: Visit) -> Response:
             await deeds.withdraw(tx, visit.actor, approval.id)
     except ApprovalNotFound:
         raise HttpError(403, "not_yours", "Only whoever asked can withdraw it.") from None
-    except NotOpen:
+    except ApprovalClosed:
         visit.tell(_OVER, "bad")
     else:
         visit.tell("Withdrawn.")

@@ -11,11 +11,11 @@ from voucherd.http import HttpError, Response
 from voucherd.limits import unknown_links
 from voucherd.pages.assets import FOR_EVER
 from voucherd.pages.recipient import pictures, visitors
-from voucherd.pages.recipient.words import LANGUAGES, Words, pick
+from voucherd.pages.recipient.words import LANGUAGES, PageWords, pick
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit
 from voucherd.recipients.pins import PIN_DIGITS_MAX, PinCheck, Tried
-from voucherd.recipients.service import Closed, Shown
+from voucherd.recipients.service import Closed, ShownVoucher
 from voucherd.recipients.vouchers import VoucherStatus
 from voucherd.services import Services
 
@@ -58,7 +58,7 @@ async def reveal(services: Services, visit: Visit) -> Response:
     found = await recipients.reveal(token, visit.form.get("pin"), visit.request.client_ip)
     if found is None:
         return _unknown(services, visit)
-    if isinstance(found, Shown):
+    if isinstance(found, ShownVoucher):
         return _page(services, visit, Closed(found.voucher), found)
     return _page(services, visit, found, None)
 
@@ -90,13 +90,13 @@ def _unknown(services: Services, visit: Visit) -> Response:
     return _notice(visit, 404)
 
 
-def _words(visit: Visit) -> Words:
+def _words(visit: Visit) -> PageWords:
     accepted = visit.request.headers.get(b"accept-language", b"").decode("latin-1")
-    return Words(pick(visit.query.get("lang"), accepted))
+    return PageWords(pick(visit.query.get("lang"), accepted))
 
 
 def _page(
-    services: Services, visit: Visit, closed: Closed, shown: Shown | None, *, stale: str = ""
+    services: Services, visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: str = ""
 ) -> Response:
     words, found, now = _words(visit), closed.voucher, clock.now()
     token = visit.parameters["token"]
@@ -138,7 +138,7 @@ def steps(instructions: str) -> list[str]:
     return [text for _, text in told] if in_order else []
 
 
-def _problem(words: Words, tried: Tried | None) -> str:
+def _problem(words: PageWords, tried: Tried | None) -> str:
     """What is to be said of a PIN that did not open anything."""
     if tried is None:
         return ""
@@ -163,5 +163,5 @@ def _notice(visit: Visit, status: int) -> Response:
     return response
 
 
-def _facts(visit: Visit, words: Words) -> dict[str, object]:
+def _facts(visit: Visit, words: PageWords) -> dict[str, object]:
     return {"t": words.text, "language": words.language, "languages": LANGUAGES, "path": visit.request.path}

@@ -64,7 +64,7 @@ def catalogue(language: str) -> Mapping[str, str]:
         return {str(message.id): str(message.string) for message in read_po(lines) if message.id}
 
 
-class Words(Struct, frozen=True):
+class PageWords(Struct, frozen=True):
     """One language: its words, and how it writes dates and money."""
 
     language: str
