@@ -54,12 +54,7 @@ async def codes(services: Services, call: Call) -> Response:
 
 def delivered_lines(order: Order, start: int, stop: int) -> list[range]:
     """The delivered lines of this part of the order, as ranges in order."""
-    cut = [
-        range(max(start, outcome.line_from), min(stop, outcome.line_to))
-        for outcome in sorted(order.outcomes, key=lambda outcome: outcome.line_from)
-        if outcome.lot_id is not None
-    ]
-    return [lines for lines in cut if lines]
+    return [lines for _, _, lines in order.delivered(range(start, stop))]
 
 
 def _reveal(order: Order, delivered: list[range], via: Via, viewer: Viewer) -> Reveal:

@@ -16,6 +16,7 @@ from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.ids import State, state_of
 from voucherd.orders.rules.states import Payment, Status
+from voucherd.ranges import gaps, overlap
 
 ITEMS_MAX: Final = 100
 AMOUNT_MAX: Final = 10_000
@@ -49,6 +50,11 @@ class Item(Struct, frozen=True):
         return self.unit.pay_price_minor + self.unit.pay_vat_minor
 
     @property
+    def lines(self) -> range:
+        """The numbers of its lines."""
+        return range(self.first_line, self.end_line)
+
+    @property
     def shelf(self) -> tuple[int, int]:
         """Where its codes come from: the product and the face value."""
         return self.version.product_id, self.unit.face_minor
@@ -61,6 +67,11 @@ class Outcome(Struct, frozen=True):
     line_to: int
     lot_id: int | None
     seq_from: int | None
+
+    @property
+    def lines(self) -> range:
+        """The numbers of the lines."""
+        return range(self.line_from, self.line_to)
 
     @property
     def count(self) -> int:
@@ -121,14 +132,18 @@ class Order(Struct, frozen=True):
 
     def open_ranges(self) -> Iterator[tuple[Item, int, int]]:
         """The ranges of lines that have no outcome yet, item by item, in order."""
-        settled = sorted((outcome.line_from, outcome.line_to) for outcome in self.outcomes)
+        settled = [outcome.lines for outcome in self.outcomes]
         for item in self.items:
-            at = item.first_line
-            for start, end in settled:
-                if end <= at or start >= item.end_line:
-                    continue
-                if start > at:
-                    yield item, at, start
-                at = max(at, end)
-            if at < item.end_line:
-                yield item, at, item.end_line
+            for gap in gaps(item.lines, settled):
+                yield item, gap.start, gap.stop
+
+    def delivered(self, within: range) -> Iterator[tuple[Item, Outcome, range]]:
+        """The delivered lines among these, item by item, in order, each part with its outcome."""
+        outcomes = sorted(
+            (one for one in self.outcomes if one.lot_id is not None), key=lambda one: one.line_from
+        )
+        for item in self.items:
+            for outcome in outcomes:
+                lines = overlap(overlap(within, item.lines), outcome.lines)
+                if lines:
+                    yield item, outcome, lines

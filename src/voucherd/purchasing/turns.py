@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from voucherd.orders.rules.waits import Wait
+from voucherd.ranges import overlap
 from voucherd.vault.model import Shelf
 
 TURN_LINES_MAX: Final = 100
@@ -132,9 +133,7 @@ def cut(waits: Sequence[Wait], pieces: Sequence[Wait]) -> tuple[list[tuple[int, 
     rest: list[Wait] = []
     for wait in waits:
         ends = [
-            piece.line_to
-            for piece in by_order.get(wait.order_id, ())
-            if piece.line_from < wait.line_to and piece.line_to > wait.line_from
+            piece.line_to for piece in by_order.get(wait.order_id, ()) if overlap(piece.lines, wait.lines)
         ]
         if ends:
             over.append((wait.order_id, wait.line_from))

@@ -6,7 +6,7 @@ An order of 10,000 extended lines is 20 MB. It is never in memory as a whole: it
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -15,7 +15,15 @@ from msgspec.structs import replace
 from voucherd.api.wire.numbers import money, money_bytes, rate, rate_bytes
 from voucherd.api.wire.shapes import Product
 from voucherd.api.wire.templates import HOLE, encode, template
-from voucherd.api.wire.view import PAYMENT_WORDS, STATUS_WORDS, Piece, View, lines_completed, pieces
+from voucherd.api.wire.view import (
+    PAYMENT_WORDS,
+    STATUS_WORDS,
+    Piece,
+    View,
+    lines_completed,
+    pieces,
+    small_pieces,
+)
 from voucherd.clock import iso
 from voucherd.orders.answers import Codes
 from voucherd.orders.model import INLINE_LINES_MAX, TYPES, Item
@@ -57,18 +65,12 @@ async def stream(shape: Shape, view: View, read_codes: ReadCodes) -> AsyncIterat
         start, end = (_item_frame(shape, view, item) % (_completed(view, item), b"\x00")).split(b"\x00")
         yield before + start
         before = b"["
-        for piece in _small_pieces(view, item):
+        for piece in small_pieces(view, item, item.lines):
             yield before + shape.lines(view, await opened(view, piece, read_codes))
             before = b","
         yield b"]" + end
         before = b","
     yield b"]" + tail
-
-
-def _small_pieces(view: View, item: Item) -> Iterator[Piece]:
-    for piece in pieces(view.answer, item):
-        for start in range(piece.line_from, piece.line_to, INLINE_LINES_MAX):
-            yield replace(piece, line_from=start, line_to=min(start + INLINE_LINES_MAX, piece.line_to))
 
 
 async def opened(view: View, piece: Piece, read_codes: ReadCodes) -> Piece:

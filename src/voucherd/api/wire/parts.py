@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Final
 
-from msgspec.structs import replace
-
 from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.order import ReadCodes, opened
 from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
-from voucherd.api.wire.view import Piece, View, pieces
+from voucherd.api.wire.view import Piece, View, small_pieces
 from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import digits, plain
-from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.sheets.csv_text import quoted
 
 CODE_COLUMNS: Final = (
@@ -38,7 +35,7 @@ async def lines_page(
 ) -> AsyncIterator[bytes]:
     """These lines of the order, in the shape of version 1.03."""
     before = b'{"data":['
-    for piece in _small_pieces(view, start, stop):
+    for piece in _pieces(view, range(start, stop)):
         yield before + extended_lines(view, await opened(view, piece, read_codes))
         before = b","
     head = before if before != b"," else b""
@@ -51,7 +48,7 @@ async def codes_file(
     """The order's finished lines with their codes. What is to happen before the first code leaves happens then."""
     yield CODES_HEAD
     noted = False
-    for piece in _small_pieces(view, 0, view.order.lines):
+    for piece in _pieces(view, range(view.order.lines)):
         if piece.delivered:
             rows = code_rows(view, await opened(view, piece, read_codes))
             if not noted:
@@ -60,18 +57,10 @@ async def codes_file(
             yield rows
 
 
-def _small_pieces(view: View, start: int, stop: int) -> Iterator[Piece]:
-    """The order's lines in this range, cut where their outcomes change, and every few lines."""
+def _pieces(view: View, within: range) -> Iterator[Piece]:
+    """The order's lines among these, a few at a time."""
     for item in view.order.items:
-        for piece in pieces(view.answer, item):
-            first, end = max(start, piece.line_from), min(stop, piece.line_to)
-            for at in range(first, end, INLINE_LINES_MAX):
-                yield _cut(piece, at, min(at + INLINE_LINES_MAX, end))
-
-
-def _cut(piece: Piece, start: int, stop: int) -> Piece:
-    codes = None if piece.codes is None else piece.codes[start - piece.line_from : stop - piece.line_from]
-    return replace(piece, line_from=start, line_to=stop, codes=codes)
+        yield from small_pieces(view, item, within)
 
 
 def code_rows(view: View, piece: Piece) -> bytes:

@@ -1,4 +1,4 @@
-"""What a wire shape is made from: an answer of the desk, and who may see what of it."""
+"""What a wire shape is made from: an order as a call answers it, and who may see what of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from voucherd.api.wire.templates import TemplateBook
 from voucherd.ids import Identifiers
 from voucherd.orders.answers import Answer
-from voucherd.orders.model import Item, Order, Outcome, Viewed
+from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Outcome, Viewed
 from voucherd.orders.rules.states import Payment, Status
+from voucherd.ranges import overlap
+from voucherd.ranges import pieces as parts_of
 
 STATUS_WORDS: Final = tuple(status.name.lower() for status in Status)
 PAYMENT_WORDS: Final = tuple(payment.name.lower() for payment in Payment)
@@ -85,16 +88,26 @@ def pieces(answer: Answer, item: Item) -> Iterator[Piece]:
     """An item's lines from first to last, cut where their outcomes change."""
     at = item.first_line
     for outcome, codes in _with_codes(answer):
-        start, stop = max(outcome.line_from, item.first_line), min(outcome.line_to, item.end_line)
-        if start >= stop:
+        lines = overlap(outcome.lines, item.lines)
+        if not lines:
             continue
-        if start > at:
-            yield Piece(item, at, start, None, None)
-        mine = None if codes is None else codes[start - outcome.line_from : stop - outcome.line_from]
-        yield Piece(item, start, stop, outcome, mine, answer.order.views)
-        at = stop
+        if lines.start > at:
+            yield Piece(item, at, lines.start, None, None)
+        first = lines.start - outcome.line_from
+        mine = None if codes is None else codes[first : first + len(lines)]
+        yield Piece(item, lines.start, lines.stop, outcome, mine, answer.order.views)
+        at = lines.stop
     if at < item.end_line:
         yield Piece(item, at, item.end_line, None, None)
+
+
+def small_pieces(view: View, item: Item, within: range) -> Iterator[Piece]:
+    """An item's lines among these, cut where their outcomes change, and every few lines."""
+    for piece in pieces(view.answer, item):
+        for lines in parts_of(overlap(piece.lines, within), INLINE_LINES_MAX):
+            first = lines.start - piece.line_from
+            codes = None if piece.codes is None else piece.codes[first : first + len(lines)]
+            yield replace(piece, line_from=lines.start, line_to=lines.stop, codes=codes)
 
 
 def _with_codes(answer: Answer) -> list[tuple[Outcome, list[tuple[str, str]] | None]]:
@@ -112,7 +125,5 @@ def lines_completed(order: Order, item: Item) -> int:
     if order.lines_finished == 0:
         return 0
     return sum(
-        max(0, min(outcome.line_to, item.end_line) - max(outcome.line_from, item.first_line))
-        for outcome in order.outcomes
-        if outcome.lot_id is not None
+        len(overlap(outcome.lines, item.lines)) for outcome in order.outcomes if outcome.lot_id is not None
     )

@@ -45,6 +45,11 @@ class Wait(Struct, frozen=True):
     rounds: int = 0
 
     @property
+    def lines(self) -> range:
+        """The numbers of the lines."""
+        return range(self.line_from, self.line_to)
+
+    @property
     def count(self) -> int:
         """How many lines."""
         return self.line_to - self.line_from
