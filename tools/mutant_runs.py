@@ -292,10 +292,11 @@ class Changed(SourceFileLoader):
         return self._code
 
 
-def attempt_afresh(change: Change, reach: Reach) -> int:
+def attempt_afresh(change: Change, reach: Reach, options: Sequence[str]) -> int:
     """Import the changed module where nothing of ours is loaded yet, and run the tests; what they found."""
-    tests = reach.tests_for(change)
-    if not tests:
+    # Whole files: the name of a test may hold a constant that was changed.
+    files = dict.fromkeys(test.partition("::")[0] for test in reach.tests_for(change))
+    if not files:
         return SURVIVED
     bound()
     target, mutant = change
@@ -304,7 +305,7 @@ def attempt_afresh(change: Change, reach: Reach) -> int:
         importlib.import_module(target.name)
     except Exception:  # noqa: BLE001 - Whatever it is, the module can't be imported.
         return STILLBORN
-    found = pytest.main([*OPTIONS, *tests], plugins=[Bounds(reach.seconds)])
+    found = pytest.main([*options, *files], plugins=[Bounds(reach.seconds)])
     return UNFIT if found in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED) else int(found)
 
 

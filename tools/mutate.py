@@ -77,7 +77,7 @@ def read_targets(config: dict[str, Any], root: Path, only: Sequence[str]) -> lis
 def try_all(targets: Sequence[Target], config: dict[str, Any], jobs: int) -> None:
     """Try every change, so many at once, and note in the targets what became of it."""
     changes = [(target, mutant) for target in targets for mutant in target.mutants]
-    left_out = [f"--deselect={test}" for test in config.get("tests_left_out", ())]
+    options = [*OPTIONS, *[f"--deselect={test}" for test in config.get("tests_left_out", ())]]
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         settle_chance()
@@ -85,7 +85,7 @@ def try_all(targets: Sequence[Target], config: dict[str, Any], jobs: int) -> Non
         def warm() -> int:
             tracer = Tracer(frozenset(str(target.path) for target in targets))
             plugins = [tracer, Warm(changes, jobs, report, tracer)]
-            return int(pytest.main([*OPTIONS, *left_out, *config["tests"]], plugins=plugins))
+            return int(pytest.main([*options, *config["tests"]], plugins=plugins))
 
         if os.waitpid(fork(warm), 0)[1] != 0:
             raise SystemExit("The changes could not be tried.")
@@ -97,7 +97,8 @@ def try_all(targets: Sequence[Target], config: dict[str, Any], jobs: int) -> Non
     gc.freeze()
     unsure = [at for at, end in enumerate(ends) if end in (SURVIVED, UNFIT)]
     say(f"{len(changes)} changes, of which {len(changes) - len(unsure)} were noticed at once.")
-    afresh = in_forks(lambda change: attempt_afresh(change, reach), [changes[at] for at in unsure], jobs)
+    again = [changes[at] for at in unsure]
+    afresh = in_forks(lambda change: attempt_afresh(change, reach, options), again, jobs)
     for at, end in zip(unsure, afresh, strict=True):
         ends[at] = end
     for (target, mutant), end in zip(changes, ends, strict=True):
