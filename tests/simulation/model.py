@@ -220,9 +220,20 @@ class Model:
         for item in order.items:
             shelf = order.shelf(item)
             take = min(left.setdefault(shelf, self.left(shelf)), item.open)
+            if item.product.later and self._queued(shelf, order):
+                take = 0
             left[shelf] -= take
             takes.append(take)
         return takes
+
+    def _queued(self, shelf: Shelf, but: Order) -> bool:
+        """Whether another order waits for this shelf: it comes first, and a new one joins the queue (OP-48)."""
+        return any(
+            other is not but
+            and other.status is Status.PENDING
+            and any(item.open and other.shelf(item) == shelf for item in other.items)
+            for other in self.orders.values()
+        )
 
     def waits(self, order: Order, sandbox_outcome: SandboxOutcome) -> bool:
         """Whether a finalised order would have lines without a code."""
