@@ -67,7 +67,7 @@ async def list_(
     status: Annotated[StatusWord | None, Option(help="Only those that stand so.")] = None,
     supplier: Annotated[str | None, Option(help="Only this supplier's.")] = None,
     problem: Annotated[PurchaseProblem | None, Option(help="Only those with this trouble.")] = None,
-    before: Annotated[str | None, Option("--before", metavar="ID", help="Go on behind this one.")] = None,
+    before: Annotated[str | None, Option(metavar="ID", help="Go on behind this one.")] = None,
     limit: Annotated[int, Option(min=1, max=records.PAGE_MAX)] = 20,
 ) -> Output:
     """List the newest purchases at suppliers."""
@@ -156,13 +156,13 @@ async def settle(
     failed: Annotated[bool, Option("--failed", help="Nothing (more) was bought.")] = False,
     codes: Annotated[
         typer.FileBinaryRead | None,
-        Option("--codes", metavar="FILE", help="These were bought: CSV or XLSX of code,serial,expires."),
+        Option(metavar="FILE", help="These were bought: CSV or XLSX of code,serial,expires."),
     ] = None,
     price: Annotated[
-        str | None, Option("--price", metavar="'9.10 EUR'", help="What one code cost; else as quoted.")
+        str | None, Option(metavar="'9.10 EUR'", help="What one code cost; else as quoted.")
     ] = None,
     external_id: Annotated[
-        str | None, Option("--external-id", metavar="ID", help="The supplier's name for the purchase.")
+        str | None, Option(metavar="ID", help="The supplier's name for the purchase.")
     ] = None,
 ) -> Output:
     """Say what became of a purchase: nothing, so that its lines are bought elsewhere; or these codes."""

@@ -44,9 +44,7 @@ async def import_(
         typer.FileBinaryRead | None,
         Argument(help="The ECB's daily, 90-day or historical XML or CSV; - for stdin."),
     ] = None,
-    url: Annotated[
-        str | None, Option("--url", metavar="URL", help="Take it from here; else from fx_url.")
-    ] = None,
+    url: Annotated[str | None, Option(metavar="URL", help="Take it from here; else from fx_url.")] = None,
 ) -> Output:
     """Take the rates of one of the European Central Bank's files, or of the address that serves it."""
     if file is not None and url is not None:

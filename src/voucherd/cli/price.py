@@ -111,9 +111,9 @@ async def set_(
     name: ListName,
     slug: Slug = None,
     brand: Brand = None,
-    discount: Annotated[str | None, Option("--discount", metavar="2%")] = None,
-    price: Annotated[str | None, Option("--price", metavar="'47.50 EUR'")] = None,
-    fee: Annotated[str | None, Option("--fee", metavar="1.01+0.05")] = None,
+    discount: Annotated[str | None, Option(metavar="2%")] = None,
+    price: Annotated[str | None, Option(metavar="'47.50 EUR'")] = None,
+    fee: Annotated[str | None, Option(metavar="1.01+0.05")] = None,
     from_: From = None,
     until: Until = None,
 ) -> Output:

@@ -271,18 +271,14 @@ def _imported(plan: ImportPlan, *, dry_run: bool) -> Output:
         "errors": [facts(bad, "row column rule") for bad in plan.errors],
     }
     if failed:
-        return Output(document, _errors(plan))
+        more = plan.error_count - len(plan.errors)
+        lines = [*map(str, plan.errors), *([f"… and {more} more"] if more else [])]
+        return Output(document, "\n".join(lines))
     counts = f"{plan.added} added, {plan.changed} changed, {plan.unchanged} unchanged"
     if not dry_run:
         return Output(document, f"{counts}.")
     said = f"This would be {counts}. Nothing was changed."
     return Output(document, stacked(_changes(plan), "", said) if plan.changes else said)
-
-
-def _errors(plan: ImportPlan) -> RenderableType:
-    more = plan.error_count - len(plan.errors)
-    lines = [str(bad) for bad in plan.errors]
-    return "\n".join(lines + ([f"… and {more} more"] if more else []))
 
 
 def _changes(plan: ImportPlan) -> RenderableType:
@@ -291,16 +287,10 @@ def _changes(plan: ImportPlan) -> RenderableType:
         if change.added:
             rows.append((change.row, change.draft.slug, "new", "", _new(change)))
         else:
-            rows += [
-                (
-                    change.row,
-                    change.draft.slug,
-                    column,
-                    _short(before, CELL_CHARS_SHOWN),
-                    _short(after, CELL_CHARS_SHOWN),
+            for column, *texts in change.fields:
+                rows.append(
+                    (change.row, change.draft.slug, column, *(_short(one, CELL_CHARS_SHOWN) for one in texts))
                 )
-                for column, before, after in change.fields
-            ]
     return table([">row", "slug", "what", "~from", "~to"], rows, empty="")
 
 

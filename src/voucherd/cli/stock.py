@@ -150,17 +150,11 @@ async def _terms(
     except BadSupplierName as bad:
         raise typer.BadParameter(f"supplier: {bad}") from None
     except FaceMissing as missing:
-        raise CommandRefused(
-            f"{slug} has a variable face value ({face_text(missing.version)}): give --face-value"
-        ) from None
+        raise CommandRefused(f"{missing} ({face_text(missing.version)}): give --face-value") from None
     except NoSuchFace as other:
-        raise CommandRefused(
-            f"{slug} has no face value of {other.face}: it has {face_text(other.version)}"
-        ) from None
+        raise CommandRefused(f"{other}: it has {face_text(other.version)}") from None
     except NoRateFor as missing_rate:
-        raise CommandRefused(
-            f"no exchange rate for {missing_rate.currency}: set one with `voucherd fx set`"
-        ) from None
+        raise CommandRefused(f"{missing_rate}: set one with `voucherd fx set`") from None
 
 
 @contextmanager

@@ -40,10 +40,8 @@ Face = Annotated[
 async def add(
     context: CommandContext,
     name: given.Name,
-    kind: Annotated[given.Kind, Option("--kind", help="Who is behind it.")],
-    state: Annotated[
-        StateWord | None, Option("--state", help="For real orders, or for the sandbox's.")
-    ] = None,
+    kind: Annotated[given.Kind, Option(help="Who is behind it.")],
+    state: Annotated[StateWord | None, Option(help="For real orders, or for the sandbox's.")] = None,
     url: given.Url = None,
     currency: given.Currency = None,
     file: given.File = None,
@@ -154,7 +152,7 @@ async def offer(
     context: CommandContext,
     name: given.Name,
     slug: Slug,
-    sku: Annotated[str | None, Option("--sku", help="Its own name for it; else our slug.")] = None,
+    sku: Annotated[str | None, Option(help="Its own name for it; else our slug.")] = None,
     face: Face = None,
 ) -> Output:
     """Say that a supplier sells a product; of a variable one every face value, unless you name one."""
@@ -199,7 +197,7 @@ async def list_(context: CommandContext) -> Output:
 async def show(
     context: CommandContext,
     name: given.Name,
-    offers: Annotated[int, Option("--offers", min=0, help="How many offers to print.")] = OFFERS_SHOWN,
+    offers: Annotated[int, Option(min=0, help="How many offers to print.")] = OFFERS_SHOWN,
 ) -> Output:
     """Show a supplier and what it sells, with price, stock and age. Its key is shown nowhere."""
     async with context.connection() as connection:
@@ -226,7 +224,7 @@ async def try_out(
     context: CommandContext,
     name: given.Name,
     offers: Annotated[
-        int, Option("--offers", min=1, max=OFFERS_TRIED_MAX, help="How many to ask prices of.")
+        int, Option(min=1, max=OFFERS_TRIED_MAX, help="How many to ask prices of.")
     ] = OFFERS_TRIED,
 ) -> Output:
     """Speak with a supplier: open it, ask for prices, look up a purchase that never was. Buys nothing."""

@@ -67,13 +67,13 @@ async def reconcile(
     status_column: Annotated[str | None, _column("status")] = None,
     currency: Annotated[
         str | None,
-        Option("--currency", metavar="EUR", help="Of every amount, where no column says it."),
+        Option(metavar="EUR", help="Of every amount, where no column says it."),
     ] = None,
     charged: Annotated[
         list[str] | None,
-        Option("--charged", metavar="STATUS", help="Only rows of this status are charges; repeatable."),
+        Option(metavar="STATUS", help="Only rows of this status are charges; repeatable."),
     ] = None,
-    findings: Annotated[int, Option("--findings", min=0, help="How many to print.")] = FINDINGS_SHOWN,
+    findings: Annotated[int, Option(min=0, help="How many to print.")] = FINDINGS_SHOWN,
 ) -> Output:
     """Compare a supplier's statement with our purchases and list what differs. Exits 1 if anything does."""
     if since is not None and until is not None and since >= until:
@@ -107,7 +107,12 @@ async def reconcile(
                 )
         except BadStatement as bad:
             raise _refusal(bad.lines) from None
-    return _told(name, statement, result, findings)
+    document = _document(name, statement, result)
+    answer = Output(document, _view(document, findings))
+    count = sum(result.counts.values())
+    if count:
+        raise CommandRefused(f"{count:,} {'difference' if count == 1 else 'differences'} with {name}", answer)
+    return answer
 
 
 async def _batches(
@@ -124,15 +129,6 @@ def _refusal(lines: Sequence[str]) -> CommandRefused:
         return CommandRefused(lines[0])
     report = Output({"errors": lines}, "\n".join(lines))
     return CommandRefused(f"{len(lines)} cells are wrong; nothing was compared", report)
-
-
-def _told(name: str, statement: Statement, result: Result, most: int) -> Output:
-    document = _document(name, statement, result)
-    answer = Output(document, _view(document, most))
-    count = sum(result.counts.values())
-    if count:
-        raise CommandRefused(f"{count:,} {'difference' if count == 1 else 'differences'} with {name}", answer)
-    return answer
 
 
 def _view(told: Document, most: int) -> RenderableType:

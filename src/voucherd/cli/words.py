@@ -139,7 +139,7 @@ def moment_day(field: str) -> Callable[[Document], str | None]:
     return lambda document: document[field] and f"{document[field]:%Y-%m-%d}"
 
 
-def bad_lines(bad: Sequence[BadLine], **counts: object) -> Output:
+def bad_lines(bad: Sequence[BadLine], /, **counts: object) -> Output:
     """The lines of a file that can't be read, and why not."""
     lines = [facts(line, "line reason") for line in bad]
     return Output({**counts, "bad": lines}, table_of(lines, [">line", ("~what is wrong", "reason")]))
