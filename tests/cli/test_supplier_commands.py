@@ -18,7 +18,7 @@ from tests.cli.terminal import PROGRAM, Said, Terminal, assert_refused, assert_w
 from tests.patience import HANG_S, wait_until
 from tests.suppliers.warehouse import DESCRIPTION, warehouse
 from voucherd.cli import program
-from voucherd.cli.supplier_views import span
+from voucherd.cli.words import span
 from voucherd.db import Pool
 from voucherd.suppliers.store import supplier
 from voucherd.vault.master_key import load_or_create_master

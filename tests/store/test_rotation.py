@@ -14,8 +14,7 @@ import pytest
 from tests.patience import until_true
 from tests.shop import Shop, open_shop
 from voucherd.actors import SYSTEM
-from voucherd.cli import master_files
-from voucherd.cli.vault import TEXTS
+from voucherd.cli.vault import TEXTS, plan_master
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.people import second_factors
@@ -258,13 +257,13 @@ async def test_a_database_from_before_opens_and_its_master_key_can_be_replaced(
         await rotation.activate(pool, SYSTEM, key_ring, version, notice_s=0)
         sealed = key_ring.sealer.seal_text(b"p", "secret")
 
-        change = master_files.plan(settings, None)
+        change = plan_master(settings, None)
         assert (next_file(file).stat().st_mode & 0o777, repr(change)) == (0o600, f"Change(file={file!r})")
         assert (await open_key_ring(conn, settings)).master == first, "only the new file is there yet"
         async with conn.transaction():
             await rotation.replace_master(conn, SYSTEM, key_ring, change.fresh)
         half = await open_key_ring(conn, settings)
-        assert half.master == change.fresh == master_files.plan(settings, None).fresh
+        assert half.master == change.fresh == plan_master(settings, None).fresh
         assert change.done(half.master)
         old = change.finish(1)
         whole = await open_key_ring(conn, settings)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 from rich.console import RenderableType
-from rich.progress import Progress as Bar
 
 from voucherd import audit as books
-from voucherd.audit import Finding, Progress
+from voucherd.audit import Finding
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, screen, stacked, table
+from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked, table_of
 from voucherd.db import TENANTS_NOT_LOCKED, Connection, tenants_locked
 from voucherd.trail import chain
-from voucherd.vault.master_key import VaultKeyError, has_master
+from voucherd.vault.master_key import has_master
 from voucherd.vault.seal import Sealer
 
 app = noun()
@@ -28,15 +23,19 @@ async def audit(context: CommandContext) -> Output:
     async with context.connection() as connection:
         sealer, note = await _sealer(context, connection)
         locked = await tenants_locked(connection)
-        with _progress() as told:
-            findings = await books.audit(connection, sealer, progress=told)
+        with progress("audit") as move:
+            findings = await books.audit(
+                connection,
+                sealer,
+                progress=lambda name, done, total: move(description=name, completed=done, total=total),
+            )
         heads = [str(head) for head in await chain.heads(connection)]
     names = books.check_names(with_seals=sealer is not None)
     broken = {finding.check for finding in findings}
     document = {
         "ok": not findings,
         "checks": [{"name": name, "ok": name not in broken} for name in names],
-        "findings": [_document(finding) for finding in findings],
+        "findings": [facts(finding, "check promise rows more") for finding in findings],
         "note": note,
         "heads": heads,
         "tenantsLocked": locked,
@@ -53,34 +52,10 @@ async def _sealer(context: CommandContext, connection: Connection) -> tuple[Seal
     """What opens codes, if the key is at hand; an auditor may well work without it."""
     if not has_master(context.settings):
         return None, f"No master key at {context.settings.master_key_file}: no code was opened."
-    try:
-        return await context.sealer(connection), None
-    except VaultKeyError as error:
-        raise CommandRefused(str(error)) from None
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on a terminal; nothing elsewhere."""
-    console = screen(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("audit")
-
-        def told(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        yield told
+    return await context.sealer(connection), None
 
 
 def _view(finding: Finding) -> RenderableType:
-    rows = table(
-        [f"~{name}" for name in finding.rows[0]],
-        [tuple(row.values()) for row in finding.rows],
-        empty="",
-    )
+    rows = table_of(finding.rows, [(f"~{name}", name) for name in finding.rows[0]])
     more = ["…"] if finding.more else []
     return stacked(f"{finding.check}: {finding.promise}", rows, *more, "")
-
-
-def _document(finding: Finding) -> dict[str, Any]:
-    return {"check": finding.check, "promise": finding.promise, "rows": finding.rows, "more": finding.more}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
 from rich.filesize import decimal as size_words
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.progress import SpinnerColumn, TextColumn
+from typer import Argument
 
 from voucherd import backups
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, screen
-from voucherd.db import open_pool, transaction
+from voucherd.cli.context import CommandContext, pool_of
+from voucherd.cli.output import CommandRefused, Output, progress
+from voucherd.db import transaction
 from voucherd.embedded import place
 
 app = noun()
@@ -25,7 +25,7 @@ KEY_NOTE: Final = (
 
 @command(app, "backup")
 async def backup(
-    context: CommandContext, file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")]
+    context: CommandContext, file: Annotated[Path, Argument(metavar="FILE", help="A new file.")]
 ) -> Output:
     """Write the embedded database to a new file; the service may run meanwhile."""
     if context.settings.database_url is not None:
@@ -36,25 +36,13 @@ async def backup(
         raise CommandRefused(f"there is no database in {context.settings.data}")
     if file.exists():
         raise CommandRefused(f"{file} exists already")
-    console = screen(stderr=True)
     async with context.database() as url:
-        with Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as bar:
-            task = bar.add_task("backup")
+        with progress("backup", SpinnerColumn(), TextColumn("{task.description}")) as move:
             taken = await backups.take(
-                url, file, lambda size: bar.update(task, description=f"backup: {size_words(size)}")
+                url, file, lambda size: move(description=f"backup: {size_words(size)}")
             )
-        pool = await open_pool(url, size_max=1)
-        try:
-            async with transaction(pool) as tx:
-                await backups.record_taken(tx, context.actor, file, taken)
-        finally:
-            await pool.close()
+        async with pool_of(url) as pool, transaction(pool) as tx:
+            await backups.record_taken(tx, context.actor, file, taken)
     key_file = context.settings.master_key_file
     document = {
         "file": str(file.resolve()),

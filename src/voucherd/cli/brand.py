@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 import typer
+from typer import Argument
 
 from voucherd.catalogue import logos, product_deeds, store
-from voucherd.catalogue.logos import BadLogo, BrandNotFound
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, table
+from voucherd.cli.output import Output, facts, listed
 
 app = noun()
 
-Slug: TypeAlias = Annotated[str, typer.Argument(metavar="SLUG", help="The brand, by its slug.")]
+Slug: TypeAlias = Annotated[str, Argument(metavar="SLUG", help="The brand, by its slug.")]
 
 
 @command(app, "list")
@@ -23,14 +23,10 @@ async def list_(context: CommandContext) -> Output:
     async with context.connection() as connection:
         brands = await store.list_brands(connection)
         named = await logos.logos(connection)
-    view = table(
-        ["slug", "name", "logo"],
-        [(brand.slug, brand.name, brand.brand_id in named) for brand in brands],
+    return listed(
+        [facts(brand, "slug name", logo=named.get(brand.brand_id)) for brand in brands],
+        ["slug", "name", ("logo", lambda brand: brand["logo"] is not None)],
         empty="No brands.",
-    )
-    return Output(
-        [{"slug": brand.slug, "name": brand.name, "logo": named.get(brand.brand_id)} for brand in brands],
-        view,
     )
 
 
@@ -38,28 +34,19 @@ async def list_(context: CommandContext) -> Output:
 async def set_logo(
     context: CommandContext,
     slug: Slug,
-    file: Annotated[
-        typer.FileBinaryRead, typer.Argument(metavar="FILE", help="PNG, JPEG or WebP, up to 100 KB.")
-    ],
+    file: Annotated[typer.FileBinaryRead, Argument(metavar="FILE", help="PNG, JPEG or WebP, up to 100 KB.")],
 ) -> Output:
     """Give a brand a logo, for the cards that recipients see."""
     content = file.read(logos.BYTES_MAX + 1)
-    try:
-        async with context.transaction() as tx:
-            name = await product_deeds.set_logo(tx, context.actor, slug, content)
-    except (BadLogo, BrandNotFound) as refused:
-        raise CommandRefused(str(refused)) from None
+    async with context.transaction() as tx:
+        name = await product_deeds.set_logo(tx, context.actor, slug, content)
     return Output({"slug": slug, "logo": name}, f"{slug} has a logo of {len(content):,} bytes.")
 
 
 @command(app, "remove-logo")
 async def remove_logo(context: CommandContext, slug: Slug) -> Output:
     """Take a brand's logo away; its card shows the name again."""
-    try:
-        async with context.transaction() as tx:
-            had = await product_deeds.remove_logo(tx, context.actor, slug)
-    except BrandNotFound as refused:
-        raise CommandRefused(str(refused)) from None
-    return Output(
-        {"slug": slug, "logo": None}, f"{slug} has no logo any more." if had else f"{slug} had none."
-    )
+    async with context.transaction() as tx:
+        had = await product_deeds.remove_logo(tx, context.actor, slug)
+    said = f"{slug} has no logo any more." if had else f"{slug} had none."
+    return Output({"slug": slug, "logo": None}, said)

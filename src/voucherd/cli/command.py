@@ -12,6 +12,7 @@ from typing import Annotated, Any, Concatenate, Final, NoReturn, ParamSpec, Type
 import asyncpg
 import typer
 import uvloop
+from typer import Option
 
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, show
@@ -28,13 +29,13 @@ Handler: TypeAlias = Callable[Concatenate[CommandContext, P], Coroutine[Any, Any
 
 DatabaseUrl: TypeAlias = Annotated[
     str | None,
-    typer.Option("--database-url", metavar="URL", help="The PostgreSQL to use; else the embedded one."),
+    Option("--database-url", metavar="URL", help="The PostgreSQL to use; else the embedded one."),
 ]
 Data: TypeAlias = Annotated[
     str | None,
-    typer.Option("--data", metavar="DIR", help="The folder of the embedded database; else ./.voucherd."),
+    Option("--data", metavar="DIR", help="The folder of the embedded database; else ./.voucherd."),
 ]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+Json: TypeAlias = Annotated[bool, Option("--json", help="Answer with one JSON document.")]
 
 
 def noun() -> typer.Typer:
@@ -129,6 +130,15 @@ def _words(error: Exception) -> str:
             f" ({error.filename})" if error.filename else ""
         )
     return f"this is a bug: {type(error).__name__}: {error}"
+
+
+@contextmanager
+def refusing(words: Mapping[type[Exception], str]) -> Iterator[None]:
+    """Each of these exceptions refuses the command, in the words that stand beside it."""
+    try:
+        yield
+    except tuple(words) as refused:
+        raise CommandRefused(words[type(refused)]) from None
 
 
 @contextmanager

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from msgspec.structs import replace
+from typer import Argument, Option
 
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import Output, record, table
-from voucherd.cli.words import SpendOption, decimal, read_spend, spend_words
+from voucherd.cli.output import Column, Document, Output, facts, listed, shown
+from voucherd.cli.words import SpendOption, amount, read_spend, spend_facts, spend_words
 from voucherd.companies import deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft
-from voucherd.money import Money
 
 app = noun()
+
+Name: TypeAlias = Annotated[str, Argument(metavar="NAME")]
 
 
 @command(app, "add")
 async def add(
     context: CommandContext,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    country: Annotated[str, typer.Option(help="Two letters, such as NL: whose VAT applies.")],
-    vat_number: Annotated[
-        str | None, typer.Option(help="For the reverse charge between EU countries.")
-    ] = None,
-    verified: Annotated[bool, typer.Option("--verified", help="May finalise orders at once.")] = False,
-    inactive: Annotated[bool, typer.Option("--inactive", help="May not order yet.")] = False,
+    name: Name,
+    country: Annotated[str, Option(help="Two letters, such as NL: whose VAT applies.")],
+    vat_number: Annotated[str | None, Option(help="For the reverse charge between EU countries.")] = None,
+    verified: Annotated[bool, Option("--verified", help="May finalise orders at once.")] = False,
+    inactive: Annotated[bool, Option("--inactive", help="May not order yet.")] = False,
 ) -> Output:
     """Add a company."""
     with usage():
@@ -38,19 +37,17 @@ async def add(
         )
     async with context.transaction() as tx:
         company = await deeds.add(tx, context.actor, draft)
-    return Output(_document(company), _view(company))
+    return _shown(company)
 
 
 @command(app, "set")
 async def set_(
     context: CommandContext,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    verified: Annotated[
-        bool | None, typer.Option("--verified/--no-verified", help="May finalise orders.")
-    ] = None,
-    active: Annotated[bool | None, typer.Option("--active/--inactive", help="May order.")] = None,
+    name: Name,
+    verified: Annotated[bool | None, Option("--verified/--no-verified", help="May finalise orders.")] = None,
+    active: Annotated[bool | None, Option("--active/--inactive", help="May order.")] = None,
     expose_costs: Annotated[
-        bool | None, typer.Option("--expose-costs/--no-expose-costs", help="Sees the cost fields.")
+        bool | None, Option("--expose-costs/--no-expose-costs", help="Sees the cost fields.")
     ] = None,
 ) -> Output:
     """Change what a company may do."""
@@ -60,37 +57,37 @@ async def set_(
         company = await deeds.change(
             tx, context.actor, name, active=active, verified=verified, expose_costs=expose_costs
         )
-    return Output(_document(company), _view(company))
+    return _shown(company)
 
 
 @command(app, "limit")
 async def limit(
     context: CommandContext,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Name,
     order: SpendOption = None,
     day: SpendOption = None,
 ) -> Output:
     """Limit what a company may spend on one order and in one day (UTC); what is not given has no limit."""
-    amounts = read_spend("order", order), read_spend("day", day)
+    order_minor, day_minor = read_spend("order", order), read_spend("day", day)
     async with context.transaction() as tx:
         company = await deeds.limit(
-            tx, context.actor, name, order_eur_minor=amounts[0], day_eur_minor=amounts[1]
+            tx, context.actor, name, order_eur_minor=order_minor, day_eur_minor=day_minor
         )
-    return Output(_document(company), _view(company))
+    return _shown(company)
 
 
 @command(app, "people")
 async def people_(
     context: CommandContext,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Name,
     second_factor: Annotated[
-        bool | None, typer.Option("--second-factor/--no-second-factor", help="All of them must have one.")
+        bool | None, Option("--second-factor/--no-second-factor", help="All of them must have one.")
     ] = None,
     approve_from: Annotated[
         str | None,
-        typer.Option(metavar="AMOUNT", help="Orders in the portal from here on need a second person."),
+        Option(metavar="AMOUNT", help="Orders in the portal from here on need a second person."),
     ] = None,
-    no_approval: Annotated[bool, typer.Option("--no-approval", help="None does.")] = False,
+    no_approval: Annotated[bool, Option("--no-approval", help="None does.")] = False,
 ) -> Output:
     """Show or change what a company asks of its own people."""
     if approve_from is not None and no_approval:
@@ -104,16 +101,19 @@ async def people_(
             asked = replace(asked, approve_from_eur_minor=read_spend("approve-from", approve_from))
         if asked != before:
             await deeds.set_policy(tx, context.actor, company, asked)
-    amount = asked.approve_from_eur_minor
-    document = {"name": company.name, "secondFactor": asked.second_factor, "approveFromEur": _eur(amount)}
-    view = record(
+    document = {
+        "name": company.name,
+        "secondFactor": asked.second_factor,
+        "approveFromEur": amount(asked.approve_from_eur_minor, "EUR"),
+    }
+    return shown(
+        document,
         [
-            ("company", company.name),
-            ("second factor", "required" if asked.second_factor else "as each likes"),
-            ("second person", "never" if amount is None else f"for orders from {Money(amount, 'EUR')} on"),
-        ]
+            ("company", "name"),
+            ("second factor", lambda one: "required" if one["secondFactor"] else "as each likes"),
+            ("second person", _second_person),
+        ],
     )
-    return Output(document, view)
 
 
 @command(app, "list")
@@ -121,41 +121,38 @@ async def list_(context: CommandContext) -> Output:
     """List the companies."""
     async with context.connection() as connection:
         companies = await company_store.list_companies(connection)
-    view = table(
-        ["~name", "country", "VAT number", "active", "verified", "sees costs"],
-        [(c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs) for c in companies],
+    return listed(
+        [_document(company) for company in companies],
+        ["~name", *_COLUMNS],
         empty="No companies yet: add one with `voucherd company add`.",
     )
-    return Output([_document(company) for company in companies], view)
+
+
+_COLUMNS: Final[list[Column]] = [
+    "country",
+    ("VAT number", "vatNumber"),
+    "active",
+    "verified",
+    ("sees costs", "exposeCosts"),
+]
+
+
+def _second_person(document: Document) -> str:
+    least = document["approveFromEur"]
+    return "never" if least is None else f"for orders from {least} EUR on"
 
 
 def _document(company: Company) -> dict[str, Any]:
-    return {
-        "id": company.id,
-        "name": company.name,
-        "country": company.country,
-        "vatNumber": company.vat_number,
-        "active": company.active,
-        "verified": company.verified,
-        "exposeCosts": company.expose_costs,
-        "spendOrderEur": _eur(company.spend_order_eur_minor),
-        "spendDayEur": _eur(company.spend_day_eur_minor),
-    }
+    limits = spend_facts(company.spend_order_eur_minor, company.spend_day_eur_minor)
+    return facts(company, "id name country vatNumber active verified exposeCosts", **limits)
 
 
-def _eur(minor: int | None) -> Decimal | None:
-    return None if minor is None else decimal(minor, "EUR")
-
-
-def _view(company: Company) -> Any:
-    return record(
+def _shown(company: Company) -> Output:
+    return shown(
+        _document(company),
         [
-            ("company", company.name),
-            ("country", company.country),
-            ("VAT number", company.vat_number),
-            ("active", company.active),
-            ("verified", company.verified),
-            ("sees costs", company.expose_costs),
-            ("may spend", spend_words(company.spend_order_eur_minor, company.spend_day_eur_minor)),
-        ]
+            ("company", "name"),
+            *_COLUMNS,
+            ("may spend", lambda one: spend_words(one["spendOrderEur"], one["spendDayEur"])),
+        ],
     )

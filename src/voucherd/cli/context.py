@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pwd
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import BinaryIO, Final
 
 from voucherd import bootstrap
-from voucherd.actors import Actor
-from voucherd.cli.operator import operator
+from voucherd.actors import Actor, ActorKind
 from voucherd.cli.output import CommandRefused, Output, show
-from voucherd.cli.signals import Signals
+from voucherd.cli.signals import InterruptibleStream, Signals
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, pending
@@ -36,8 +39,12 @@ class CommandContext:
 
     @property
     def actor(self) -> Actor:
-        """Who sits at the command line."""
+        """The account that runs the command."""
         return operator()
+
+    def stream(self, file: BinaryIO) -> io.BufferedReader:
+        """A file whose reader gives up when the command is told to stop."""
+        return io.BufferedReader(InterruptibleStream(file.fileno(), self.ending))
 
     def say(self, answer: Output) -> None:
         """Show an answer now, for a command that goes on."""
@@ -54,13 +61,9 @@ class CommandContext:
     @asynccontextmanager
     async def pool(self) -> AsyncIterator[Pool]:
         """A few connections; refused while an operator's own database waits for its migrations."""
-        async with self.database() as url:
-            pool = await open_pool(url, size_max=CONNECTIONS_MAX)
-            try:
-                await refuse_pending(pool)
-                yield pool
-            finally:
-                await pool.close()
+        async with self.database() as url, pool_of(url, CONNECTIONS_MAX) as pool:
+            await refuse_pending(pool)
+            yield pool
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -85,6 +88,26 @@ class CommandContext:
     async def key_ring(self, connection: Connection) -> KeyRing:
         """All keys of this database."""
         return await open_key_ring(connection, self.settings)
+
+
+@asynccontextmanager
+async def pool_of(url: str, size_max: int = 1) -> AsyncIterator[Pool]:
+    """Connections to a database, closed afterwards."""
+    pool = await open_pool(url, size_max=size_max)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def operator() -> Actor:
+    """The account that runs the command, as the system knows it; the environment could tell anything."""
+    number = os.getuid()
+    try:
+        account = pwd.getpwuid(number).pw_name
+    except KeyError:
+        account = str(number)
+    return Actor(ActorKind.COMMAND, f"{account}@{socket.gethostname()}", number)
 
 
 async def refuse_pending(pool: Pool) -> None:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from ipaddress import ip_network
 from typing import Annotated, Final
 
-import typer
 from msgspec import structs
+from typer import Option
 
 from voucherd import bootstrap
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext
+from voucherd.cli.context import CommandContext, pool_of
 from voucherd.cli.demo_shop import handout, seed
 from voucherd.cli.demo_shop.handout import FILE_NAME, Handout
 from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.serve import serve_until_told
-from voucherd.db import open_pool, transaction
+from voucherd.db import transaction
 from voucherd.migrate import migrate
 from voucherd.server.listener import CannotListen, listen
 from voucherd.settings import Settings
@@ -31,9 +31,7 @@ LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 @command(app, "demo")
 async def demo(
     context: CommandContext,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
-    ] = None,
+    port: Annotated[int | None, Option(min=0, max=65_535, help="0 picks a free one; else 8080.")] = None,
 ) -> None:
     """Run the whole service with a demo shop, and print how to try it. Ctrl-C stops it; the data stays."""
     settings = context.with_flags(port=port)
@@ -58,8 +56,7 @@ async def demo(
 
 async def prepare(settings: Settings, url: str) -> Handout:
     """Open the shop at the first start; at every start, the keys and passwords to try it with."""
-    pool = await open_pool(url, size_max=1)
-    try:
+    async with pool_of(url) as pool:
         async with transaction(pool) as tx:
             company = await seed.find_shop(tx)
             await seed.freshen_rates(tx)
@@ -75,8 +72,6 @@ async def prepare(settings: Settings, url: str) -> Handout:
             given = structs.replace(given, voucher=link)
             handout.save(settings.data, given)
         return given
-    finally:
-        await pool.close()
 
 
 def _refuse_taken_port(settings: Settings) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import sys
 import tempfile
@@ -12,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, BinaryIO, Final, TypeAlias
 
 import typer
+from typer import Argument, Option
 
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Output
-from voucherd.cli.signals import InterruptibleStream
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRow
 from voucherd.sheets.writing import Format, Value, write
@@ -23,13 +22,11 @@ from voucherd.sheets.writing import Format, Value, write
 STDOUT: Final = "-"
 
 InFile: TypeAlias = Annotated[
-    typer.FileBinaryRead, typer.Argument(metavar="FILE", help="CSV or XLSX; - for stdin.")
+    typer.FileBinaryRead, Argument(metavar="FILE", help="CSV or XLSX; - for stdin.")
 ]
-OutFile: TypeAlias = Annotated[
-    str, typer.Argument(metavar="FILE", help="Where to write; - for stdout, as CSV.")
-]
+OutFile: TypeAlias = Annotated[str, Argument(metavar="FILE", help="Where to write; - for stdout, as CSV.")]
 FormatOption: TypeAlias = Annotated[
-    Format | None, typer.Option("--format", help="Else what the file's name ends with, else csv.")
+    Format | None, Option("--format", help="Else what the file's name ends with, else csv.")
 ]
 
 
@@ -40,8 +37,7 @@ def name_of(file: BinaryIO) -> str:
 
 async def read_rows(context: CommandContext, file: BinaryIO) -> list[SheetRow]:
     """Every row of a table; a slow pipe stalls nothing and can be interrupted."""
-    stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
-    return await asyncio.to_thread(lambda: list(reading.rows(stream)))
+    return await asyncio.to_thread(lambda: list(reading.rows(context.stream(file))))
 
 
 def save(

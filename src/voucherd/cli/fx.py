@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer import Argument, Option
 
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store
 from voucherd.catalogue.fx import FILE_BYTES_MAX, parse_ecb, parse_rate
@@ -17,7 +18,7 @@ from voucherd.catalogue.texts import read_share
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import name_of
-from voucherd.cli.output import Output, stacked, table
+from voucherd.cli.output import Output, facts, listed, stacked
 from voucherd.cli.words import read_currency
 from voucherd.money import RATE_DIGITS
 from voucherd.settings import feed_url
@@ -31,9 +32,9 @@ app.add_typer(
     no_args_is_help=True,
 )
 
-Currency: TypeAlias = Annotated[str, typer.Argument(metavar="CURRENCY", parser=read_currency)]
-From: TypeAlias = Annotated[str, typer.Argument(metavar="FROM", parser=read_currency, help="Of the price.")]
-To: TypeAlias = Annotated[str, typer.Argument(metavar="TO", parser=read_currency, help="Of the payment.")]
+Currency: TypeAlias = Annotated[str, Argument(metavar="CURRENCY", parser=read_currency)]
+From: TypeAlias = Annotated[str, Argument(metavar="FROM", parser=read_currency, help="Of the price.")]
+To: TypeAlias = Annotated[str, Argument(metavar="TO", parser=read_currency, help="Of the payment.")]
 
 
 @command(app, "import")
@@ -41,11 +42,9 @@ async def import_(
     context: CommandContext,
     file: Annotated[
         typer.FileBinaryRead | None,
-        typer.Argument(help="The ECB's daily, 90-day or historical XML or CSV; - for stdin."),
+        Argument(help="The ECB's daily, 90-day or historical XML or CSV; - for stdin."),
     ] = None,
-    url: Annotated[
-        str | None, typer.Option("--url", metavar="URL", help="Take it from here; else from fx_url.")
-    ] = None,
+    url: Annotated[str | None, Option(metavar="URL", help="Take it from here; else from fx_url.")] = None,
 ) -> Output:
     """Take the rates of one of the European Central Bank's files, or of the address that serves it."""
     if file is not None and url is not None:
@@ -80,7 +79,7 @@ def _address(context: CommandContext, url: str | None) -> str:
 async def set_(
     context: CommandContext,
     currency: Currency,
-    rate: Annotated[str, typer.Argument(metavar="RATE", help="What one unit is worth in EUR, such as 0.92.")],
+    rate: Annotated[str, Argument(metavar="RATE", help="What one unit is worth in EUR, such as 0.92.")],
 ) -> Output:
     """Set today's rate of one currency by hand."""
     with usage():
@@ -98,7 +97,7 @@ async def list_(
     context: CommandContext,
     history: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--history", metavar="CURRENCY", parser=read_currency, help="All that this one had, newest first."
         ),
     ] = None,
@@ -121,7 +120,7 @@ async def set_margin(
     context: CommandContext,
     from_: From,
     to: To,
-    share: Annotated[str, typer.Argument(metavar="SHARE", help="Of the converted price, such as 1.5%.")],
+    share: Annotated[str, Argument(metavar="SHARE", help="Of the converted price, such as 1.5%.")],
 ) -> Output:
     """Add a share to every price in one currency that is paid in another."""
     with usage(BadMargin, BadProduct):
@@ -149,12 +148,11 @@ async def list_margins(context: CommandContext) -> Output:
     """List the margins."""
     async with context.connection() as connection:
         found = await fx_store.margins(connection)
-    view = table(
-        ["from", "to", ">margin"],
-        [(pair[0], pair[1], share_text(margin_bp)) for pair, margin_bp in found.items()],
+    return listed(
+        [_margin(*pair, margin_bp) for pair, margin_bp in found.items()],
+        ["from", "to", (">margin", lambda one: share_text(int(one["marginPercent"].scaleb(2))))],
         empty="No margins: prices are converted at the plain rate.",
     )
-    return Output([_margin(*pair, margin_bp) for pair, margin_bp in found.items()], view)
 
 
 def _margin(from_: str, to: str, margin_bp: int) -> dict[str, Any]:
@@ -162,16 +160,8 @@ def _margin(from_: str, to: str, margin_bp: int) -> dict[str, Any]:
 
 
 def _rates(rates: Sequence[FxRate], *, empty: str) -> Output:
-    view = table(
-        ["currency", ">in EUR", "day", "source"],
-        [(rate.currency, _eur(rate.eur_e8), rate.day, rate.source) for rate in rates],
-        empty=empty,
-    )
-    documents = [
-        {"currency": rate.currency, "eur": _eur(rate.eur_e8), "day": rate.day, "source": rate.source}
-        for rate in rates
-    ]
-    return Output(documents, view)
+    documents = [facts(rate, "currency eur day source", eur=_eur(rate.eur_e8)) for rate in rates]
+    return listed(documents, ["currency", (">in EUR", "eur"), "day", "source"], empty=empty)
 
 
 def _eur(eur_e8: int) -> Decimal:

@@ -3,141 +3,109 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer import Argument, Option
 
 from voucherd import clock
+from voucherd.cli import words
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import Output, record, table
-from voucherd.cli.words import (
-    CompanyArgument,
-    SpendOption,
-    StateOption,
-    decimal,
-    read_duration,
-    read_moment,
-    read_spend,
-    spend_words,
-)
+from voucherd.cli.output import Document, Output, facts, listed, once, shown
 from voucherd.companies import store as company_store
-from voucherd.keys import deeds
+from voucherd.keys import deeds, key_text
 from voucherd.keys import store as key_store
-from voucherd.keys.key_text import (
-    HINTS,
-    RATE_LIMIT_DEFAULT,
-    SCOPES_DEFAULT,
-    KeyDraft,
-    KeyWish,
-    read_networks,
-    read_scopes,
-)
 from voucherd.keys.model import Key
 
 app = noun()
+
+Id: TypeAlias = Annotated[int, Argument(metavar="ID")]
 
 
 @command(app, "add")
 async def add(
     context: CommandContext,
-    company: CompanyArgument,
-    state: StateOption,
-    description: Annotated[str, typer.Option(help=HINTS["description"])] = "",
+    company: words.CompanyArgument,
+    state: words.StateOption,
+    description: Annotated[str, Option(help=key_text.HINTS["description"])] = "",
     scope: Annotated[
-        list[str] | None, typer.Option(help=f"{HINTS['scopes']} Repeatable; all but keys:write unless given.")
+        list[str] | None,
+        Option(help=f"{key_text.HINTS['scopes']} Repeatable; all but keys:write unless given."),
     ] = None,
     allow_ip: Annotated[
-        list[str] | None, typer.Option(metavar="CIDR", help=f"{HINTS['allow_ips']} Repeatable.")
+        list[str] | None, Option(metavar="CIDR", help=f"{key_text.HINTS['allow_ips']} Repeatable.")
     ] = None,
     expires: Annotated[
-        datetime | None, typer.Option(parser=read_moment, metavar="DATE", help=HINTS["expires_at"])
+        datetime | None, Option(parser=words.read_moment, metavar="DATE", help=key_text.HINTS["expires_at"])
     ] = None,
-    rate_limit: Annotated[int, typer.Option(help=HINTS["rate_limit"])] = RATE_LIMIT_DEFAULT,
-    spend_order: SpendOption = None,
-    spend_day: SpendOption = None,
+    rate_limit: Annotated[int, Option(help=key_text.HINTS["rate_limit"])] = key_text.RATE_LIMIT_DEFAULT,
+    spend_order: words.SpendOption = None,
+    spend_day: words.SpendOption = None,
 ) -> Output:
     """Make a key and print it, this once."""
     with usage():
-        wish = KeyWish(
+        wish = key_text.KeyWish(
             description=description,
-            scopes=read_scopes(scope) if scope else SCOPES_DEFAULT,
-            allow_ips=read_networks(allow_ip or ()),
+            scopes=key_text.read_scopes(scope) if scope else key_text.SCOPES_DEFAULT,
+            allow_ips=key_text.read_networks(allow_ip or ()),
             rate_limit=rate_limit,
             expires_at=expires,
-            spend_order_eur_minor=read_spend("spend-order", spend_order),
-            spend_day_eur_minor=read_spend("spend-day", spend_day),
+            spend_order_eur_minor=words.read_spend("spend-order", spend_order),
+            spend_day_eur_minor=words.read_spend("spend-day", spend_day),
         )
-        KeyDraft(**wish)
+        key_text.KeyDraft(**wish)
     async with context.transaction() as tx:
         owner = await company_store.find_company(tx, company)
         key, text = await deeds.add(tx, context.actor, owner.id, state.state, wish)
-    return _once(key, text)
+    return once({"id": key.id, "key": text})
 
 
 @command(app, "list")
-async def list_(context: CommandContext, company: CompanyArgument) -> Output:
+async def list_(context: CommandContext, company: words.CompanyArgument) -> Output:
     """List a company's keys, newest first, without the keys themselves."""
     async with context.connection() as connection:
         owner = await company_store.find_company(connection, company)
         keys = await key_store.list_keys(connection, owner.id)
-    now = clock.now()
-    view = table(
-        [">id", "key", "state", "standing", ">rate", "expires", "?last used", "?description", "?may spend"],
+    return listed(
+        [_document(key) for key in keys],
         [
-            (
-                key.id,
-                f"{key.prefix}…",
-                key.state.word,
-                _standing(key, now),
-                key.rate_limit,
-                key.expires_at and f"{key.expires_at:%Y-%m-%d}",
-                key.last_used_at,
-                key.description,
-                _spend(key),
-            )
-            for key in keys
+            *(">id", ("key", lambda key: f"{key['prefix']}…"), "state", ("standing", _standing)),
+            (">rate", "rateLimit"),
+            ("expires", words.moment_day("expiresAt")),
+            ("?last used", "lastUsedAt"),
+            "?description",
+            ("?may spend", lambda key: _spend(key) if key["spendOrderEur"] or key["spendDayEur"] else None),
         ],
         empty=f"{owner.name} has no keys yet.",
     )
-    return Output([_document(key, now) for key in keys], view)
 
 
 @command(app, "show")
-async def show(context: CommandContext, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Output:
+async def show(context: CommandContext, key_id: Id) -> Output:
     """Show all about a key but the key itself."""
     async with context.connection() as connection:
         key = await key_store.find_by_id(connection, key_id)
         [owner] = (await company_store.companies(connection, [key.company_id])).values()
-    now = clock.now()
-    view = record(
+    return shown(
+        {"company": owner.name, **_document(key)},
         [
-            ("id", key.id),
-            ("company", owner.name),
-            ("key", f"{key.prefix}…"),
-            ("state", key.state.word),
-            ("standing", _standing(key, now)),
-            ("description", key.description),
-            ("scopes", ", ".join(sorted(key.scopes))),
-            ("allowed from", ", ".join(map(str, key.allow_ips)) or "anywhere"),
-            ("rate limit", f"{key.rate_limit} a minute"),
-            ("may spend", spend_words(key.spend_order_eur_minor, key.spend_day_eur_minor)),
-            ("made", key.created_at),
-            ("last used", key.last_used_at),
-            ("expires", key.expires_at),
-            ("revoked", key.revoked_at),
-        ]
+            *("id", "company", ("key", lambda key: f"{key['prefix']}…"), "state", ("standing", _standing)),
+            *("description", ("scopes", lambda key: ", ".join(key["scopes"]))),
+            ("allowed from", lambda key: ", ".join(key["allowIps"]) or "anywhere"),
+            ("rate limit", lambda key: f"{key['rateLimit']} a minute"),
+            *(("may spend", _spend), ("made", "createdAt"), ("last used", "lastUsedAt")),
+            *(("expires", "expiresAt"), ("revoked", "revokedAt")),
+        ],
     )
-    return Output({"company": owner.name, **_document(key, now)}, view)
 
 
 @command(app, "rotate")
 async def rotate(
     context: CommandContext,
-    key_id: Annotated[int, typer.Argument(metavar="ID")],
+    key_id: Id,
     overlap: Annotated[
-        timedelta, typer.Option(parser=read_duration, metavar="24h", help="How long the old key stays valid.")
+        timedelta, Option(parser=words.read_duration, metavar="24h", help="How long the old key stays valid.")
     ],
 ) -> Output:
     """Make a key like this one, print it, and let the old one expire."""
@@ -145,67 +113,49 @@ async def rotate(
         raise typer.BadParameter(f"an overlap is at most {key_store.OVERLAP_MAX.days} days")
     async with context.transaction() as tx:
         key, text = await deeds.rotate(tx, context.actor, key_id, overlap)
-    return _once(key, text)
+    return once({"id": key.id, "key": text})
 
 
 @command(app, "limit")
 async def limit(
     context: CommandContext,
-    key_id: Annotated[int, typer.Argument(metavar="ID")],
-    order: SpendOption = None,
-    day: SpendOption = None,
+    key_id: Id,
+    order: words.SpendOption = None,
+    day: words.SpendOption = None,
 ) -> Output:
     """Limit what a key may spend on one order and in one day (UTC); what is not given has no limit."""
-    amounts = read_spend("order", order), read_spend("day", day)
-    wish = KeyWish(spend_order_eur_minor=amounts[0], spend_day_eur_minor=amounts[1])
+    order_minor, day_minor = words.read_spend("order", order), words.read_spend("day", day)
+    wish = key_text.KeyWish(spend_order_eur_minor=order_minor, spend_day_eur_minor=day_minor)
     async with context.transaction() as tx:
         await deeds.change(tx, context.actor, key_id, wish)
-    document = {"id": key_id, "spendOrderEur": _eur(amounts[0]), "spendDayEur": _eur(amounts[1])}
-    return Output(document, f"Key {key_id} may spend: {spend_words(*amounts)}.")
+    document = {"id": key_id, **words.spend_facts(order_minor, day_minor)}
+    return Output(document, f"Key {key_id} may spend: {_spend(document)}.")
 
 
 @command(app, "revoke")
-async def revoke(context: CommandContext, key_id: Annotated[int, typer.Argument(metavar="ID")]) -> Output:
+async def revoke(context: CommandContext, key_id: Id) -> Output:
     """End a key's life now."""
     async with context.transaction() as tx:
         await deeds.revoke(tx, context.actor, key_id)
     return Output({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
 
 
-def _once(key: Key, text: str) -> Output:
-    view = record([("id", key.id), ("key", text), ("", "It is not shown again.")])
-    return Output({"id": key.id, "key": text}, view)
+def _standing(key: Document) -> str:
+    standing: str = key["standing"]
+    return f"replaced by {key['replacedBy']}" if standing == "replaced" else standing
 
 
-def _standing(key: Key, now: datetime) -> str:
-    standing = key.standing(now)
-    return f"replaced by {key.replaced_by}" if standing == "replaced" else standing
+def _spend(key: Document) -> str:
+    return words.spend_words(key["spendOrderEur"], key["spendDayEur"])
 
 
-def _spend(key: Key) -> str | None:
-    limits = key.spend_order_eur_minor, key.spend_day_eur_minor
-    return None if limits == (None, None) else spend_words(*limits)
-
-
-def _eur(minor: int | None) -> Decimal | None:
-    return None if minor is None else decimal(minor, "EUR")
-
-
-def _document(key: Key, now: datetime) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "prefix": key.prefix,
-        "state": key.state.word,
-        "description": key.description,
-        "scopes": sorted(key.scopes),
-        "allowIps": [str(network) for network in key.allow_ips],
-        "rateLimit": key.rate_limit,
-        "spendOrderEur": _eur(key.spend_order_eur_minor),
-        "spendDayEur": _eur(key.spend_day_eur_minor),
-        "standing": key.standing(now),
-        "expiresAt": key.expires_at,
-        "revokedAt": key.revoked_at,
-        "replacedBy": key.replaced_by,
-        "createdAt": key.created_at,
-        "lastUsedAt": key.last_used_at,
-    }
+def _document(key: Key) -> dict[str, Any]:
+    return facts(
+        key,
+        "id prefix state description scopes allowIps rateLimit spendOrderEur spendDayEur standing expiresAt revokedAt"
+        " replacedBy createdAt lastUsedAt",
+        scopes=sorted(key.scopes),
+        allowIps=[str(network) for network in key.allow_ips],
+        standing=key.standing(clock.now()),
+        **words.spend_facts(key.spend_order_eur_minor, key.spend_day_eur_minor),
+    )

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
 PIPE_COLUMNS: Final = 1_000
 """How wide a view may be where no terminal cuts it: a pipe gets whole lines."""
 
 _MARKS: Final = ">~?"
+_CAPITAL: Final = re.compile(r"[A-Z]")
 _GAP: Final = 2
 _encoder: Final = msgspec.json.Encoder(decimal_format="number")
+
+
+Document: TypeAlias = Mapping[str, Any]
+Column: TypeAlias = str | tuple[str, str | Callable[[Any], object]]
+"""A name for people, and where its value is in a document: a field, an amount and its currency, or a function.
+
+A name alone is that of its field: "sold out" stands for `soldOut`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """What a command has to say."""
 
-    document: object
+    document: Any
     view: RenderableType
 
 
@@ -52,6 +65,68 @@ def screen(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PIPE_COLUMNS
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def progress(
+    title: str, *columns: ProgressColumn, total: float | None = 100, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """A bar on a terminal and the function that moves it; nothing elsewhere."""
+    console = screen(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield partial(bar.update, bar.add_task(title, total=total, **fields))
+
+
+def facts(thing: object, names: str, **given: object) -> dict[str, Any]:
+    """The named facts of a thing, for programs; `soldOut` is its attribute `sold_out`, unless it is given."""
+    found = {name: given[name] if name in given else _attribute(thing, name) for name in names.split()}
+    return found | given
+
+
+def _attribute(thing: object, name: str) -> object:
+    value = getattr(thing, _CAPITAL.sub(lambda letter: f"_{letter[0].lower()}", name))
+    return getattr(value, "word", value)
+
+
+def listed(documents: Sequence[Document], columns: Sequence[Column], *, empty: str) -> Output:
+    """Documents and a table of them."""
+    return Output(documents, table_of(documents, columns, empty=empty))
+
+
+def table_of(documents: Iterable[Document], columns: Sequence[Column], *, empty: str = "") -> RenderableType:
+    """A row for each document."""
+    heads = [column if isinstance(column, str) else column[0] for column in columns]
+    return table(heads, [[_value(one, column) for column in columns] for one in documents], empty=empty)
+
+
+def shown(document: Document, columns: Sequence[Column]) -> Output:
+    """A document and a line for each of its columns."""
+    return Output(document, record(pairs(document, columns)))
+
+
+def once(document: Document, columns: Sequence[Column] = ()) -> Output:
+    """A document with a secret in it, which is shown this once."""
+    said = pairs(document, columns or list(document))
+    return Output(document, record([*said, ("", "It is not shown again.")]))
+
+
+def pairs(document: Document, columns: Sequence[Column]) -> list[tuple[str, object]]:
+    """The names for people, and the document's values."""
+    return [
+        (column if isinstance(column, str) else column[0], _value(document, column)) for column in columns
+    ]
+
+
+def _value(document: Document, column: Column) -> object:
+    if isinstance(column, str):
+        first, *more = column.lstrip(_MARKS).split()
+        return document[first + "".join(word.capitalize() for word in more)]
+    source = column[1]
+    if not isinstance(source, str):
+        return source(document)
+    name, _, currency = source.partition(" ")
+    value = document[name]
+    return f"{value} {document[currency]}" if currency and value is not None else value
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> RenderableType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, TypeAlias
 
-import typer
+from typer import Argument, Option
 
 from voucherd.catalogue import price_deeds, price_list_files, price_store, store
 from voucherd.catalogue.price_deeds import BadListName
@@ -15,7 +15,7 @@ from voucherd.catalogue.rules import BadProduct
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
-from voucherd.cli.output import Output, stacked, table
+from voucherd.cli.output import Document, Output, listed, stacked, table_of
 from voucherd.cli.words import CompanyArgument, read_day
 from voucherd.companies import store as company_store
 
@@ -23,16 +23,16 @@ app = noun()
 lists = noun()
 app.add_typer(lists, name="list", help="Price lists, and who has which.", no_args_is_help=True)
 
-ListName: TypeAlias = Annotated[str, typer.Argument(metavar="LIST", help="The price list's name.")]
+ListName: TypeAlias = Annotated[str, Argument(metavar="LIST", help="The price list's name.")]
 Slug: TypeAlias = Annotated[
-    str | None, typer.Argument(metavar="SLUG", help="A product; without it and --brand, everything.")
+    str | None, Argument(metavar="SLUG", help="A product; without it and --brand, everything.")
 ]
-Brand: TypeAlias = Annotated[str | None, typer.Option("--brand", help="All of a brand, by its slug.")]
+Brand: TypeAlias = Annotated[str | None, Option("--brand", help="All of a brand, by its slug.")]
 From: TypeAlias = Annotated[
-    date | None, typer.Option("--from", metavar="DAY", parser=read_day, help="The first day, in UTC.")
+    date | None, Option("--from", metavar="DAY", parser=read_day, help="The first day, in UTC.")
 ]
 Until: TypeAlias = Annotated[
-    date | None, typer.Option("--until", metavar="DAY", parser=read_day, help="The last day, in UTC.")
+    date | None, Option("--until", metavar="DAY", parser=read_day, help="The last day, in UTC.")
 ]
 
 
@@ -76,12 +76,11 @@ async def all_(context: CommandContext) -> Output:
     """Show every price list, how much it says, and who has it."""
     async with context.connection() as connection:
         found = await price_store.lists(connection)
-    view = table(
-        ["~list", ">entries", "~companies"],
-        [(one.name, one.entries, ", ".join(one.companies)) for one in found],
+    return listed(
+        [_list(one) for one in found],
+        ["~list", (">entries", "entryCount"), ("~companies", lambda one: ", ".join(one["companies"]))],
         empty="No price lists: everyone pays the catalogue's prices.",
     )
-    return Output([_list(one) for one in found], view)
 
 
 @command(lists, "show")
@@ -93,16 +92,16 @@ async def show(context: CommandContext, name: ListName) -> Output:
         entries = await price_store.entries(connection, found.id)
         products = await store.current(connection, [one.slug for one in entries if one.slug is not None])
     fits = [one.slug is None or one.entry.fits(products[one.slug].version) for one in entries]
-    view = table(
-        ["~for", ">discount", ">price", ">fee", "from", "until", "applies"],
+    documents = [_document(one) | {"applies": ok} for one, ok in zip(entries, fits, strict=True)]
+    view = table_of(
+        documents,
         [
-            (_target(one), *one.said, one.valid_from, one.valid_until, ok or "no: its face value changed")
-            for one, ok in zip(entries, fits, strict=True)
+            *(("~for", _target), ">discount", ">price", ">fee", "from", "until"),
+            ("applies", lambda one: one["applies"] or "no: its face value changed"),
         ],
         empty="It says nothing yet.",
     )
     owners = f"Companies: {', '.join(found.companies) or 'none'}"
-    documents = [_document(one) | {"applies": ok} for one, ok in zip(entries, fits, strict=True)]
     return Output(_list(found) | {"entries": documents}, stacked(owners, "", view))
 
 
@@ -112,9 +111,9 @@ async def set_(
     name: ListName,
     slug: Slug = None,
     brand: Brand = None,
-    discount: Annotated[str | None, typer.Option("--discount", metavar="2%")] = None,
-    price: Annotated[str | None, typer.Option("--price", metavar="'47.50 EUR'")] = None,
-    fee: Annotated[str | None, typer.Option("--fee", metavar="1.01+0.05")] = None,
+    discount: Annotated[str | None, Option(metavar="2%")] = None,
+    price: Annotated[str | None, Option(metavar="'47.50 EUR'")] = None,
+    fee: Annotated[str | None, Option(metavar="1.01+0.05")] = None,
     from_: From = None,
     until: Until = None,
 ) -> Output:
@@ -123,10 +122,9 @@ async def set_(
     with usage(BadProduct):
         async with context.transaction() as tx:
             entry = await price_deeds.set_entry(tx, context.actor, name, wanted)
-    made = ListedEntry(slug, brand, entry, from_, until)
-    off, *instead = made.said
-    words = f"{off} off" if off else f"{next(filter(None, instead))} for"
-    return Output({"list": name} | _document(made), f"{name}: {words} {_target(made)}.")
+    made = _document(ListedEntry(slug, brand, entry, from_, until))
+    words = f"{made['discount']} off" if made["discount"] else f"{made['price'] or made['fee']} for"
+    return Output({"list": name} | made, f"{name}: {words} {_target(made)}.")
 
 
 @command(app, "remove")
@@ -158,23 +156,16 @@ async def import_(context: CommandContext, name: ListName, file: InFile) -> Outp
     return Output({"list": name, "entries": count}, f"{name} has {count} entries now.")
 
 
-def _target(one: ListedEntry) -> str:
-    if one.slug is not None:
-        return one.slug
-    return "everything" if one.brand_slug is None else f"brand {one.brand_slug}"
+def _target(one: Document) -> str:
+    if one["product"] is not None:
+        return str(one["product"])
+    return "everything" if one["brand"] is None else f"brand {one['brand']}"
 
 
 def _document(one: ListedEntry) -> dict[str, Any]:
-    discount, price, fee = one.said
-    return {
-        "product": one.slug,
-        "brand": one.brand_slug,
-        "discount": discount,
-        "price": price,
-        "fee": fee,
-        "from": one.valid_from,
-        "until": one.valid_until,
-    }
+    said = dict(zip(("discount", "price", "fee"), one.said, strict=True))
+    valid = {"from": one.valid_from, "until": one.valid_until}
+    return {"product": one.slug, "brand": one.brand_slug, **said, **valid}
 
 
 def _list(one: PriceList) -> dict[str, Any]:

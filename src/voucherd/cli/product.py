@@ -8,42 +8,45 @@ from textwrap import shorten
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from rich.console import RenderableType
+from typer import Argument, Option
 
-from voucherd.catalogue import product_deeds, store
+from voucherd.catalogue import files, product_deeds, search, store
+from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.catalogue.products import Leaflet, Listing, ProductChanges, ProductDraft, ProductVersion
-from voucherd.catalogue.search import every_product
 from voucherd.catalogue.texts import face_text, read_face, read_selling
-from voucherd.cli import product_files
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import Output, record, table
-from voucherd.cli.words import decimal
+from voucherd.cli.files import FormatOption, InFile, OutFile, name_of, read_rows, save
+from voucherd.cli.output import CommandRefused, Output, facts, listed, progress, record, stacked, table
+from voucherd.cli.words import amount, decimal, priced
 from voucherd.money import RATE_DIGITS, Money, plain
 
 TEXT_CHARS_SHOWN: Final = 200
 """Of a long text the beginning is enough to recognise it; `--json` has all of it."""
+CELL_CHARS_SHOWN: Final = 60
 
 app = noun()
 
-Slug: TypeAlias = Annotated[str, typer.Argument(metavar="SLUG", help="Its name in orders.")]
-Name = typer.Option("--name", help="Its name for people.")
-Brand = typer.Option("--brand", help="Whose it is.")
-Type = typer.Option("--type", help="giftcard, gamecard, topup, paymentcard or subscription.")
-Category = typer.Option("--category", help="A word of your own, such as games.")
-RedeemType = typer.Option("--redeem-type", help="currency, product or subscription.")
-Region = typer.Option("--region", help="Where it can be used: ww, eu, nl …")
-FaceValue: TypeAlias = Annotated[str | None, typer.Option("--face-value", metavar="'50 EUR'")]
+Slug: TypeAlias = Annotated[str, Argument(metavar="SLUG", help="Its name in orders.")]
+Name = Option("--name", help="Its name for people.")
+Brand = Option("--brand", help="Whose it is.")
+Type = Option("--type", help="giftcard, gamecard, topup, paymentcard or subscription.")
+Category = Option("--category", help="A word of your own, such as games.")
+RedeemType = Option("--redeem-type", help="currency, product or subscription.")
+Region = Option("--region", help="Where it can be used: ww, eu, nl …")
+FaceValue: TypeAlias = Annotated[str | None, Option("--face-value", metavar="'50 EUR'")]
 FaceValueRange: TypeAlias = Annotated[
-    str | None, typer.Option("--face-value-range", metavar="'5-500 EUR'", help="The client picks one.")
+    str | None, Option("--face-value-range", metavar="'5-500 EUR'", help="The client picks one.")
 ]
-Price: TypeAlias = Annotated[str | None, typer.Option("--price", metavar="'48.10 EUR'")]
+Price: TypeAlias = Annotated[str | None, Option("--price", metavar="'48.10 EUR'")]
 Fee: TypeAlias = Annotated[
-    str | None, typer.Option("--fee", metavar="1.02+0.10", help="× the face value, plus; instead of a price.")
+    str | None, Option("--fee", metavar="1.02+0.10", help="× the face value, plus; instead of a price.")
 ]
-VatCategory = typer.Option("--vat-category", help="single_purpose, multi_purpose or exempt.")
-Instructions = typer.Option("--redeem-instructions", help="How a code is redeemed.")
-Terms = typer.Option("--terms", help="What its user agrees to.")
-ImageUrl = typer.Option("--image-url", metavar="https://…", help="A picture of it.")
+VatCategory = Option("--vat-category", help="single_purpose, multi_purpose or exempt.")
+Instructions = Option("--redeem-instructions", help="How a code is redeemed.")
+Terms = Option("--terms", help="What its user agrees to.")
+ImageUrl = Option("--image-url", metavar="https://…", help="A picture of it.")
 
 
 @command(app, "add")
@@ -61,12 +64,12 @@ async def add(
     price: Price = None,
     fee: Fee = None,
     vat_category: Annotated[str, VatCategory] = "multi_purpose",
-    async_delivery: Annotated[bool, typer.Option("--async-delivery", help="May be delivered later.")] = False,
-    incentive: Annotated[bool, typer.Option("--incentive", help="Given away, not sold on.")] = False,
+    async_delivery: Annotated[bool, Option("--async-delivery", help="May be delivered later.")] = False,
+    incentive: Annotated[bool, Option("--incentive", help="Given away, not sold on.")] = False,
     redeem_instructions: Annotated[str, Instructions] = "",
     terms: Annotated[str, Terms] = "",
     image_url: Annotated[str, ImageUrl] = "",
-    inactive: Annotated[bool, typer.Option("--inactive", help="Not for sale yet.")] = False,
+    inactive: Annotated[bool, Option("--inactive", help="Not for sale yet.")] = False,
 ) -> Output:
     """Add a product, at a fixed price or at face value plus a fee."""
     with usage():
@@ -107,14 +110,14 @@ async def set_(
     price: Price = None,
     fee: Fee = None,
     vat_category: Annotated[str | None, VatCategory] = None,
-    async_delivery: Annotated[bool | None, typer.Option("--async-delivery/--no-async-delivery")] = None,
-    incentive: Annotated[bool | None, typer.Option("--incentive/--no-incentive")] = None,
+    async_delivery: Annotated[bool | None, Option("--async-delivery/--no-async-delivery")] = None,
+    incentive: Annotated[bool | None, Option("--incentive/--no-incentive")] = None,
     redeem_instructions: Annotated[str | None, Instructions] = None,
     terms: Annotated[str | None, Terms] = None,
     image_url: Annotated[str | None, ImageUrl] = None,
-    active: Annotated[bool | None, typer.Option("--active/--inactive", help="For sale.")] = None,
+    active: Annotated[bool | None, Option("--active/--inactive", help="For sale.")] = None,
     allow_loss: Annotated[
-        bool | None, typer.Option("--allow-loss/--no-allow-loss", help="May sell below its cost.")
+        bool | None, Option("--allow-loss/--no-allow-loss", help="May sell below its cost.")
     ] = None,
 ) -> Output:
     """Change a product; orders made before keep their prices. An empty text removes it."""
@@ -148,35 +151,61 @@ async def set_(
 @command(app, "list")
 async def list_(
     context: CommandContext,
-    brand: Annotated[str | None, typer.Option(help="Only this brand's, by its slug.")] = None,
-    active: Annotated[bool | None, typer.Option("--active/--inactive", help="Only these.")] = None,
+    brand: Annotated[str | None, Option(help="Only this brand's, by its slug.")] = None,
+    active: Annotated[bool | None, Option("--active/--inactive", help="Only these.")] = None,
 ) -> Output:
     """List the products."""
     async with context.connection() as connection:
-        listings = await every_product(connection, brand=brand, active=active)
-    view = table(
-        ["slug", ">face value", ">price", "active", "?region", "?type", "?name"],
-        [_row(listing) for listing in listings],
+        listings = await search.every_product(connection, brand=brand, active=active)
+    texts = {one.version.slug: (face_text(one.version), _selling_text(one.version)) for one in listings}
+    return listed(
+        [_document(listing) for listing in listings],
+        [
+            *("slug", (">face value", lambda one: texts[one["slug"]][0])),
+            *((">price", lambda one: texts[one["slug"]][1]), "active", "?region", "?type", "?name"),
+        ],
         empty="No products.",
     )
-    return Output([_document(listing) for listing in listings], view)
 
 
-command(app, "export")(product_files.export)
-command(app, "import")(product_files.import_)
+@command(app, "export")
+async def export(
+    context: CommandContext,
+    file: OutFile,
+    format_: FormatOption = None,
+    prices: Annotated[bool, Option("--prices", help="Only slug, price, price-currency and fee.")] = False,
+) -> Output | None:
+    """Write all products to a file that `product import` reads."""
+    async with context.connection() as connection:
+        columns, rows = await search.sheet(connection, prices=prices)
+    return save(context, file, format_, "products", columns, rows)
 
 
-def _row(listing: Listing) -> tuple[object, ...]:
-    version = listing.version
-    return (
-        version.slug,
-        face_text(version),
-        _selling_text(version),
-        listing.active,
-        version.region,
-        version.product_type,
-        version.name,
-    )
+@command(app, "import")
+async def import_(
+    context: CommandContext,
+    file: InFile,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+) -> Output:
+    """Add and change products as a file says: all of it, or nothing if it has an error."""
+    rows = files.read(await read_rows(context, file))
+    if dry_run:
+        async with context.connection() as connection:
+            plan = files.plan(rows, *await product_deeds.planned_from(connection, rows))
+    else:
+        async with context.transaction() as tx:
+            with progress("products") as move:
+                plan = await product_deeds.import_file(
+                    tx,
+                    context.actor,
+                    name_of(file),
+                    rows,
+                    lambda done, total: move(completed=done, total=total),
+                )
+    if plan.error_count:
+        cells = "1 cell is" if plan.error_count == 1 else f"{plan.error_count} cells are"
+        raise CommandRefused(f"{cells} wrong; nothing was changed", _imported(plan, dry_run=dry_run))
+    return _imported(plan, dry_run=dry_run)
 
 
 def _selling_text(version: ProductVersion) -> str:
@@ -189,21 +218,13 @@ def _selling_text(version: ProductVersion) -> str:
 
 def _whole(listing: Listing, leaflet: Leaflet) -> Output:
     """One product with its texts, which a list leaves out."""
+    version = listing.version
     texts = {
         "redeemInstructions": leaflet.redeem_instructions or None,
         "terms": leaflet.terms or None,
         "imageUrl": leaflet.image_url or None,
     }
-    return Output(_document(listing) | texts, _view(listing, leaflet))
-
-
-def _view(listing: Listing, leaflet: Leaflet) -> Any:
-    version = listing.version
-    texts = [
-        ("redeem", leaflet.redeem_instructions),
-        ("terms", leaflet.terms),
-        ("image", leaflet.image_url),
-    ]
+    said = zip(("redeem", "terms", "image"), texts.values(), strict=True)
     pairs = [
         ("product", version.slug),
         ("name", version.name),
@@ -214,38 +235,85 @@ def _view(listing: Listing, leaflet: Leaflet) -> Any:
         ("price", _selling_text(version)),
         ("VAT", version.vat_category),
         ("delivery", "may be later" if version.async_delivery else "at once or not at all"),
-        *((name, shorten(text, TEXT_CHARS_SHOWN, placeholder=" …")) for name, text in texts if text),
+        *((name, _short(text, TEXT_CHARS_SHOWN)) for name, text in said if text),
         ("active", listing.active),
         *([("sells", "below its cost, too")] if listing.allow_loss else []),
     ]
-    return record(pairs)
+    return Output(_document(listing) | texts, record(pairs))
 
 
 def _document(listing: Listing) -> dict[str, Any]:
     version, face, fee_e8 = listing.version, listing.version.face_currency, listing.version.fee_variable_e8
+    return facts(
+        version,
+        "slug name brand type category redeemType region faceValueCurrency faceValue faceValueMin faceValueMax price"
+        " priceCurrency feeVariable feeFixed vatCategory asyncDelivery incentive",
+        brand=version.brand_name,
+        type=version.product_type,
+        **priced("faceValue", version.face_minor, face),
+        faceValueMin=amount(version.face_min_minor, face),
+        faceValueMax=amount(version.face_max_minor, face),
+        price=amount(version.price_minor, version.price_currency),
+        feeVariable=None if fee_e8 is None else Decimal(fee_e8).scaleb(-RATE_DIGITS),
+        feeFixed=amount(version.fee_fixed_minor, face),
+        active=listing.active,
+        allowLoss=listing.allow_loss,
+    )
 
-    def amount(minor: int | None, currency: str | None) -> Any:
-        return None if minor is None or currency is None else decimal(minor, currency)
 
+def _imported(plan: ImportPlan, *, dry_run: bool) -> Output:
+    failed = plan.error_count > 0
+    document = {
+        "dryRun": dry_run,
+        **({"added": 0, "changed": 0, "unchanged": 0} if failed else facts(plan, "added changed unchanged")),
+        "changes": [] if failed else [_change(change) for change in plan.changes],
+        "errorCount": plan.error_count,
+        "errors": [facts(bad, "row column rule") for bad in plan.errors],
+    }
+    if failed:
+        more = plan.error_count - len(plan.errors)
+        lines = [*map(str, plan.errors), *([f"… and {more} more"] if more else [])]
+        return Output(document, "\n".join(lines))
+    counts = f"{plan.added} added, {plan.changed} changed, {plan.unchanged} unchanged"
+    if not dry_run:
+        return Output(document, f"{counts}.")
+    said = f"This would be {counts}. Nothing was changed."
+    return Output(document, stacked(_changes(plan), "", said) if plan.changes else said)
+
+
+def _changes(plan: ImportPlan) -> RenderableType:
+    rows: list[tuple[object, ...]] = []
+    for change in plan.changes:
+        if change.added:
+            rows.append((change.row, change.draft.slug, "new", "", _new(change)))
+        else:
+            for column, *texts in change.fields:
+                rows.append(
+                    (change.row, change.draft.slug, column, *(_short(one, CELL_CHARS_SHOWN) for one in texts))
+                )
+    return table([">row", "slug", "what", "~from", "~to"], rows, empty="")
+
+
+def _short(text: str, most: int) -> str:
+    return shorten(text, most, placeholder=" …")
+
+
+def _new(change: ProductFileChange) -> str:
+    told = {field.column: field.after for field in change.fields}
+    face = (
+        f"{told['face-value']} {told['face-currency']}" if "face-value" in told else told["face-value-range"]
+    )
+    paid = f"for {told['price']} {told['price-currency']}" if "price" in told else f"at ×{told['fee']}"
+    return f"{change.draft.name}: {face} {paid}" + ("" if change.active else ", inactive")
+
+
+def _change(change: ProductFileChange) -> dict[str, Any]:
+    fields = [
+        {"column": name, "from": before or None, "to": after or None} for name, before, after in change.fields
+    ]
     return {
-        "slug": version.slug,
-        "name": version.name,
-        "brand": version.brand_name,
-        "type": version.product_type,
-        "category": version.category,
-        "redeemType": version.redeem_type,
-        "region": version.region,
-        "faceValueCurrency": face,
-        "faceValue": amount(version.face_minor, face),
-        "faceValueMin": amount(version.face_min_minor, face),
-        "faceValueMax": amount(version.face_max_minor, face),
-        "price": amount(version.price_minor, version.price_currency),
-        "priceCurrency": version.price_currency,
-        "feeVariable": None if fee_e8 is None else Decimal(fee_e8).scaleb(-RATE_DIGITS),
-        "feeFixed": amount(version.fee_fixed_minor, face),
-        "vatCategory": version.vat_category,
-        "asyncDelivery": version.async_delivery,
-        "incentive": version.incentive,
-        "active": listing.active,
-        "allowLoss": listing.allow_loss,
+        "row": change.row,
+        "slug": change.draft.slug,
+        "action": "add" if change.added else "change",
+        "fields": fields,
     }

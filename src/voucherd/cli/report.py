@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import RenderableType
+from typer import Option
 
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Output, show, stacked, table
-from voucherd.cli.words import StateOption, StateWord
+from voucherd.cli.words import StateOption, StateWord, midnight
 from voucherd.db import Connection
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Report, ReportLine
@@ -49,64 +50,47 @@ def read_day(text: str) -> date:
 
 From: TypeAlias = Annotated[
     date | None,
-    typer.Option("--from", metavar="DAY", parser=read_day, help="The first day, UTC; else this month's."),
+    Option("--from", metavar="DAY", parser=read_day, help="The first day, UTC; else this month's."),
 ]
 To: TypeAlias = Annotated[
     date | None,
-    typer.Option("--to", metavar="DAY", parser=read_day, help="The day after the last one; else tomorrow."),
+    Option("--to", metavar="DAY", parser=read_day, help="The day after the last one; else tomorrow."),
 ]
-ByOption: TypeAlias = Annotated[
-    list[By] | None, typer.Option("--by", help="A row for each; may be repeated.")
-]
-FormOption: TypeAlias = Annotated[Form, typer.Option("--format", help="How to write it.")]
+ByOption: TypeAlias = Annotated[list[By] | None, Option("--by", help="A row for each; may be repeated.")]
+FormOption: TypeAlias = Annotated[Form, Option("--format", help="How to write it.")]
 
 
-@command(app, "sales")
-async def sales(
-    context: CommandContext,
-    since: From = None,
-    until: To = None,
-    by: ByOption = None,
-    state: StateOption = StateWord.LIVE,
-    form: FormOption = Form.TABLE,
-) -> Output | None:
-    """What was delivered and paid for: price, VAT and both, by currency."""
-    async with context.connection() as connection:
-        span = await _span(connection, since, until, state)
-        report = await sold.sales(connection, span, by or [])
-    return _told(context, "sales", report, form, _about(span))
+_SOLD: Final = {
+    "sales": (sold.sales, "What was delivered and paid for: price, VAT and both, by currency."),
+    "margin": (sold.margin, "What was earned: prices before VAT less what the codes were bought for."),
+    "vat": (sold.vat, "What VAT was charged, by country, category and rate."),
+}
 
 
-@command(app, "margin")
-async def margin(
-    context: CommandContext,
-    since: From = None,
-    until: To = None,
-    by: ByOption = None,
-    state: StateOption = StateWord.LIVE,
-    form: FormOption = Form.TABLE,
-) -> Output | None:
-    """What was earned: prices before VAT less what the codes were bought for."""
-    async with context.connection() as connection:
-        span = await _span(connection, since, until, state)
-        report = await sold.margin(connection, span, by or [])
-    return _told(context, "margin", report, form, _about(span))
+def _add(name: str) -> None:
+    """Make a report of the sales of some days a command."""
+    read, about = _SOLD[name]
+
+    async def told(
+        context: CommandContext,
+        since: From = None,
+        until: To = None,
+        by: ByOption = None,
+        state: StateOption = StateWord.LIVE,
+        form: FormOption = Form.TABLE,
+    ) -> Output | None:
+        async with context.connection() as connection:
+            span = await _span(connection, since, until, state)
+            report = await read(connection, span, by or [])
+        days = {"state": span.state.word, "from": span.since.date(), "to": span.until.date()}
+        return _told(context, name, report, form, days)
+
+    told.__doc__ = about
+    command(app, name)(told)
 
 
-@command(app, "vat")
-async def vat(
-    context: CommandContext,
-    since: From = None,
-    until: To = None,
-    by: ByOption = None,
-    state: StateOption = StateWord.LIVE,
-    form: FormOption = Form.TABLE,
-) -> Output | None:
-    """What VAT was charged, by country, category and rate."""
-    async with context.connection() as connection:
-        span = await _span(connection, since, until, state)
-        report = await sold.vat(connection, span, by or [])
-    return _told(context, "vat", report, form, _about(span))
+for _name in _SOLD:
+    _add(_name)
 
 
 @command(app, "stock")
@@ -114,7 +98,7 @@ async def stock(
     context: CommandContext,
     by: ByOption = None,
     expiring_days: Annotated[
-        int, typer.Option("--expiring", min=1, max=EXPIRING_DAYS_MAX, help="Days that count as soon.")
+        int, Option("--expiring", min=1, max=EXPIRING_DAYS_MAX, help="Days that count as soon.")
     ] = 30,
     form: FormOption = Form.TABLE,
 ) -> Output | None:
@@ -138,15 +122,7 @@ async def _span(connection: Connection, since: date | None, until: date | None, 
     last = until or today + timedelta(days=1)
     if first >= last:
         raise typer.BadParameter(f"--from {first} must be before --to {last}")
-    return Span(_midnight(first), _midnight(last), state.state)
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
-
-
-def _about(span: Span) -> dict[str, Any]:
-    return {"state": span.state.word, "from": span.since.date(), "to": span.until.date()}
+    return Span(midnight(first), midnight(last), state.state)
 
 
 def _told(

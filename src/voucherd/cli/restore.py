@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from voucherd import backups, bootstrap
 from voucherd.actors import Actor
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext
+from voucherd.cli.context import CommandContext, pool_of
 from voucherd.cli.output import CommandRefused, Output
-from voucherd.db import open_pool, transaction
+from voucherd.db import transaction
 from voucherd.embedded import place, stop_now
 from voucherd.migrate import migrate
 
@@ -24,7 +24,7 @@ app = noun()
 @command(app, "restore")
 async def restore(
     context: CommandContext,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="What `backup` wrote.")],
 ) -> Output:
     """Put a backup back into a data folder that has nothing in it but, perhaps, the master key."""
     settings = context.settings
@@ -73,13 +73,9 @@ def _refuse_used(data: Path, key_file: Path) -> None:
 
 async def _note(url: str, actor: Actor, file: Path) -> int:
     """Write down that this database was restored; how many orders it has."""
-    pool = await open_pool(url, size_max=1)
-    try:
-        async with transaction(pool) as tx:
-            await backups.record_restored(tx, actor, file)
-            return int(await tx.fetchval("SELECT count(*) FROM orders"))
-    finally:
-        await pool.close()
+    async with pool_of(url) as pool, transaction(pool) as tx:
+        await backups.record_restored(tx, actor, file)
+        return int(await tx.fetchval("SELECT count(*) FROM orders"))
 
 
 def _remove(data: Path) -> None:

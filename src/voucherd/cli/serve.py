@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from voucherd import app as program
 from voucherd import processes
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext, refuse_pending
+from voucherd.cli.context import CommandContext, pool_of, refuse_pending
 from voucherd.cli.output import Output
-from voucherd.db import open_pool
 from voucherd.settings import Settings
 
 app = noun()
@@ -21,16 +20,12 @@ app = noun()
 @command(app, "serve")
 async def serve(
     context: CommandContext,
-    host: Annotated[str | None, typer.Option(help="Where to listen; else 127.0.0.1.")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="0 picks a free one; else 8080.")
-    ] = None,
+    host: Annotated[str | None, Option(help="Where to listen; else 127.0.0.1.")] = None,
+    port: Annotated[int | None, Option(min=0, max=65_535, help="0 picks a free one; else 8080.")] = None,
     process_count: Annotated[
-        int | None, typer.Option("--processes", min=1, max=256, help="Server processes; else 1.")
+        int | None, Option("--processes", min=1, max=256, help="Server processes; else 1.")
     ] = None,
-    no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Leave the background work to others.")
-    ] = False,
+    no_worker: Annotated[bool, Option("--no-worker", help="Leave the background work to others.")] = False,
 ) -> None:
     """Run the API and the pages, and the background work beside them."""
     settings = context.with_flags(host=host, port=port, processes=process_count)
@@ -39,17 +34,9 @@ async def serve(
         context.say(Output({"baseUrl": base_url}, f"Listening on {base_url}"))
 
     async with context.database(exclusive=True) as url:
-        await refuse_old_schema(url)
+        async with pool_of(url) as pool:
+            await refuse_pending(pool)
         await serve_until_told(context, settings, url, with_worker=not no_worker, on_ready=ready)
-
-
-async def refuse_old_schema(url: str) -> None:
-    """Refuse to serve on a schema that is not this program's."""
-    pool = await open_pool(url, size_max=1)
-    try:
-        await refuse_pending(pool)
-    finally:
-        await pool.close()
 
 
 async def serve_until_told(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, BinaryIO, Final
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from typer import Argument, Option
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.store import UnknownProduct
@@ -18,9 +19,8 @@ from voucherd.catalogue.texts import face_text
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, OutFile, name_of, save
-from voucherd.cli.output import CommandRefused, Output, record, screen, stacked, table
-from voucherd.cli.signals import InterruptibleStream
-from voucherd.cli.words import StateOption, StateWord, decimal, read_money
+from voucherd.cli.output import CommandRefused, Output, facts, listed, progress, record, stacked
+from voucherd.cli.words import StateOption, StateWord, bad_lines, moment_day, priced, read_money
 from voucherd.db import Connection
 from voucherd.money import Money
 from voucherd.suppliers import stocking
@@ -28,7 +28,6 @@ from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor,
 from voucherd.vault import imports
 from voucherd.vault import store as vault
 from voucherd.vault.imports import ImportRefused, ImportReport
-from voucherd.vault.lines import BadLine
 from voucherd.vault.store import LotLine
 
 app = noun()
@@ -54,17 +53,15 @@ EXPORT_COLUMNS: Final = {
 @command(app, "import")
 async def import_(
     context: CommandContext,
-    slug: Annotated[str, typer.Argument(metavar="SLUG")],
-    file: Annotated[
-        typer.FileBinaryRead, typer.Argument(help="CSV or XLSX of code,serial,expires; - for stdin.")
-    ],
-    supplier: Annotated[str, typer.Option(help="Who sold them to us.")],
-    purchase_price: Annotated[str, typer.Option(metavar="'46.90 EUR'", help="What one code cost.")],
+    slug: Annotated[str, Argument(metavar="SLUG")],
+    file: Annotated[typer.FileBinaryRead, Argument(help="CSV or XLSX of code,serial,expires; - for stdin.")],
+    supplier: Annotated[str, Option(help="Who sold them to us.")],
+    purchase_price: Annotated[str, Option(metavar="'46.90 EUR'", help="What one code cost.")],
     face_value: Annotated[
-        str | None, typer.Option(metavar="'25 EUR'", help="Of these codes; for a variable product.")
+        str | None, Option(metavar="'25 EUR'", help="Of these codes; for a variable product.")
     ] = None,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Take the good lines of a file with bad ones.")
+        bool, Option("--skip-bad", help="Take the good lines of a file with bad ones.")
     ] = False,
 ) -> Output:
     """Take codes into the vault: all of a file or nothing, unless bad lines are skipped."""
@@ -76,53 +73,44 @@ async def import_(
             terms = await _terms(connection, slug, supplier, face, purchase)
         with _progress(file) as told:
             try:
-                stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
                 report = await stocking.import_file(
                     pool,
                     context.actor,
                     sealer,
                     terms,
                     name_of(file),
-                    stream,
+                    context.stream(file),
                     skip_bad=skip_bad,
                     progress=told,
                 )
             except ImportRefused as refused:
-                raise CommandRefused(str(refused), _refusal(refused)) from None
+                bad = bad_lines(refused.bad, taken=0, alreadyThere=0, badCount=refused.bad_count)
+                raise CommandRefused(str(refused), bad if refused.bad else None) from None
     return _imported(report)
 
 
 @command(app, "list")
 async def list_(
     context: CommandContext,
-    slug: Annotated[str | None, typer.Argument(metavar="[SLUG]", help="Only this product's.")] = None,
+    slug: Annotated[str | None, Argument(metavar="[SLUG]", help="Only this product's.")] = None,
     state: StateOption = StateWord.LIVE,
-    sold_out: Annotated[bool, typer.Option("--sold-out", help="Those with nothing left, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=vault.LOTS_PAGE_MAX)] = vault.LOTS_PAGE_MAX,
+    sold_out: Annotated[bool, Option("--sold-out", help="Those with nothing left, too.")] = False,
+    limit: Annotated[int, Option(min=1, max=vault.LOTS_PAGE_MAX)] = vault.LOTS_PAGE_MAX,
 ) -> Output:
     """List the lots, newest first: what is left of each, what that cost, when it expires."""
     async with context.connection() as connection:
         if slug is not None and slug not in await catalogue.current(connection, [slug]):
             raise UnknownProduct(slug)
         lots = await vault.list_lots(connection, slug=slug, state=state.state, sold_out=sold_out, limit=limit)
-    view = table(
-        [">lot", "product", ">face value", ">left", ">value left", "expires", "?>of", "?supplier"],
+    return listed(
+        [_document(lot) for lot in lots],
         [
-            (
-                lot.id,
-                lot.slug,
-                lot.face,
-                lot.left,
-                lot.value_left,
-                lot.expires_at and f"{lot.expires_at:%Y-%m-%d}",
-                lot.size,
-                lot.supplier,
-            )
-            for lot in lots
+            *(">lot", "product", (">face value", "faceValue faceValueCurrency"), ">left"),
+            *((">value left", "valueLeft purchaseCurrency"), ("expires", moment_day("expiresAt"))),
+            *(("?>of", "size"), "?supplier"),
         ],
         empty="Nothing on the shelf.",
     )
-    return Output([_document(lot) for lot in lots], view)
 
 
 @command(app, "export")
@@ -131,7 +119,7 @@ async def export(
     file: OutFile,
     format_: FormatOption = None,
     state: StateOption = StateWord.LIVE,
-    sold_out: Annotated[bool, typer.Option("--sold-out", help="Those with nothing left, too.")] = False,
+    sold_out: Annotated[bool, Option("--sold-out", help="Those with nothing left, too.")] = False,
 ) -> Output | None:
     """Write the lots to a file: counts, values and expiries, never a code."""
     lots: list[LotLine] = []
@@ -162,38 +150,27 @@ async def _terms(
     except BadSupplierName as bad:
         raise typer.BadParameter(f"supplier: {bad}") from None
     except FaceMissing as missing:
-        raise CommandRefused(
-            f"{slug} has a variable face value ({face_text(missing.version)}): give --face-value"
-        ) from None
+        raise CommandRefused(f"{missing} ({face_text(missing.version)}): give --face-value") from None
     except NoSuchFace as other:
-        raise CommandRefused(
-            f"{slug} has no face value of {other.face}: it has {face_text(other.version)}"
-        ) from None
+        raise CommandRefused(f"{other}: it has {face_text(other.version)}") from None
     except NoRateFor as missing_rate:
-        raise CommandRefused(
-            f"no exchange rate for {missing_rate.currency}: set one with `voucherd fx set`"
-        ) from None
+        raise CommandRefused(f"{missing_rate}: set one with `voucherd fx set`") from None
 
 
 @contextmanager
 def _progress(file: BinaryIO) -> Iterator[imports.Progress]:
     """A bar on a terminal; nothing elsewhere."""
-    console = screen(stderr=True)
     columns = (
         TextColumn("importing"),
         BarColumn(),
         TextColumn("{task.fields[codes]:,} codes, {task.fields[rate]:,} a second"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("importing", total=_size(file), codes=0, rate=0)
-
-        def told(bytes_read: int, codes: int) -> None:
-            elapsed_s = bar.tasks[0].elapsed or 0
-            rate = round(codes / elapsed_s) if elapsed_s else 0
-            bar.update(task, completed=bytes_read, codes=codes, rate=rate)
-
-        yield told
+    began = time.monotonic()
+    with progress("importing", *columns, total=_size(file), codes=0, rate=0) as move:
+        yield lambda bytes_read, codes: move(
+            completed=bytes_read, codes=codes, rate=round(codes / max(time.monotonic() - began, 0.001))
+        )
 
 
 def _size(file: BinaryIO) -> int | None:
@@ -209,40 +186,19 @@ def _imported(report: ImportReport) -> Output:
         ("bad lines", f"{report.bad_count:,}"),
         ("lots", ", ".join(map(str, report.lots)) or "none"),
     ]
-    document = _counts(report.taken, report.already_there, report.bad, report.bad_count)
-    document |= {"lots": report.lots, "codesPerSecond": report.codes_per_second}
-    view = record(pairs)
-    return Output(document, stacked(view, _bad_lines(report.bad)) if report.bad else view)
-
-
-def _refusal(refused: ImportRefused) -> Output | None:
-    if not refused.bad:
-        return None
-    return Output(_counts(0, 0, refused.bad, refused.bad_count), _bad_lines(refused.bad))
-
-
-def _counts(taken: int, already_there: int, bad: list[BadLine], bad_count: int) -> dict[str, Any]:
-    lines = [{"line": line.line, "reason": line.reason} for line in bad]
-    return {"taken": taken, "alreadyThere": already_there, "badCount": bad_count, "bad": lines}
-
-
-def _bad_lines(bad: list[BadLine]) -> Any:
-    return table([">line", "~what is wrong"], [(line.line, line.reason) for line in bad], empty="")
+    counts = facts(report, "taken alreadyThere badCount bad lots codesPerSecond")
+    bad = bad_lines(report.bad, **counts)
+    return Output(bad.document, stacked(record(pairs), bad.view) if report.bad else record(pairs))
 
 
 def _document(lot: LotLine) -> dict[str, Any]:
-    return {
-        "lot": lot.id,
-        "product": lot.slug,
-        "state": lot.state.word,
-        "faceValue": decimal(lot.face.minor, lot.face.currency),
-        "faceValueCurrency": lot.face.currency,
-        "supplier": lot.supplier,
-        "size": lot.size,
-        "left": lot.left,
-        "purchasePrice": decimal(lot.purchase.minor, lot.purchase.currency),
-        "purchaseCurrency": lot.purchase.currency,
-        "valueLeft": decimal(lot.value_left.minor, lot.value_left.currency),
-        "expiresAt": lot.expires_at,
-        "importedAt": lot.imported_at,
-    }
+    return facts(
+        lot,
+        " ".join(EXPORT_COLUMNS.values()),
+        lot=lot.id,
+        product=lot.slug,
+        **priced("faceValue", lot.face.minor, lot.face.currency),
+        purchasePrice=lot.purchase.decimal(),
+        purchaseCurrency=lot.purchase.currency,
+        valueLeft=lot.value_left.decimal(),
+    )

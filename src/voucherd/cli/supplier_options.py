@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 import termios
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import Annotated, Any, BinaryIO, Final, TypeAlias
+from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 
 import typer
+from typer import Argument, Option
 
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused
-from voucherd.cli.signals import InterruptibleStream
 from voucherd.suppliers import registry
 from voucherd.suppliers.deeds import LIMITS
 
@@ -29,52 +27,37 @@ _URL_KEYS: Final = {"voucherd": "url", "http": "base_url"}
 """Under which name each kind keeps its address."""
 
 
-class KindWord(StrEnum):
-    """Who is behind a supplier."""
-
-    VOUCHERD = "voucherd"
-    HTTP = "http"
-    SANDBOX = "sandbox"
-
-
-class OnUnknown(StrEnum):
-    """What becomes of lines whose purchase nobody can tell the outcome of."""
-
-    WAIT = "wait"
-    REBUY = "rebuy"
-
-
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as wholesale-eu.")]
-Url: TypeAlias = Annotated[str | None, typer.Option("--url", metavar="URL", help="Its address.")]
-Currency: TypeAlias = Annotated[str | None, typer.Option("--currency", metavar="EUR", help="What we pay in.")]
+Kind: TypeAlias = Literal["voucherd", "http", "sandbox"]
+OnUnknown: TypeAlias = Literal["wait", "rebuy"]
+Name: TypeAlias = Annotated[str, Argument(metavar="NAME", help="Its name, such as wholesale-eu.")]
+Url: TypeAlias = Annotated[str | None, Option("--url", metavar="URL", help="Its address.")]
+Currency: TypeAlias = Annotated[str | None, Option("--currency", metavar="EUR", help="What we pay in.")]
 File: TypeAlias = Annotated[
     typer.FileBinaryRead | None,
-    typer.Option("--file", metavar="DESC.toml", help="Its description; see docs/suppliers.md."),
+    Option("--file", metavar="DESC.toml", help="Its description; see docs/suppliers.md."),
 ]
 Config: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--config", metavar="KEY=VALUE", help="One key of its description; repeatable."),
+    Option("--config", metavar="KEY=VALUE", help="One key of its description; repeatable."),
 ]
 KeyFile: TypeAlias = Annotated[
-    typer.FileBinaryRead | None, typer.Option("--key-file", metavar="FILE", help="Holds its key.")
+    typer.FileBinaryRead | None, Option("--key-file", metavar="FILE", help="Holds its key.")
 ]
 Key: TypeAlias = Annotated[
     str | None,
-    typer.Option("--key", metavar="-", help="Only -: read the key from stdin, or ask for it."),
+    Option("--key", metavar="-", help="Only -: read the key from stdin, or ask for it."),
 ]
-Slack: Final = typer.Option("--price-slack", metavar="1%", help="Dearer than quoted by this much.")
+Slack: Final = Option("--price-slack", metavar="1%", help="Dearer than quoted by this much.")
 Unknown: TypeAlias = Annotated[
     OnUnknown | None,
-    typer.Option(
-        "--on-unknown", help="Lines of a purchase that nobody can tell of wait, or are bought again."
-    ),
+    Option("--on-unknown", help="Lines of a purchase that nobody can tell of wait, or are bought again."),
 ]
 
 
 def _number(flag: str, field: str, about: str, metavar: str | None = "SECONDS") -> Any:
     """An option for one of a supplier's numbers."""
     low, high = LIMITS[field]
-    return typer.Option(flag, metavar=metavar, min=low, max=high, help=about)
+    return Option(flag, metavar=metavar, min=low, max=high, help=about)
 
 
 Timeout: Final = _number("--timeout", "timeout_s", "For one call.")
@@ -165,7 +148,7 @@ def read_key(
             raise CommandRefused("it needs a key: give --key-file FILE, or --key - with the key on stdin")
         return None
     descriptor = sys.stdin.fileno()
-    stream = io.BufferedReader(InterruptibleStream(descriptor, context.ending))
+    stream = context.stream(sys.stdin.buffer)
     if not sys.stdin.isatty():
         return _clean(stream.read(KEY_BYTES_MAX + 1))
     sys.stderr.write("Its key (not shown): ")

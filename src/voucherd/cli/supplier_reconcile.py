@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date
 from itertools import islice
 from typing import Annotated, Any, BinaryIO, Final
 
 import typer
+from rich.console import RenderableType
+from typer import Option
 
+from voucherd.cli.command import refusing
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import InFile
-from voucherd.cli.output import CommandRefused, Output, record, stacked, table
+from voucherd.cli.output import Column, CommandRefused, Document, Output, facts, record, stacked, table_of
 from voucherd.cli.report import read_day
-from voucherd.cli.signals import InterruptibleStream
 from voucherd.cli.supplier_options import Name
-from voucherd.cli.words import decimal, read_currency
-from voucherd.money import Money
+from voucherd.cli.words import amount, decimal, midnight, read_currency
 from voucherd.reports import reconcile as books
 from voucherd.reports.charges import BadStatement, Charge, Reading, Statement
 from voucherd.reports.reconcile import Difference, Discrepancy, NothingToCompare, Result
@@ -27,6 +27,7 @@ from voucherd.suppliers import store as supplier_store
 
 BATCH_ROWS: Final = 10_000
 FINDINGS_SHOWN: Final = 100
+NOTHING_CHARGED: Final = "the file charges nothing: give --from and --to to see what we bought"
 
 _WORDS: Final = {
     Difference.NOT_OURS: "they charge it, we know no such purchase",
@@ -40,7 +41,7 @@ _WORDS: Final = {
 
 
 def _column(field: str) -> Any:
-    return typer.Option(
+    return Option(
         f"--{field}-column", metavar="NAME", help=f"Where they write the {field.replace('-', ' ')}."
     )
 
@@ -51,11 +52,11 @@ async def reconcile(
     file: InFile,
     since: Annotated[
         date | None,
-        typer.Option("--from", metavar="DAY", parser=read_day, help="The first day; else the file's."),
+        Option("--from", metavar="DAY", parser=read_day, help="The first day; else the file's."),
     ] = None,
     until: Annotated[
         date | None,
-        typer.Option("--to", metavar="DAY", parser=read_day, help="The day after the last; else the file's."),
+        Option("--to", metavar="DAY", parser=read_day, help="The day after the last; else the file's."),
     ] = None,
     reference_column: Annotated[str | None, _column("reference")] = None,
     external_id_column: Annotated[str | None, _column("external-id")] = None,
@@ -66,13 +67,13 @@ async def reconcile(
     status_column: Annotated[str | None, _column("status")] = None,
     currency: Annotated[
         str | None,
-        typer.Option("--currency", metavar="EUR", help="Of every amount, where no column says it."),
+        Option(metavar="EUR", help="Of every amount, where no column says it."),
     ] = None,
     charged: Annotated[
         list[str] | None,
-        typer.Option("--charged", metavar="STATUS", help="Only rows of this status are charges; repeatable."),
+        Option(metavar="STATUS", help="Only rows of this status are charges; repeatable."),
     ] = None,
-    findings: Annotated[int, typer.Option("--findings", min=0, help="How many to print.")] = FINDINGS_SHOWN,
+    findings: Annotated[int, Option(min=0, help="How many to print.")] = FINDINGS_SHOWN,
 ) -> Output:
     """Compare a supplier's statement with our purchases and list what differs. Exits 1 if anything does."""
     if since is not None and until is not None and since >= until:
@@ -96,101 +97,78 @@ async def reconcile(
         async with pool.acquire() as connection:
             row = await supplier_store.supplier(connection, name)
         try:
-            result = await books.reconcile(
-                pool,
-                row.id,
-                _batches(context, statement, file),
-                since=_midnight(since),
-                until=_midnight(until),
-            )
+            with refusing({NothingToCompare: NOTHING_CHARGED}):
+                result = await books.reconcile(
+                    pool,
+                    row.id,
+                    _batches(context, statement, file),
+                    since=None if since is None else midnight(since),
+                    until=None if until is None else midnight(until),
+                )
         except BadStatement as bad:
-            raise CommandRefused(_one_line(bad), _bad(bad)) from None
-        except NothingToCompare:
-            raise CommandRefused(
-                "the file charges nothing: give --from and --to to see what we bought"
-            ) from None
-    return _told(name, statement, result, findings)
-
-
-def _midnight(day: date | None) -> datetime | None:
-    return None if day is None else datetime.combine(day, time(), UTC)
-
-
-async def _batches(
-    context: CommandContext, statement: Statement, file: BinaryIO
-) -> AsyncIterator[Sequence[Charge]]:
-    """The charges of the file, some at a time: a file may be longer than memory."""
-    stream = io.BufferedReader(InterruptibleStream(file.fileno(), context.ending))
-    charges: Iterator[Charge] = statement.charges(reading.streamed(stream))
-    while batch := await asyncio.to_thread(lambda: list(islice(charges, BATCH_ROWS))):
-        yield batch
-
-
-def _one_line(bad: BadStatement) -> str:
-    return bad.lines[0] if len(bad.lines) == 1 else f"{len(bad.lines)} cells are wrong; nothing was compared"
-
-
-def _bad(bad: BadStatement) -> Output | None:
-    return Output({"errors": bad.lines}, "\n".join(bad.lines)) if len(bad.lines) > 1 else None
-
-
-def _told(name: str, statement: Statement, result: Result, most: int) -> Output:
-    answer = Output(_document(name, statement, result), _view(name, statement, result, most))
+            raise _refusal(bad.lines) from None
+    document = _document(name, statement, result)
+    answer = Output(document, _view(document, findings))
     count = sum(result.counts.values())
     if count:
         raise CommandRefused(f"{count:,} {'difference' if count == 1 else 'differences'} with {name}", answer)
     return answer
 
 
-def _view(name: str, statement: Statement, result: Result, most: int) -> Any:
+async def _batches(
+    context: CommandContext, statement: Statement, file: BinaryIO
+) -> AsyncIterator[Sequence[Charge]]:
+    """The charges of the file, some at a time: a file may be longer than memory."""
+    charges: Iterator[Charge] = statement.charges(reading.streamed(context.stream(file)))
+    while batch := await asyncio.to_thread(lambda: list(islice(charges, BATCH_ROWS))):
+        yield batch
+
+
+def _refusal(lines: Sequence[str]) -> CommandRefused:
+    if len(lines) == 1:
+        return CommandRefused(lines[0])
+    report = Output({"errors": lines}, "\n".join(lines))
+    return CommandRefused(f"{len(lines)} cells are wrong; nothing was compared", report)
+
+
+def _view(told: Document, most: int) -> RenderableType:
     pairs: list[tuple[str, object]] = [
-        ("supplier", name),
-        ("period", f"{result.since:%Y-%m-%d} up to {result.until:%Y-%m-%d}"),
-        ("their rows", f"{result.charges:,}{_also(statement, result)}"),
-        ("our purchases", f"{result.purchases:,}"),
+        ("supplier", told["supplier"]),
+        ("period", f"{told['from']} up to {told['to']}"),
+        ("their rows", f"{told['charges']:,}{_also(told)}"),
+        ("our purchases", f"{told['purchases']:,}"),
     ]
-    for currency, theirs, ours in result.totals:
-        difference = Money(theirs - ours, currency)
-        pairs.append(
-            (currency, f"{Money(theirs, currency)} there, {Money(ours, currency)} here: {difference}")
-        )
-    pairs += [(one.value, f"{count:,}: {_WORDS[one]}") for one, count in result.counts.items()]
-    shown = result.findings[:most]
-    parts: list[Any] = [record(pairs)]
-    if shown:
-        parts += ["", table(_COLUMNS, [_row(one) for one in shown], empty="")]
-    left = sum(result.counts.values()) - len(shown)
+    for currency, theirs, ours in (one.values() for one in told["totals"]):
+        said = f"{theirs} {currency} there, {ours} {currency} here: {theirs - ours} {currency}"
+        pairs.append((currency, said))
+    pairs += [(one, f"{count:,}: {_WORDS[Difference(one)]}") for one, count in told["differences"].items()]
+    found = told["findings"][:most]
+    parts: list[RenderableType] = [record(pairs)]
+    if found:
+        parts += ["", table_of(found, _COLUMNS)]
+    left = sum(told["differences"].values()) - len(found)
     if left > 0:
         parts.append(f"… and {left:,} more (--findings, or --json for all)")
-    if not result.counts:
+    if not told["differences"]:
         parts += ["", "Nothing differs."]
     return stacked(*parts)
 
 
-_COLUMNS: Final = ["difference", ">row", "purchase", ">theirs", ">ours", "?>codes", "?ours is"]
-
-
-def _also(statement: Statement, result: Result) -> str:
-    parts = [(result.left_out, "outside the period"), (statement.not_charged, "not charged")]
+def _also(told: Document) -> str:
+    parts = [(told["outsidePeriod"], "outside the period"), (told["notCharged"], "not charged")]
     return "".join(f", {count:,} {what}" for count, what in parts if count)
 
 
-def _row(one: Discrepancy) -> tuple[object, ...]:
-    there = "–" if one.their_count is None else str(one.their_count)
-    here = "–" if one.our_count is None else str(one.our_count)
-    return (
-        one.difference.value,
-        one.row,
-        one.key if one.attempt_id is None else one.attempt_id,
-        _money(one.their_minor, one.their_currency),
-        _money(one.our_minor, one.our_currency),
-        f"{there} / {here}" + (f" + {one.quarantined} aside" if one.quarantined else ""),
-        None if one.phase is None else one.phase.name.lower(),
-    )
+def _codes(one: Document) -> str:
+    there, here = ("–" if one[name] is None else one[name] for name in ("theirCount", "ourCount"))
+    return f"{there} / {here}" + (f" + {one['quarantined']} aside" if one["quarantined"] else "")
 
 
-def _money(minor: int | None, currency: str | None) -> Money | None:
-    return None if minor is None or currency is None else Money(minor, currency)
+_COLUMNS: Final[list[Column]] = [
+    *("difference", ">row", ("purchase", lambda one: one["attempt"] or one["key"])),
+    *((">theirs", "theirAmount theirCurrency"), (">ours", "ourAmount ourCurrency")),
+    *(("?>codes", _codes), ("?ours is", "status")),
+]
 
 
 def _document(name: str, statement: Statement, result: Result) -> dict[str, Any]:
@@ -213,21 +191,13 @@ def _document(name: str, statement: Statement, result: Result) -> dict[str, Any]
 
 
 def _finding(one: Discrepancy) -> dict[str, Any]:
-    def amount(minor: int | None, currency: str | None) -> Any:
-        return None if minor is None or currency is None else decimal(minor, currency)
-
-    return {
-        "difference": one.difference.value,
-        "row": one.row,
-        "rows": one.rows,
-        "key": one.key,
-        "attempt": None if one.attempt_id is None else str(one.attempt_id),
-        "status": None if one.phase is None else one.phase.name.lower(),
-        "theirCount": one.their_count,
-        "ourCount": one.our_count,
-        "quarantined": one.quarantined,
-        "theirAmount": amount(one.their_minor, one.their_currency),
-        "theirCurrency": one.their_currency,
-        "ourAmount": amount(one.our_minor, one.our_currency),
-        "ourCurrency": one.our_currency,
-    }
+    return facts(
+        one,
+        "difference row rows key attempt status theirCount ourCount quarantined"
+        " theirAmount theirCurrency ourAmount ourCurrency",
+        difference=one.difference.value,
+        attempt=None if one.attempt_id is None else str(one.attempt_id),
+        status=None if one.phase is None else one.phase.name.lower(),
+        theirAmount=amount(one.their_minor, one.their_currency),
+        ourAmount=amount(one.our_minor, one.our_currency),
+    )

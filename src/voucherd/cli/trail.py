@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Argument, Option
 
 from voucherd import trail
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, table
+from voucherd.cli.output import CommandRefused, Output, facts, listed
 from voucherd.cli.words import read_moment
 from voucherd.companies import store as company_store
 from voucherd.trail import TrailRow, chain
@@ -27,18 +28,18 @@ app = noun()
 @command(app, "list")
 async def list_(
     context: CommandContext,
-    company: Annotated[str | None, typer.Option(metavar="COMPANY", help="Only what concerns it.")] = None,
-    actor: Annotated[str | None, typer.Option(help="Only what somebody of this name did.")] = None,
+    company: Annotated[str | None, Option(metavar="COMPANY", help="Only what concerns it.")] = None,
+    actor: Annotated[str | None, Option(help="Only what somebody of this name did.")] = None,
     action: Annotated[
-        str | None, typer.Option(metavar="key.revoke", help="Only this; `key` means all of key.…")
+        str | None, Option(metavar="key.revoke", help="Only this; `key` means all of key.…")
     ] = None,
     since: Annotated[
-        datetime | None, typer.Option(parser=read_moment, metavar="DATE", help="Only from then on.")
+        datetime | None, Option(parser=read_moment, metavar="DATE", help="Only from then on.")
     ] = None,
     before: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="Go on from the last row of a page.")
+        int | None, Option(metavar="ID", min=1, help="Go on from the last row of a page.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
+    limit: Annotated[int, Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
 ) -> Output:
     """List what was done, newest first."""
     async with context.connection() as connection:
@@ -48,31 +49,25 @@ async def list_(
         )
         names = {row.company_id for row in rows if row.company_id is not None}
         companies = {key: one.name for key, one in (await company_store.companies(connection, names)).items()}
-    view = table(
-        [">id", "at", "who", "did", "~to", "?company", "?from", "?detail"],
+    return listed(
+        [_document(row, companies) for row in rows],
         [
+            *(">id", "at", ("who", "actor"), ("did", "action"), ("~to", "subject"), "?company"),
+            ("?from", "address"),
             (
-                row.id,
-                row.at,
-                row.actor,
-                row.action,
-                row.subject,
-                companies.get(row.company_id or 0),
-                row.address,
-                _words(row.detail),
-            )
-            for row in rows
+                "?detail",
+                lambda row: " ".join(f"{key}={value}" for key, value in (row["detail"] or {}).items()),
+            ),
         ],
         empty="Nothing of this sort was done.",
     )
-    return Output([_document(row, companies) for row in rows], view)
 
 
 @command(app, "reveals")
 async def reveals_(
     context: CommandContext,
-    trx: Annotated[str, typer.Argument(metavar="TRX")],
-    limit: Annotated[int, typer.Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
+    trx: Annotated[str, Argument(metavar="TRX")],
+    limit: Annotated[int, Option(min=1, max=trail.PAGE_MAX)] = ROWS_SHOWN,
 ) -> Output:
     """List who has seen codes of an order, newest first."""
     async with context.connection() as connection:
@@ -80,37 +75,17 @@ async def reveals_(
         if order_id is None:
             raise CommandRefused(f"there is no order {trx[:40]}")
         rows = await reveals.of_order(connection, order_id, limit)
-    view = table(
-        [">id", "at", "who", "via", ">from line", ">codes", "?from"],
+    return listed(
+        [facts(row, "id at actorKind actorId via lineFrom codes address", codes=row.lines) for row in rows],
         [
+            *(">id", "at"),
             (
-                row.id,
-                row.at,
-                f"{row.actor_kind.word} {'' if row.actor_id is None else row.actor_id}".strip(),
-                row.via.word,
-                row.line_from,
-                row.lines,
-                row.address,
-            )
-            for row in rows
+                "who",
+                lambda row: f"{row['actorKind']} {'' if row['actorId'] is None else row['actorId']}".strip(),
+            ),
+            *("via", (">from line", "lineFrom"), ">codes", ("?from", "address")),
         ],
         empty="Nobody has seen a code of this order.",
-    )
-    return Output(
-        [
-            {
-                "id": row.id,
-                "at": row.at,
-                "actorKind": row.actor_kind.word,
-                "actorId": row.actor_id,
-                "via": row.via.word,
-                "lineFrom": row.line_from,
-                "codes": row.lines,
-                "address": row.address,
-            }
-            for row in rows
-        ],
-        view,
     )
 
 
@@ -118,7 +93,7 @@ async def reveals_(
 async def head(
     context: CommandContext,
     noted: Annotated[
-        list[str] | None, typer.Option(metavar="BOOK:BLOCK:HASH", help="Refuse unless it is in the chain.")
+        list[str] | None, Option(metavar="BOOK:BLOCK:HASH", help="Refuse unless it is in the chain.")
     ] = None,
 ) -> Output:
     """Print the newest hash of each chain: noted elsewhere, it proves later that nothing before it was changed."""
@@ -131,7 +106,7 @@ async def head(
                 )
         found = await chain.heads(connection)
     return Output(
-        [{"book": one.book, "block": one.block, "hash": one.hash.hex()} for one in found],
+        [facts(one, "book block", hash=one.hash.hex()) for one in found],
         "\n".join(map(str, found)) or "Nothing is sealed yet: a worker does it within seconds.",
     )
 
@@ -143,22 +118,9 @@ def _noted(text: str) -> Head:
     return Head(match[1], int(match[2]), bytes.fromhex(match[3]))
 
 
-def _words(detail: dict[str, Any] | None) -> str:
-    return " ".join(f"{name}={value}" for name, value in (detail or {}).items())
-
-
 def _document(row: TrailRow, companies: dict[int, str]) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "at": row.at,
-        "actorKind": row.actor_kind.word,
-        "actorId": row.actor_id,
-        "actor": row.actor,
-        "action": row.action,
-        "subject": row.subject,
-        "company": companies.get(row.company_id or 0),
-        "state": None if row.state is None else row.state.word,
-        "address": row.address,
-        "requestId": row.request_id,
-        "detail": row.detail,
-    }
+    return facts(
+        row,
+        "id at actorKind actorId actor action subject company state address requestId detail",
+        company=companies.get(row.company_id or 0),
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from typer import Argument, Option
 
-from voucherd.cli.command import command, noun, usage
+from voucherd.cli.command import command, noun, refusing, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output, record, table
+from voucherd.cli.output import Document, Output, facts, listed, once, shown
 from voucherd.companies import store as company_store
 from voucherd.db import Tx
 from voucherd.people import deeds, members
@@ -20,7 +21,9 @@ app = noun()
 
 _LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 """Nothing that is taken for something else when it is read aloud."""
-_FLAGS: Final = ("role", "active", "joined", "secondFactor")
+_STANDING: Final = ("role", "active", "joined", "second factor")
+
+Email: TypeAlias = Annotated[str, Argument(metavar="EMAIL")]
 
 
 def new_password() -> str:
@@ -31,16 +34,14 @@ def new_password() -> str:
 @command(app, "add")
 async def add(
     context: CommandContext,
-    email: Annotated[str, typer.Argument(metavar="EMAIL")],
+    email: Email,
     role: Annotated[
         str,
-        typer.Option(
+        Option(
             help="owner, buyer, finance, viewer or developer; without a company admin, support, stock or finance."
         ),
     ],
-    company: Annotated[
-        str | None, typer.Option(help="Whose buyer it is; none for the operator's own.")
-    ] = None,
+    company: Annotated[str | None, Option(help="Whose buyer it is; none for the operator's own.")] = None,
 ) -> Output:
     """Add a person and print the first password, this once."""
     password = new_password()
@@ -50,30 +51,15 @@ async def add(
         with usage():
             draft = UserDraft(email, None if owner is None else owner.id, role)
         user = await deeds.add(tx, context.actor, draft, password_hash)
-    document = {
-        "id": user.id,
-        "email": user.email,
-        "company": company,
-        "role": user.role,
-        "password": password,
-    }
-    view = record(
-        [
-            ("user", user.email),
-            ("company", company or "the operator"),
-            ("role", user.role),
-            ("password", password),
-            ("", "It is not shown again."),
-        ]
-    )
-    return Output(document, view)
+    document = facts(user, "id email company role", company=company, password=password)
+    return once(document, [("user", "email"), ("company", _side), "role", "password"])
 
 
 @command(app, "list")
 async def list_(
     context: CommandContext,
-    company: Annotated[str | None, typer.Option(help="Only the people of this company.")] = None,
-    operator: Annotated[bool, typer.Option("--operator", help="Only the operator's own.")] = False,
+    company: Annotated[str | None, Option(help="Only the people of this company.")] = None,
+    operator: Annotated[bool, Option("--operator", help="Only the operator's own.")] = False,
 ) -> Output:
     """List people, their roles and whether they have a second factor."""
     if company is not None and operator:
@@ -88,102 +74,71 @@ async def list_(
             )
         else:
             found = await members.everybody(connection)
-    documents = [_document(one, None if one.company_id is None else names[one.company_id]) for one in found]
-    view = table(
-        ["~address", "~company", "role", "active", "joined", "second factor"],
-        [
-            (one["email"], one["company"] or "the operator", *(one[name] for name in _FLAGS))
-            for one in documents
-        ],
+    return listed(
+        [_document(one, None if one.company_id is None else names[one.company_id]) for one in found],
+        [("~address", "email"), ("~company", _side), *_STANDING],
         empty="Nobody yet: add people with `voucherd user add`.",
     )
-    return Output(documents, view)
 
 
 @command(app, "set")
 async def set_(
     context: CommandContext,
-    email: Annotated[str, typer.Argument(metavar="EMAIL")],
-    role: Annotated[str | None, typer.Option(help="Another role, of the same side.")] = None,
-    active: Annotated[bool | None, typer.Option("--active/--inactive", help="May sign in.")] = None,
+    email: Email,
+    role: Annotated[str | None, Option(help="Another role, of the same side.")] = None,
+    active: Annotated[bool | None, Option("--active/--inactive", help="May sign in.")] = None,
 ) -> Output:
     """Change a person's role, or whether it may sign in; the last owner stays."""
     if role is None and active is None:
         raise typer.BadParameter("nothing to change: give at least one option")
     async with context.transaction() as tx:
         person = await _find(tx, email)
-        try:
+        with refusing({LastOwner: f"{person.email} is the last {person.role} and stays"}):
             if role is not None:
                 with usage():
                     await deeds.set_role(tx, context.actor, person, role)
             if active is not None:
                 change = deeds.activate if active else deeds.deactivate
                 await change(tx, context.actor, await _find(tx, email))
-        except LastOwner:
-            raise CommandRefused(f"{person.email} is the last {person.role} and stays") from None
-        person = await _find(tx, email)
-        company = await _company(tx, person)
-    document = _document(person, company)
-    return Output(document, _view(document))
+        return await _shown(tx, email)
 
 
 @command(app, "reset-password")
-async def reset_password(
-    context: CommandContext, email: Annotated[str, typer.Argument(metavar="EMAIL")]
-) -> Output:
+async def reset_password(context: CommandContext, email: Email) -> Output:
     """Give a person a new password and print it, this once; whoever is signed in as this person is signed out."""
     password = new_password()
     password_hash = await hash_password(password)
     async with context.transaction() as tx:
         person = await _find(tx, email)
         await deeds.reset_password(tx, context.actor, person, password_hash)
-    view = record([("user", person.email), ("password", password), ("", "It is not shown again.")])
-    return Output({"email": person.email, "password": password}, view)
+    return once({"email": person.email, "password": password}, [("user", "email"), "password"])
 
 
 @command(app, "reset-second-factor")
-async def reset_second_factor(
-    context: CommandContext, email: Annotated[str, typer.Argument(metavar="EMAIL")]
-) -> Output:
+async def reset_second_factor(context: CommandContext, email: Email) -> Output:
     """Take a person's second factors away, for who has lost them all; the password stays."""
     async with context.transaction() as tx:
         person = await _find(tx, email)
         await deeds.reset_second_factor(tx, context.actor, person)
-        document = _document(await _find(tx, email), await _company(tx, person))
-    return Output(document, _view(document))
+        return await _shown(tx, email)
 
 
 async def _find(tx: Tx, email: str) -> Member:
-    try:
+    with refusing({PersonNotFound: f"there is no user {email.strip()}"}):
         return await members.by_email(tx, email)
-    except PersonNotFound:
-        raise CommandRefused(f"there is no user {email.strip()}") from None
 
 
-async def _company(tx: Tx, person: Member) -> str | None:
-    if person.company_id is None:
-        return None
-    return (await company_store.companies(tx, [person.company_id]))[person.company_id].name
+async def _shown(tx: Tx, email: str) -> Output:
+    person = await _find(tx, email)
+    company = None
+    if person.company_id is not None:
+        company = (await company_store.companies(tx, [person.company_id]))[person.company_id].name
+    return shown(_document(person, company), [("user", "email"), ("company", _side), *_STANDING])
 
 
 def _document(person: Member, company: str | None) -> dict[str, Any]:
-    return {
-        "id": person.id,
-        "email": person.email,
-        "company": company,
-        "role": person.role,
-        "active": person.active,
-        "joined": person.joined,
-        "secondFactor": person.second_factor,
-    }
+    return facts(person, "id email company role active joined secondFactor", company=company)
 
 
-def _view(document: dict[str, Any]) -> Any:
-    names = ("role", "active", "joined", "second factor")
-    return record(
-        [
-            ("user", document["email"]),
-            ("company", document["company"] or "the operator"),
-            *zip(names, (document[name] for name in _FLAGS), strict=True),
-        ]
-    )
+def _side(person: Document) -> str:
+    return person["company"] or "the operator"

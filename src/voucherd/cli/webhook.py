@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import typer
 from msgspec import UNSET
+from typer import Argument, Option
 
+from voucherd.api.wire import webhooks as wire
 from voucherd.cli import webhook_listener
-from voucherd.cli import webhook_views as views
-from voucherd.cli.command import command, noun, usage
+from voucherd.cli.command import command, noun, refusing, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import CommandRefused, Output
+from voucherd.cli.output import CommandRefused, Document, Output, listed, once, shown
 from voucherd.cli.words import CompanyArgument, StateOption, StateWord, read_duration, read_moment
 from voucherd.companies import store as company_store
 from voucherd.db import Connection
@@ -26,16 +29,17 @@ from voucherd.webhooks.targets import read_target
 
 DELIVERIES_SHOWN: Final = 20
 DELIVERIES_SHOWN_MAX: Final = 1_000
+_WHY: Final = {"gone": "disabled: 410", "failing": "disabled: failing"}
 
 app = noun()
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The endpoint's id: wh_…")]
+Id = Annotated[str, Argument(metavar="ID", help="The endpoint's id: wh_…")]
 Events = Annotated[
     list[str] | None,
-    typer.Option("--event", metavar="TYPE", help="Which events; repeatable. All unless given."),
+    Option("--event", metavar="TYPE", help="Which events; repeatable. All unless given."),
 ]
 Headers = Annotated[
-    list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent along; repeatable.")
+    list[str] | None, Option("--header", metavar="'NAME: VALUE'", help="Sent along; repeatable.")
 ]
 
 
@@ -43,16 +47,14 @@ Headers = Annotated[
 async def add(
     context: CommandContext,
     company: CompanyArgument,
-    url: Annotated[str | None, typer.Argument(help="Where to send; left out with --per-order.")] = None,
+    url: Annotated[str | None, Argument(help="Where to send; left out with --per-order.")] = None,
     state: StateOption = StateWord.LIVE,
     event: Events = None,
     header: Headers = None,
-    description: Annotated[str, typer.Option(help="What it is for.")] = "",
-    per_order: Annotated[
-        bool, typer.Option("--per-order", help="For addresses that single orders name.")
-    ] = False,
+    description: Annotated[str, Option(help="What it is for.")] = "",
+    per_order: Annotated[bool, Option("--per-order", help="For addresses that single orders name.")] = False,
     secret: Annotated[
-        str | None, typer.Option(metavar="whsec_…", help="A secret that exists; else one is made.")
+        str | None, Option(metavar="whsec_…", help="A secret that exists; else one is made.")
     ] = None,
 ) -> Output:
     """Make an endpoint and print its secret, this once."""
@@ -71,14 +73,14 @@ async def add(
     async with context.transaction() as tx:
         owner = await company_store.find_company(tx, company)
         sealer = await context.sealer(tx)
-        made, shown = await deeds.add(tx, context.actor, sealer, owner.id, state.state, draft)
+        made, text = await deeds.add(tx, context.actor, sealer, owner.id, state.state, draft)
         ids = await context.identifiers(tx)
-    return views.once(ids, made, shown)
+    return once({"id": ids.webhook(made.id), "secret": text})
 
 
 @command(app, "list")
 async def list_(
-    context: CommandContext, company: Annotated[str | None, typer.Argument(metavar="COMPANY")] = None
+    context: CommandContext, company: Annotated[str | None, Argument(metavar="COMPANY")] = None
 ) -> Output:
     """List the endpoints of a company, or of all."""
     async with context.connection() as conn:
@@ -86,7 +88,14 @@ async def list_(
         found = await endpoints.list_all(conn, None if owner is None else owner.id)
         names = await _company_names(conn)
         ids = await context.identifiers(conn)
-    return views.listed(ids, found, names)
+    return listed(
+        [_document(ids, one, names) for one in found],
+        [
+            *("id", "state", ("standing", _standing), ("~address", _address)),
+            *(("?events", lambda one: len(one["eventTypes"]) or "all"), "?company"),
+        ],
+        empty="No endpoints.",
+    )
 
 
 @command(app, "show")
@@ -96,19 +105,19 @@ async def show(context: CommandContext, number: Id) -> Output:
         ids = await context.identifiers(conn)
         found = await _endpoint(conn, ids, number)
         names = await _company_names(conn)
-    return views.shown(ids, found, names)
+    return _shown(ids, found, names)
 
 
 @command(app, "set")
 async def set_(
     context: CommandContext,
     number: Id,
-    url: Annotated[str | None, typer.Option(help="Where to send from now on.")] = None,
+    url: Annotated[str | None, Option(help="Where to send from now on.")] = None,
     event: Events = None,
-    all_events: Annotated[bool, typer.Option("--all-events", help="Send every type of event.")] = False,
+    all_events: Annotated[bool, Option("--all-events", help="Send every type of event.")] = False,
     header: Headers = None,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
-    enabled: Annotated[bool | None, typer.Option("--enabled/--disabled")] = None,
+    description: Annotated[str | None, Option(help="What it is for.")] = None,
+    enabled: Annotated[bool | None, Option("--enabled/--disabled")] = None,
 ) -> Output:
     """Change an endpoint; what is not given stays. One that is enabled goes on with what waits."""
     with usage():
@@ -124,7 +133,7 @@ async def set_(
         sealer = await context.sealer(tx)
         changed = await deeds.change(tx, context.actor, sealer, _number(ids, number), changes)
         names = await _company_names(tx)
-    return views.shown(ids, changed, names)
+    return _shown(ids, changed, names)
 
 
 @command(app, "remove")
@@ -141,7 +150,7 @@ async def rotate(
     context: CommandContext,
     number: Id,
     overlap: Annotated[
-        timedelta, typer.Option(parser=read_duration, metavar="24h", help="How long both secrets sign.")
+        timedelta, Option(parser=read_duration, metavar="24h", help="How long both secrets sign.")
     ],
 ) -> Output:
     """Give an endpoint a new secret and print it, this once."""
@@ -151,15 +160,15 @@ async def rotate(
         ids = await context.identifiers(tx)
         sealer = await context.sealer(tx)
         found, secret = await deeds.rotate(tx, context.actor, sealer, _number(ids, number), overlap)
-    return views.once(ids, found, secret)
+    return once({"id": ids.webhook(found.id), "secret": secret})
 
 
 @command(app, "deliveries")
 async def deliveries(
     context: CommandContext,
-    number: Annotated[str | None, typer.Argument(metavar="ID")] = None,
-    status: Annotated[str | None, typer.Option(help="waiting, delivered or failed.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=DELIVERIES_SHOWN_MAX)] = DELIVERIES_SHOWN,
+    number: Annotated[str | None, Argument(metavar="ID")] = None,
+    status: Annotated[str | None, Option(help="waiting, delivered or failed.")] = None,
+    limit: Annotated[int, Option(min=1, max=DELIVERIES_SHOWN_MAX)] = DELIVERIES_SHOWN,
 ) -> Output:
     """Show what was sent, newest events first: to one endpoint, or to all."""
     if status is not None and status not in history.STATUSES:
@@ -169,7 +178,20 @@ async def deliveries(
         chosen = None if number is None else (await _endpoint(conn, ids, number)).id
         found, _ = await history.deliveries(conn, chosen, size=limit, status=status)
         about = await feed.these(conn, [one.event_id for one in found])
-    return views.deliveries(ids, found, about)
+    documents = [
+        {"webhookId": ids.webhook(one.webhook_id)} | _plain(wire.delivery(ids, one, about.get(one.event_id)))
+        for one in found
+    ]
+    return listed(
+        documents,
+        [
+            *(("event", "eventId"), "type", "status", (">tries", lambda one: len(one["attempts"]))),
+            ("~last answer", _last),
+            (">ms", lambda one: one["attempts"][-1]["durationMs"] if one["attempts"] else None),
+            *(("?next", _moment("dateNextAttempt")), ("?endpoint", "webhookId")),
+        ],
+        empty="Nothing was sent yet.",
+    )
 
 
 @command(app, "test")
@@ -177,19 +199,18 @@ async def test(context: CommandContext, number: Id) -> Output:
     """Send a ping to an endpoint; `deliveries` tells what came of it."""
     async with context.transaction() as tx:
         ids = await context.identifiers(tx)
-        try:
-            event_id = await deeds.test(tx, context.actor, _number(ids, number))
-        except (EndpointDisabled, NoOwnAddress):
-            raise CommandRefused("only an endpoint with an address that is enabled can be tested") from None
-    return views.queued(ids.event(event_id))
+        no = "only an endpoint with an address that is enabled can be tested"
+        with refusing({EndpointDisabled: no, NoOwnAddress: no}):
+            event = ids.event(await deeds.test(tx, context.actor, _number(ids, number)))
+    return Output({"eventId": event}, f"A ping is on its way: {event}")
 
 
 @command(app, "replay")
 async def replay(
     context: CommandContext,
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's id: evt_…")],
+    event: Annotated[str, Argument(metavar="EVENT", help="The event's id: evt_…")],
     webhook: Annotated[
-        str | None, typer.Option(metavar="ID", help="The one endpoint to send to; else all that want it.")
+        str | None, Option(metavar="ID", help="The one endpoint to send to; else all that want it.")
     ] = None,
 ) -> Output:
     """Send an event once more, with the same id."""
@@ -200,11 +221,10 @@ async def replay(
         if number not in found:
             raise CommandRefused(f"there is no event {event}")
         only = None if webhook is None else (await _endpoint(tx, ids, webhook)).id
-        try:
+        no = "the event is not for this endpoint, or the endpoint is disabled"
+        with refusing({EndpointDisabled: no, EndpointNotFound: no}):
             count = await deeds.replay(tx, context.actor, found[number], only)
-        except (EndpointDisabled, EndpointNotFound):
-            raise CommandRefused("the event is not for this endpoint, or the endpoint is disabled") from None
-    return views.counted(count)
+    return Output({"queued": count}, f"On its way to {'1 endpoint' if count == 1 else f'{count} endpoints'}.")
 
 
 @command(app, "recover")
@@ -212,25 +232,29 @@ async def recover(
     context: CommandContext,
     number: Id,
     since: Annotated[
-        datetime, typer.Option(parser=read_moment, metavar="DATE", help="From when on; 30 days at most.")
+        datetime, Option(parser=read_moment, metavar="DATE", help="From when on; 30 days at most.")
     ],
 ) -> Output:
     """Send what an endpoint did not get since then: what failed, and what happened while it was disabled."""
     async with context.pool() as pool:
         async with pool.acquire() as conn:
             ids = await context.identifiers(conn)
-        return views.recovered(await deeds.recover(pool, context.actor, _number(ids, number), since))
+        found = await deeds.recover(pool, context.actor, _number(ids, number), since)
+    text = "1 event is on its way." if found.queued == 1 else f"{found.queued} events are on their way."
+    if found.next_since is not None:
+        text += f" There are more: recover again since {found.next_since:%Y-%m-%dT%H:%M:%SZ}."
+    return Output({"queued": found.queued, "dateNext": found.next_since}, text)
 
 
 @command(app, "listen")
 async def listen(
     context: CommandContext,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 picks a free one.")] = 4242,
+    port: Annotated[int, Option(min=0, max=65_535, help="0 picks a free one.")] = 4242,
     secret: Annotated[
-        list[str] | None, typer.Option(metavar="whsec_…", help="Verifies with this; repeatable.")
+        list[str] | None, Option(metavar="whsec_…", help="Verifies with this; repeatable.")
     ] = None,
     company: Annotated[
-        str | None, typer.Option(metavar="COMPANY", help="Makes an endpoint for the time it listens.")
+        str | None, Option(metavar="COMPANY", help="Makes an endpoint for the time it listens.")
     ] = None,
     state: StateOption = StateWord.SANDBOX,
 ) -> None:
@@ -279,3 +303,44 @@ async def _endpoint(conn: Connection, ids: Identifiers, name: str) -> Endpoint:
 async def _company_names(conn: Connection) -> dict[int, str]:
     rows = await conn.fetch("SELECT id, name FROM company WHERE id IN (SELECT company_id FROM webhook)")
     return {row["id"]: row["name"] for row in rows}
+
+
+def _shown(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> Output:
+    return shown(
+        _document(ids, one, names),
+        [
+            *("id", "company", "state", ("address", _address)),
+            ("events", lambda one: ", ".join(one["eventTypes"]) or "all"),
+            ("headers", lambda one: ", ".join(one["headerNames"])),
+            *("description", ("standing", _standing), ("failing since", _moment("dateFailingSince"))),
+            *(("old secret until", _moment("dateOldSecretExpires")), ("made", _moment("dateCreated"))),
+        ],
+    )
+
+
+def _document(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> dict[str, Any]:
+    return {"company": names.get(one.company_id)} | _plain(wire.webhook(ids, one))
+
+
+def _plain(shape: msgspec.Struct) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(shape))
+    return found
+
+
+def _moment(field: str) -> Callable[[Document], datetime | None]:
+    return lambda one: None if one[field] is None else datetime.fromisoformat(one[field])
+
+
+def _address(one: Document) -> str:
+    return one["url"] or "of each order"
+
+
+def _standing(one: Document) -> str:
+    if not one["enabled"]:
+        return _WHY.get(one["disabledReason"], "disabled")
+    return f"{one['failures']} failures" if one["failures"] else "fine"
+
+
+def _last(one: Document) -> object:
+    last = one["attempts"][-1] if one["attempts"] else {"httpStatus": None, "error": None}
+    return last["httpStatus"] or last["error"]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from typer import Argument, Option
 
 from voucherd.catalogue.texts import read_amount
+from voucherd.cli.output import Document, Output, facts, table_of
 from voucherd.ids import State
 from voucherd.money import DIGITS, Money, digits
-from voucherd.vault.lines import read_expiry
+from voucherd.vault.lines import BadLine, read_expiry
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([smhd])")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -33,8 +36,8 @@ class StateWord(StrEnum):
         return State.SANDBOX if self is StateWord.SANDBOX else State.LIVE
 
 
-StateOption: TypeAlias = Annotated[StateWord, typer.Option("--state", help="Real money, or play money.")]
-CompanyArgument: TypeAlias = Annotated[str, typer.Argument(metavar="COMPANY", help="The company's name.")]
+StateOption: TypeAlias = Annotated[StateWord, Option("--state", help="Real money, or play money.")]
+CompanyArgument: TypeAlias = Annotated[str, Argument(metavar="COMPANY", help="The company's name.")]
 
 
 def read_duration(text: str) -> timedelta:
@@ -69,7 +72,7 @@ def read_money(field: str, text: str) -> Money:
         raise typer.BadParameter(str(unreadable)) from None
 
 
-SpendOption: TypeAlias = Annotated[str | None, typer.Option(metavar='"500 EUR"')]
+SpendOption: TypeAlias = Annotated[str | None, Option(metavar='"500 EUR"')]
 
 
 def read_spend(field: str, text: str | None) -> int | None:
@@ -82,16 +85,30 @@ def read_spend(field: str, text: str | None) -> int | None:
     return money.minor
 
 
-def spend_words(order_minor: int | None, day_minor: int | None) -> str:
+def spend_words(order_eur: Decimal | None, day_eur: Decimal | None) -> str:
     """The limits of what may be spent, for people."""
-    parts = [(order_minor, "an order"), (day_minor, "a day")]
-    said = [f"{Money(minor, 'EUR')} {what}" for minor, what in parts if minor is not None]
-    return ", ".join(said) or "no limit"
+    parts = [(order_eur, "an order"), (day_eur, "a day")]
+    return ", ".join(f"{eur} EUR {what}" for eur, what in parts if eur is not None) or "no limit"
+
+
+def spend_facts(order_minor: int | None, day_minor: int | None) -> dict[str, Any]:
+    """The limits of what may be spent, for programs."""
+    return {"spendOrderEur": amount(order_minor, "EUR"), "spendDayEur": amount(day_minor, "EUR")}
 
 
 def decimal(minor: int, currency: str) -> Decimal:
     """The amount as the wire writes it: a number with the currency's digits (OP-07)."""
     return Decimal(minor).scaleb(-digits(currency))
+
+
+def amount(minor: int | None, currency: str | None) -> Decimal | None:
+    """The amount as the wire writes it, or None without one."""
+    return None if minor is None or currency is None else decimal(minor, currency)
+
+
+def priced(name: str, minor: int | None, currency: str | None) -> dict[str, Any]:
+    """An amount and its currency, each in a field of its own."""
+    return {name: amount(minor, currency), f"{name}Currency": currency}
 
 
 def read_day(text: str) -> date:
@@ -100,3 +117,29 @@ def read_day(text: str) -> date:
         with suppress(ValueError):
             return date.fromisoformat(text)
     raise typer.BadParameter(f"{text[:40]!r} is not a day such as 2027-12-31")
+
+
+def midnight(day: date) -> datetime:
+    """The moment at which the day begins, UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+def span(length: timedelta) -> str:
+    """A length of time in its two largest units at most."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size, smaller in (("d", 86_400, "h"), ("h", 3_600, "m"), ("m", 60, "s")):
+        if seconds >= size:
+            rest = seconds % size // {"h": 3_600, "m": 60, "s": 1}[smaller]
+            return f"{seconds // size}{unit} {rest}{smaller}" if rest else f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def moment_day(field: str) -> Callable[[Document], str | None]:
+    """The day of a moment in a document."""
+    return lambda document: document[field] and f"{document[field]:%Y-%m-%d}"
+
+
+def bad_lines(bad: Sequence[BadLine], /, **counts: object) -> Output:
+    """The lines of a file that can't be read, and why not."""
+    lines = [facts(line, "line reason") for line in bad]
+    return Output({**counts, "bad": lines}, table_of(lines, [">line", ("~what is wrong", "reason")]))

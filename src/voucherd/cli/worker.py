@@ -7,9 +7,8 @@ import contextlib
 
 from voucherd import logs, worker
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext
+from voucherd.cli.context import CommandContext, pool_of, refuse_pending
 from voucherd.cli.output import Output
-from voucherd.cli.serve import refuse_old_schema
 
 app = noun()
 
@@ -19,7 +18,8 @@ async def work(context: CommandContext) -> None:
     """Run the background work: deliveries to orders that wait, and what time does to orders."""
     logs.configure(context.settings.log_level, context.settings.log_format)
     async with context.database() as url:
-        await refuse_old_schema(url)
+        async with pool_of(url) as pool:
+            await refuse_pending(pool)
         context.say(Output({"working": True}, "Working; Ctrl-C stops it."))
         # To be told to stop is how a worker ends, not a failure.
         with contextlib.suppress(asyncio.CancelledError):

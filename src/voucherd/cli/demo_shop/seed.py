@@ -10,9 +10,9 @@ from voucherd.catalogue import product_deeds
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.fx import parse_rate
 from voucherd.catalogue.products import ProductVersion
+from voucherd.cli.context import operator
 from voucherd.cli.demo_shop.goods import BALANCES, RATES, Good, goods, new_codes
 from voucherd.cli.demo_shop.handout import DemoPerson, Handout
-from voucherd.cli.operator import operator
 from voucherd.cli.output import CommandRefused
 from voucherd.cli.user import new_password
 from voucherd.companies import deeds as company_deeds
