@@ -131,7 +131,7 @@ def test_bought_codes_go_to_their_own_lines_of_orders_that_still_want_them() -> 
         wait(0, 5, 8, attempt_id=MINE),
     ]
     late = pending(4, **PAID | {"deadline_at": NOW})
-    loaded = facts(pending(8), pending(6), late, pending(), waits=waits, shelf=[lot(10, 1, 9)])
+    loaded = facts(pending(8), pending(6, **HELD), late, pending(), waits=waits, shelf=[lot(10, 1, 9)])
 
     ruling = receive(loaded, MINE, [lot(2, 1, 4)])
 
