@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tools.mutants import mutants_of, read
+from tools.mutate import CONFIG as LIST
 from tools.mutate import judge, read_targets
 
 ROOT = Path(__file__).parents[2]
@@ -127,3 +128,15 @@ def test_every_kind_of_bug_is_made_and_words_are_left_alone(
     path = tmp_path / "sample.py"
     path.write_text(code)
     assert {mutant.words()[1] for mutant in mutants_of(read(path))} == bugs
+
+
+def test_the_list_names_modules_tests_and_changes_that_are_there() -> None:
+    """Decision 28: a test left out under an old name takes part, and lets a run take hours."""
+    config = tomllib.loads((ROOT / LIST).read_text(encoding="utf-8"))
+    for name in (*config["tests"], *config["tests_left_out"]):
+        file, _, test = name.partition("::")
+        assert f"def {test}" in (ROOT / file).read_text(encoding="utf-8"), name
+    for target in read_targets(config, ROOT, []):
+        possible = {(mutant.place.function, *mutant.words()) for mutant in target.mutants}
+        listed = {(one["in"], one["was"], one["now"]) for one in target.survivors}
+        assert listed <= possible, target.name
