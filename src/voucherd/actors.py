@@ -22,7 +22,7 @@ class ActorKind(IntEnum):
     KEY = 2  # An API key.
     COMMAND = 3  # Somebody at the command line.
     SYSTEM = 4  # The service itself.
-    RECIPIENT = 5  # Whoever holds a redemption link.
+    RECIPIENT = 5  # The holder of a redemption link.
 
     @property
     def word(self) -> str:

@@ -14,7 +14,7 @@ AT_ONCE_MAX: Final = 2
 
 
 class BackgroundJobs:
-    """What is under way in this process."""
+    """The jobs of this process."""
 
     def __init__(self) -> None:
         self._room = asyncio.Semaphore(AT_ONCE_MAX)
@@ -27,7 +27,7 @@ class BackgroundJobs:
         task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """End what is under way: a transaction in it is undone."""
+        """End the jobs: a transaction in one is undone."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -53,7 +53,7 @@ async def take(url: str, file: Path, progress: Progress = lambda _bytes: None) -
     try:
         descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         os.close(descriptor)
-        # Rights are given anew by whoever restores it: the roles of this server mean nothing on another.
+        # The restoring account gives rights anew: the roles of this server mean nothing on another.
         flags = ["--format=custom", "--compress=gzip:5", "--no-owner", "--no-privileges", f"--file={half}"]
         await _run("pg_dump", flags, url, lambda: progress(half.stat().st_size))
         size = _sync(half)

@@ -146,7 +146,7 @@ async def become_tenant(tx: Tx, company_id: int, state: int) -> None:
     """See no other company's rows for the rest of the transaction.
 
     Under a policy the planner leads with such conditions only as can tell nobody anything, so a search by an expression
-    becomes a walk. Whoever searches so does it before this, for the places alone, and reads what is there afterwards.
+    becomes a walk. Such a search runs before this, for the places alone, and the rows there are read afterwards.
     """
     await tx.execute(_BECOME, str(company_id), str(int(state)))
 

@@ -45,7 +45,7 @@ class Response(Struct):
     cache_control: bytes = b"no-store"
     """Answers hold prices and bearer secrets: no cache keeps any unless the answer says otherwise."""
     shown: object | None = None
-    """What the body was written from, for whoever has to write it again."""
+    """The object that the body was written from, for a handler that has to write it again."""
     endless: bool = False
     """The body goes on until the client leaves, and ends then and there; a client that stops reading is cut off."""
 

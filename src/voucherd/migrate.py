@@ -197,7 +197,7 @@ async def _applied(connection: Connection) -> dict[int, tuple[str, str]]:
 
 
 def _missing(applied: dict[int, tuple[str, str]]) -> list[Migration]:
-    """What is left to run, refused if the database's history is not this program's."""
+    """The migrations left to run, refused if the database's history is not this program's."""
     known = {migration.version: migration for migration in migrations()}
     for version, (name, checksum) in applied.items():
         migration = known.get(version)

@@ -116,7 +116,7 @@ class _Keeper:
                 logger.error("server_process_does_not_start", error=repr(error))
 
     async def stop(self) -> None:
-        """Let the process finish what is under way, then be sure that it is gone."""
+        """Let the process finish its calls, then be sure that it is gone."""
         process = self._process
         if process is None or process.returncode is not None:
             return

@@ -39,7 +39,7 @@ class Router(Generic[T]):
         self._arrangements = _arrangements(self._routes)
 
     def match(self, path: str) -> Match[T] | None:
-        """What is at this path; None for a path that does not exist."""
+        """The target at this path; None for a path that does not exist."""
         head, slash, last = path.rpartition("/")
         if not last:
             found = self._routes.get(_START) if path == "/" else None

@@ -90,7 +90,7 @@ def _text(raw: Any) -> str:
 
 
 def _secret(raw: Any) -> str:
-    # What is wrong with it is said where it is used, without a word of it.
+    # The place that uses it says why it is refused, without a word of it.
     return str(raw).strip()
 
 

@@ -117,7 +117,7 @@ class Worker:
         return self._wake_calls(await background.deliver_waiting(self.pool, self._caches, self._turns))
 
     async def end_waiting(self) -> int:
-        """Cancel what is out of time; how many orders ended."""
+        """Cancel lines that are out of time; how many orders ended."""
         return self._wake_calls(await sweeps.end_waiting(self.pool, self._caches))
 
     async def seal_trail(self) -> int:

@@ -117,6 +117,27 @@ def test_the_steps_of_a_confirm_and_of_a_purchase_are_numbered_without_a_gap() -
     assert all(callable(pages.resolve(row[1].strip("`"))) for row in steps)
 
 
+def test_the_table_of_parts_has_every_folder_and_module_of_the_package() -> None:
+    """A stranger finds each room of `src/voucherd` there, and none that is not."""
+    told = {
+        word.rstrip("/") for row in pages.rows(ARCHITECTURE, "folder") for word in row[0].split("`")[1::2]
+    }
+    assert told == {
+        place.name for place in PACKAGE.iterdir() if place.name[0] != "_" and place.name != "py.typed"
+    }
+
+
+def test_every_question_is_answered_by_files_that_exist_and_the_sql_is_where_the_page_says() -> None:
+    """The table of places: a rule, its SQL and its words, each a file of the package."""
+    rows = list(pages.rows(ARCHITECTURE, "question"))
+    assert len(rows) >= 20
+    for question, *places in rows:
+        rule, sql, words = ([PACKAGE / name for name in place.split("`")[1::2]] for place in places)
+        assert all(files and all(file.is_file() for file in files) for files in (rule, sql, words)), question
+        for file in sql:
+            assert purity.SQL.search(file.read_text(encoding="utf-8")), f"{question} {file.name} has no SQL"
+
+
 def test_the_files_that_are_called_pure_wait_for_nothing_and_ask_nobody() -> None:
     """No coroutine, no clock, no chance, no SQL and no driver in them or in anything that they import."""
     found = re.search(r"files that are pure: (.+?)\. They", pages.prose_of(ARCHITECTURE), re.DOTALL)

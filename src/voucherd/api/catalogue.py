@@ -1,4 +1,4 @@
-"""The operations on the catalogue: what is for sale, at which price, and what changed. No rule lives here."""
+"""The handlers of the catalogue: products for sale, their prices and their changes. No rule lives here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each operation does with a request: read it, ask the desk, show the answer. No rule lives here."""
+"""The handlers of orders: read the request, ask the order service, show the answer. No rule lives here."""
 
 from __future__ import annotations
 

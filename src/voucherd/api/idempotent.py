@@ -49,7 +49,7 @@ class Write(Struct, frozen=True):
     call: Call
 
     async def answered(self, response: Response) -> Response:
-        """The answer, which holds from now on for whoever sends the same request again."""
+        """The answer, which holds from now on for every repetition of the request."""
         ticket = self.call.ticket
         if ticket is not None:
             kept = seal(self.services.sealer, ticket, response)
@@ -80,7 +80,7 @@ class IdempotentCalls:
         self._answers: Batcher[tuple[Ticket, bytes | None], None] = Batcher(self._keep, waiting_max=limit)
 
     async def stop(self) -> None:
-        """Finish what is in flight."""
+        """Finish the batches in flight."""
         await self._claims.drain()
         await self._answers.drain()
 
@@ -129,7 +129,7 @@ class IdempotentCalls:
     async def _settle(self, ticket: Ticket, answer: bytes | None) -> None:
         """Keep an answer, or let the next one try. If that fails the claim runs out, and the row tells the rest."""
         try:
-            # Also when the client has left: whoever asks again must not wait for nobody.
+            # Also when the client has left: a repeated request must not wait for nobody.
             await asyncio.shield(self._answers.submit(ticket.company_id, (ticket, answer)))
         except Exception as error:  # noqa: BLE001 - The answer itself is good, and must not be lost for this.
             logger.warning("answer_not_kept", error=repr(error))

@@ -87,14 +87,14 @@ class _AnswerCollector(Collector):
 
 
 class _BatcherCollector(Collector):
-    """Reads the gates and the watch when Prometheus asks."""
+    """Reads the batchers and the watch when Prometheus asks."""
 
     def __init__(self, order_service: OrderService, streams: Streams | None) -> None:
         self._orders = order_service
         self._streams = streams
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        """The present state of the desk."""
+        """The present state of the order service."""
         waiting = GaugeMetricFamily("voucherd_gate_waiting", "Calls that wait for a batch.", labels=["gate"])
         in_flight = GaugeMetricFamily("voucherd_gate_in_flight", "Batches in flight.", labels=["gate"])
         batches = CounterMetricFamily("voucherd_gate_batches", "Batches served.", labels=["gate"])

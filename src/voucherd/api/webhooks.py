@@ -1,4 +1,4 @@
-"""What an integrator does with webhooks: endpoints, their secrets, what was sent and what is to be sent again."""
+"""The handlers of webhooks: endpoints, their secrets, the log of deliveries, replays."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from voucherd.money import Money
 
 
 class ApprovalKind(IntEnum):
-    """What is asked for."""
+    """The kind of request."""
 
     ORDER = 1
     TOP_UP = 2

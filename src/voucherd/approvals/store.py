@@ -1,6 +1,6 @@
-"""Approvals: what one person asks for and another one allows (OP-93). Their table is written here alone.
+"""Approvals: requests of one person that another one allows (OP-93). Their table is written here alone.
 
-Carrying out what was allowed belongs to whoever owns it, above: an order to its desk, money to the wallet. Both mark
+The noun that owns the change makes it: `orders.consent` confirms the order, `wallet.deeds` moves the money. Both mark
 the approval in the same transaction, under the lock that `lock` takes, so it is carried out once or not at all.
 """
 

@@ -46,7 +46,7 @@ class Finding:
 async def audit(
     conn: Connection, sealer: Sealer | None = None, *, progress: Progress | None = None
 ) -> list[Finding]:
-    """What is wrong with the books: nothing, if all is well. Without a sealer no code is opened."""
+    """The faults of the books: none, if all is well. Without a sealer no code is opened."""
     told = progress or (lambda _name, _done, _total: None)
     names = check_names(with_seals=sealer is not None)
     findings: list[Finding] = []
@@ -87,7 +87,7 @@ def _note(findings: list[Finding], name: str, promise: str, rows: Sequence[dict[
 
 
 async def broken_chain(conn: Connection, flaws_max: int) -> list[dict[str, Any]]:
-    """What is wrong with the trail, up to so many."""
+    """The faults of the trail, up to so many."""
     found: list[dict[str, Any]] = []
     async for flaw in chain.verify(conn):
         found.append(msgspec.to_builtins(flaw))

@@ -1,1 +1,1 @@
-"""The catalogue: what is for sale, at what price, and what VAT and exchange rates apply."""
+"""The catalogue: products, prices, price lists, VAT and exchange rates."""

@@ -156,7 +156,7 @@ class RowCells:
 
 
 def _wrong_number(word: str) -> str | None:
-    """What is wrong with a number before anyone asks for its currency."""
+    """The fault of a number, before anyone asks for its currency."""
     if _COMMA.fullmatch(word):
         return "has a decimal comma: write a point, or send the file as XLSX"
     if any(len(part) > _PLACES_MAX for part in re.findall(r"\.([0-9]+)", word)):

@@ -1,4 +1,4 @@
-"""What a file of products would change: every row against what is there, every error told. Pure."""
+"""The changes that a file of products would make: every row against the catalogue, every error told. Pure."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class BrandNotFound(LookupError):
 
 
 def name_of(content: bytes) -> str:
-    """What the logo is called: a hash of it, and its kind. Refuses what is too large, or no picture of dots."""
+    """The name of the logo: a hash of it, and its kind. Refuses a file that is too large, or no picture of dots."""
     if len(content) > BYTES_MAX:
         raise BadLogo(f"a logo has at most {BYTES_MAX // 1024} KB, and this has {-(-len(content) // 1024)}")
     kind, sides = _looked_at(content)

@@ -39,7 +39,7 @@ class Edition(Struct, frozen=True):
     since: datetime
 
 
-# What is for sale has its words, brand and kind in one table. What is not is little, and looked at row by row.
+# Products for sale have their words, brand and kind in one table. The others are few, and looked at row by row.
 _FOR_SALE: Final = {
     "letters": "?::text[] IS NOT NULL",
     "words": "l.words @@ ?::text::tsquery",

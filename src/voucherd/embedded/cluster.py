@@ -29,7 +29,7 @@ ALTER ROLE postgres PASSWORD NULL
 
 
 def create(place: DataFolder, programs: Path, *, sync: bool) -> None:
-    """Makes the cluster; the caller holds the gate."""
+    """Makes the cluster; the caller holds the start-stop lock."""
     half = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=place.home))
     try:
         if place.account.switches:

@@ -11,22 +11,23 @@ from typing import Final
 from voucherd.embedded.errors import AlreadyRunning, EmbeddedError
 from voucherd.embedded.place import DataFolder
 
-# Whoever decides about the server may be creating it, or replaying a long log after a power cut.
-GATE_S_MAX: Final = 600.0
-GATE_POLL_S: Final = 0.02
+# The process that holds the lock may be creating the server, or replaying a long log after a power cut.
+START_STOP_S_MAX: Final = 600.0
+POLL_S: Final = 0.02
 
 
 @contextmanager
-def gate(place: DataFolder) -> Iterator[None]:
+def start_stop_lock(place: DataFolder) -> Iterator[None]:
     """Only one process at a time decides about starting and stopping."""
+    # Earlier versions lock a file of this name, too.
     with _opened(place, "gate.lock") as handle:
-        deadline_s = time.monotonic() + GATE_S_MAX
+        deadline_s = time.monotonic() + START_STOP_S_MAX
         while not _try(handle, fcntl.LOCK_EX):
             if time.monotonic() > deadline_s:
                 raise EmbeddedError(
                     f"another voucherd has been starting or stopping {place.data} for too long"
                 )
-            time.sleep(GATE_POLL_S)
+            time.sleep(POLL_S)
         yield
 
 
@@ -43,14 +44,14 @@ def ownership(place: DataFolder) -> Iterator[None]:
 
 
 class Use:
-    """That this process uses the server; taken and given up only inside the gate."""
+    """That this process uses the server; taken and given up only under the start-stop lock."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     def begin(self) -> None:
         """Counts this process among the users."""
-        # Within the gate nobody holds it exclusively, so this never waits.
+        # Under the start-stop lock nobody holds it exclusively, so this never waits.
         if not _try(self._handle, fcntl.LOCK_SH):
             raise EmbeddedError("the lock of the database's users is held by a stranger")
 

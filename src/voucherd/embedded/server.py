@@ -26,7 +26,7 @@ ORPHANS_STOPS: Final = ((signal.SIGQUIT, 1.0), (signal.SIGKILL, 5.0))
 
 
 class EmbeddedPostgres:
-    """The server of one data folder. Whoever starts or stops it holds the gate."""
+    """The server of one data folder. A process that starts or stops it holds the start-stop lock."""
 
     def __init__(self, data: Path, settings: Mapping[str, str] = {}, *, throwaway: bool = False) -> None:
         tuning.check(settings)

@@ -51,27 +51,27 @@ def _running(data: Path, exclusive: bool, settings: Mapping[str, str], *, throwa
             if exclusive:
                 held.enter_context(locks.ownership(server.place))
             use = held.enter_context(locks.use(server.place))
-            with locks.gate(server.place):
+            with locks.start_stop_lock(server.place):
                 use.begin()
         try:
-            with _plainly(data), locks.gate(server.place):
+            with _plainly(data), locks.start_stop_lock(server.place):
                 server.start(alone=use.is_alone())
                 address = server.dsn
             with _watched(server):
                 yield address
         finally:
-            with _plainly(data), locks.gate(server.place):
+            with _plainly(data), locks.start_stop_lock(server.place):
                 if use.is_alone():
                     server.stop()
 
 
 def stop_now(data: Path) -> bool:
-    """Stops the server whoever uses it; False if none was running."""
+    """Stops the server even while others use it; False if none was running."""
     with _plainly(data):
         if place.find(data) is None:
             return False
         server = EmbeddedPostgres(data)
-        with locks.gate(server.place):
+        with locks.start_stop_lock(server.place):
             return server.stop()
 
 
@@ -143,7 +143,7 @@ def _watch(server: EmbeddedPostgres, leaving: threading.Event) -> None:
 
 
 def _revive(server: EmbeddedPostgres) -> None:
-    with locks.gate(server.place):
+    with locks.start_stop_lock(server.place):
         # Another user may have been faster.
         if server.has_crashed():
             logger.warning("the embedded database has crashed and is started again")

@@ -42,7 +42,7 @@ SIZED: Final = {
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
     # A login manager may remove the POSIX memory of a user who logs out, and a container's /dev/shm
-    # is small. Most of what is needed fits into the main memory, and files take the rest.
+    # is small. Most of it fits into the main memory, and files take the rest.
     "dynamic_shared_memory_type": "mmap",
     "min_dynamic_shared_memory": "16MB",
 }

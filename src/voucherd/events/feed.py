@@ -48,7 +48,7 @@ class Event(Struct, frozen=True):
     order_id: int | None
     seq: int | None
     data: str | None
-    """JSON, as it was stored; None for what is told by type, order and seq alone."""
+    """JSON, as it was stored; None for an event that type, order and seq tell completely."""
 
     @property
     def cursor(self) -> Cursor:
@@ -98,7 +98,7 @@ _ALL: Final = f"SELECT {_COLUMNS} FROM event WHERE {_RANGE}"  # noqa: S608 - Con
 _ORDER: Final = (
     f"SELECT {_COLUMNS} FROM event WHERE order_id = $7 AND id > $1 AND id <= $2 ORDER BY seq LIMIT $3"  # noqa: S608
 )
-# What is for all lies in the same index, without a company; what is for the operator alone is left out by its type.
+# Events for all lie in the same index, without a company; events for the operator alone are left out by their type.
 _COMPANY: Final = f"""
     SELECT * FROM (
         (SELECT {_COLUMNS} FROM event WHERE company_id = $7 AND state = $8 AND {_RANGE})

@@ -87,7 +87,7 @@ class StreamListener:
         self._wake()
 
     async def next(self) -> bytes | None:
-        """What is to be sent next: nothing (b"") after a long silence, None at the end."""
+        """The bytes to send next: nothing (b"") after a long silence, None at the end."""
         if not self._parts and not self.ended:
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()

@@ -1,7 +1,7 @@
-"""Streams: whoever listens hears of events as they happen, as server-sent events.
+"""Streams: clients that listen are sent events as they happen, as server-sent events.
 
 One poll of the feed serves all listeners of a process, and only while there are any; none of them holds a connection of
-the database. A listener is told its place in the feed with every event, so whoever is cut off goes on from there.
+the database. A listener is told its place in the feed with every event, so a client that is cut off goes on from there.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Streams:
 
     async def _told(self, listener: StreamListener, page: FeedPage) -> AsyncGenerator[bytes, None]:
         """What the first page holds and all that follows it, until somebody ends it."""
-        # A place at the very beginning: whoever is cut off before the first event goes on from there, too.
+        # A place at the very beginning: a client that is cut off before the first event goes on from there, too.
         yield b"retry: %d\n" % RETRY_MS + (b"\n" if page.events else self._place(page.cursor))
         try:
             while page.more or not self._join(listener, page.cursor):

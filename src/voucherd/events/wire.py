@@ -42,7 +42,7 @@ def written(event: Event, ids: Identifiers) -> bytes:
 
 
 def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
-    """What is told: of an order which one it is, where it stands and which of its versions this is; never a code."""
+    """Its data: of an order which one it is, where it stands and which of its versions this is; never a code."""
     # Amounts stay as they were written: numbers with exact digits, which no float has touched (OP-07).
     told: dict[str, Any] = {} if event.data is None else dict(_stored(event.data))
     if event.company_id is not None and event.state is not None:

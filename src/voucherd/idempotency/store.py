@@ -85,7 +85,7 @@ async def name_effects(tx: Tx, effects: Sequence[tuple[Ticket, int]]) -> None:
 
 
 async def keep(pool: Pool, answers: Sequence[tuple[Ticket, bytes | None]]) -> None:
-    """Keep these answers for whoever asks again; without an answer (None) the next one may go at once."""
+    """Keep these answers for repeated requests; without an answer (None) the next one may go at once."""
     await pool.execute(
         """
         UPDATE idempotency i SET answer = a.answer, running_until = now()

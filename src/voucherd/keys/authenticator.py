@@ -1,8 +1,8 @@
-"""The gatekeeper: from an Authorization header to a caller, without the database on the hot path.
+"""The authenticator: from an Authorization header to a caller, without the database on the hot path.
 
 Recognised keys are kept in memory and trusted only while the access epoch is known not to have moved. It is
-asked four times a second, and every look-up brings it along. What is kept counts for one second after the
-*question* that confirmed it, so whatever is changed is seen everywhere within that second, even by a process
+asked four times a second, and every look-up brings it along. A kept key counts for one second after the
+*question* that confirmed it, so a change is seen everywhere within that second, even by a process
 that lost the database: that one asks about every request again.
 """
 
@@ -126,7 +126,7 @@ class Authenticator:
 
     def _looked_up(self, authorization: bytes, task: asyncio.Task[Caller | None]) -> None:
         del self._looking_up[authorization]
-        # Whoever waits gets the failure; with nobody left to wait it is no news.
+        # Callers that wait get the failure; with nobody left to wait it is no news.
         if not task.cancelled():
             task.exception()
 
@@ -162,7 +162,7 @@ class Authenticator:
         return caller
 
     def _confirm(self, epoch: int, asked_at: float) -> bool:
-        """Take note of the epoch; False if the answer may be older than what is known already."""
+        """Take note of the epoch; False if the answer may be older than the epoch known already."""
         if epoch != self._epoch:
             if asked_at < self._epoch_seen_at:
                 return False

@@ -1,4 +1,4 @@
-"""What can be done to keys: make, change, rotate and revoke them (OP-29).
+"""Deeds on keys: make, change, rotate and revoke them (OP-29).
 
 A key never hands on more than it has itself; a company's people, and the operator, may hand on everything. The calling
 key is read again in the transaction, so one that was revoked a moment ago makes no successor, and what it hands on is
@@ -67,7 +67,7 @@ async def rotate(tx: Tx, actor: Actor, key_id: int, overlap: timedelta) -> tuple
     own = await _own(tx, actor)
     before = await _reached(tx, actor, key_id)
     if own is not None:
-        # Whoever rotates a key gets to know its successor: that must not be a way to a stronger one.
+        # The caller is shown the successor: that must not be a way to a stronger key.
         require_within(own, before)
     await _require_room(tx, actor, before.company_id, before.state)
     issued = await key_store.rotate_key(tx, key_id, overlap)

@@ -1,6 +1,6 @@
-"""What a key may hand on: never more than it has itself (OP-29). Pure.
+"""The rule for keys that make keys: a key hands on no more than it has itself (OP-29). Pure.
 
-Whoever holds a key that may make keys can do with them what that key can, as long and from where it can, and no more.
+The new key reaches no further than the calling one: in scopes, networks, requests a minute, time and money.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BeyondOwn(Exception):
 
 
 def new_draft(own: KeyTerms | None, wish: KeyWish) -> KeyDraft:
-    """The key that is asked for; of what a key asks for it makes no keys itself unless it is said to."""
+    """The key that is asked for; one that a key makes can make no keys itself unless the wish says so."""
     if own is None:
         return KeyDraft(**wish)
     plain = KeyDraft(**{name: getattr(own, name) for name in TERMS})
@@ -41,7 +41,7 @@ def new_draft(own: KeyTerms | None, wish: KeyWish) -> KeyDraft:
 
 
 def changed_draft(own: KeyTerms | None, before: KeyDraft, wish: KeyWish) -> KeyDraft:
-    """The other key as it is to be; what is said must not go beyond one's own, what is not said stays."""
+    """The other key after the change; wished fields stay within the caller's own, the others stay as they are."""
     if own is not None:
         require_within(own, replace(own, **wish))
     return replace(before, **wish)

@@ -3,7 +3,7 @@
 A key is `vk_live_` or `vk_test_`, 32 random characters and a checksum of 6. The checksum proves nothing about
 the key's owner: it lets a typo, or a key that someone made up, be refused without asking the database.
 
-What is stored is a plain SHA-256. A slow hash protects what people choose; 190 random bits can't be guessed
+The database stores a plain SHA-256. A slow hash protects passwords of people; 190 random bits can't be guessed
 at any speed, and a slow hash would cost milliseconds on every first call.
 """
 
@@ -86,7 +86,7 @@ class KeyTerms:
 
     @property
     def anywhere(self) -> bool:
-        """Whether it matters not where it is used from."""
+        """Whether it may be used from any address."""
         return not self.allow_ips
 
     def permits(self, client_ip: str) -> bool:
@@ -104,7 +104,7 @@ HINTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KeyDraft(KeyTerms):
-    """What a key will be allowed to do; refuses what the database would refuse, in words."""
+    """The fields of a key before it is stored; refuses bad values in words, before the database does."""
 
     def __post_init__(self) -> None:
         if len(self.description) > DESCRIPTION_CHARACTERS_MAX:
@@ -120,7 +120,7 @@ class KeyDraft(KeyTerms):
 
 
 class KeyWish(TypedDict, total=False):
-    """What a key is to be; what is not said is as with the key that says it, or stays as it is."""
+    """The fields wished for a key; a missing one is as with the calling key, or stays as it is."""
 
     description: str
     scopes: frozenset[Scope]
@@ -138,7 +138,7 @@ def plain_terms(terms: KeyTerms) -> list[Any]:
 
 
 def told(wish: KeyWish) -> dict[str, Any]:
-    """What is said of a key, as JSON tells it."""
+    """The fields of a wish, as the trail's JSON has them."""
     return {name: _told(value) for name, value in wish.items()}
 
 
@@ -163,7 +163,7 @@ def well_formed(text: str) -> bool:
 
 
 def key_hash(text: str) -> bytes:
-    """What is stored of a key."""
+    """The hash of a key, which is stored in its place."""
     return hashlib.sha256(text.encode("ascii")).digest()
 
 

@@ -24,7 +24,7 @@ from voucherd.limits.rate_store import Ask, Loan
 
 WINDOW_S: Final = 60
 TICK_S: Final = 0.001
-"""Whoever waits as long as told must be past the boundary, not on it."""
+"""A client that waits as long as told must be past the boundary, not on it."""
 
 WINDOWS_MAX: Final = 100_000
 """Keys that are counted at once; beyond it the one that was seen first starts anew."""
@@ -142,7 +142,7 @@ class RateLimiter:
         return await waiter
 
     async def stop(self) -> None:
-        """End what is under way; whoever still waits for a loan is counted here."""
+        """End the borrowing; calls that still wait for a loan are counted here."""
         if self._borrowing is not None:
             self._borrowing.cancel()
             with contextlib.suppress(asyncio.CancelledError):

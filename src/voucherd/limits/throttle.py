@@ -69,7 +69,7 @@ async def forgive(pool: Pool, cleared: Collection[bytes], given_back: Collection
 
 
 async def sweep(pool: Pool) -> int:
-    """Remove what is forgotten, and the oldest of what is too much; how many."""
+    """Remove tallies that are forgotten, and the oldest beyond the maximum; how many."""
     removed = await pool.fetch(
         """
         DELETE FROM throttle WHERE key IN (

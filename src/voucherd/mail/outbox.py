@@ -33,7 +33,7 @@ TRIES_MAX: Final = 12
 """With pauses that double from a minute to two hours: most of a day."""
 PAUSE_MAX: Final = timedelta(hours=2)
 LEASE: Final = timedelta(minutes=5)
-"""Whoever died while sending is not waited for any longer."""
+"""After this time a worker that died while sending is not waited for."""
 KEPT: Final = timedelta(days=30)
 SWEEP_MAX: Final = 1_000
 
@@ -70,7 +70,7 @@ async def write(
 
 
 async def put_out(pool: Pool, outbox: Outbox) -> int:
-    """Send what is due; how many messages. One that fails is tried again later, and so are those behind it."""
+    """Send the mail that is due; how many messages. One that fails is tried again later, and so are those behind it."""
     for done in range(MAILS_MAX):
         row = await _claim(pool)
         if row is None:

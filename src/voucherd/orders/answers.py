@@ -81,7 +81,7 @@ class OrderReader:
         self._lots = vault.LotBook()
 
     async def stored(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
-        """The answers to what is stored by now: whatever goes wrong here, no call is run again for it."""
+        """The answers to stored calls: if something fails here, no call is run again for it."""
         try:
             return await self.shown(conn, answers)
         except _NOT_READ as error:
@@ -174,7 +174,7 @@ def lots_of(order: Order) -> list[int]:
 
 
 def granted(reply: Reply) -> Answer:
-    """The answer, or whatever was said instead."""
+    """The answer; a refusal or a failure is raised."""
     if isinstance(reply, Answer):
         return reply
     raise reply

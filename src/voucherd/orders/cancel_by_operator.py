@@ -68,7 +68,7 @@ async def preview(pool: Pool, settings: Settings, order: Order) -> CancelPreview
 
 
 async def cancel(pool: Pool, settings: Settings, actor: Actor, trx: str, order: Order) -> Order:
-    """Delete an order that is not confirmed, or cancel and refund what is undelivered of it; the order after it."""
+    """Delete an order that is not confirmed, or cancel and refund its undelivered lines; the order after it."""
     entry = cancel_entry(actor, trx, order.company_id, order.state)
     command = Cancel(order.id, order.company_id, order.state, entry=entry)
     async with transaction(pool) as tx:

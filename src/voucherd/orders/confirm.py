@@ -44,7 +44,7 @@ async def confirm(tx: Tx, caches: OrderCaches, commands: Sequence[Finalise]) -> 
 
 
 async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> list[Order | Refusal]:
-    """Delete every order that is not confirmed; cancel and refund what is undelivered of the others."""
+    """Delete every order that is not confirmed; cancel and refund the undelivered lines of the others."""
     order_ids, owners = store.owned(commands)
     facts = await store.load(tx, order_ids, caches, owners=owners, with_lines=True, with_shelves=False)
     ruling = decide.cancel(facts, commands)

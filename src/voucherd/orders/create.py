@@ -110,7 +110,7 @@ async def quote(
 ) -> list[Quote | Refusal]:
     """The price of every cart that can be sold; the same refusals as Create's for the rest."""
     shop = await load(conn, commands, caches, policy, stocking=False)
-    # No number is taken for what is not kept: the state alone stands in its place.
+    # No number is taken for a quote, which is not kept: the state alone stands in its place.
     answers = cart.place(shop, commands, int)
     return [
         Quote(answer, _at_hand(shop, answer)) if isinstance(answer, Order) else answer for answer in answers
@@ -179,7 +179,7 @@ async def _load_shelves(
 ) -> None:
     """The lots and offers that could serve the carts.
 
-    A sandbox shelf is stocked when it is first looked at (OP-49), unless a sandbox supplier sells what is on it.
+    A sandbox shelf is stocked when it is first looked at (OP-49), unless a sandbox supplier sells its product.
     """
     wanted = _wanted(shop, commands)
     shop.shelves = await shelf.look(conn, wanted)
@@ -215,7 +215,7 @@ def _wanted(shop: Shop, commands: Sequence[Create]) -> set[Shelf]:
 
 
 def _at_hand(shop: Shop, order: Order) -> tuple[bool, ...]:
-    """Items of one shelf share what is on it, the first in the cart first."""
+    """Items of one shelf share its codes, the first in the cart first."""
     wanted: Counter[Shelf] = Counter()
     found = []
     for item in order.items:

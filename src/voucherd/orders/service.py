@@ -89,7 +89,7 @@ class OrderService:
         }
 
     async def stop(self) -> None:
-        """Finish what is in flight."""
+        """Finish the batches in flight."""
         for batcher in self.batchers.values():
             await batcher.drain()
         await self.reveals.drain()
@@ -207,7 +207,7 @@ class OrderService:
                 return answer
             patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
             await self.watch.until_done(answer.order.id, patience_s)
-            # Done or not: whatever is still open now will not be delivered any more.
+            # Done or not: lines that are still open now will not be delivered any more.
             # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
             cancel = Cancel(
                 command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
@@ -218,9 +218,9 @@ class OrderService:
             return granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
-        """Delete an order that is not confirmed, or cancel and refund what is undelivered.
+        """Delete an order that is not confirmed, or cancel and refund its undelivered lines.
 
-        What is being bought at a supplier just now ends with its purchase, which is waited for like Confirm waits.
+        Lines that are being bought at a supplier end with their purchase, which is waited for like Confirm waits.
         """
         answer = granted(await self.cancels.submit(command.company_id, command))
         if answer.order.status is not Status.PENDING:

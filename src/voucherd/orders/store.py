@@ -43,7 +43,7 @@ from voucherd.vault.model import Reveal, Shelf
 from voucherd.wallet import store as wallet_store
 
 NOWHERE: Final = -1
-"""The number of no order: whoever asks for something that is no trx has to wait as long as for one that is not his."""
+"""The number of no order: a made-up trx takes as long to refuse as the trx of another company."""
 
 
 class OrderCommand(Protocol):
@@ -97,7 +97,7 @@ _facts_of: Final = picker(
 
 
 def _locking(*, owned: bool) -> str:
-    # NO KEY: a claim of work that points at an order (a foreign key) need not wait for whoever changes it.
+    # NO KEY: a claim of work that points at an order (a foreign key) need not wait for a call that changes it.
     # The joins name what the decision needs of other nouns (may the company buy, is the product for sale, which
     # wallet pays), so that one round trip locks the orders and tells it all.
     return f"""
@@ -134,8 +134,8 @@ async def load(
     With `owners`, one for each order, only those that are theirs.
     `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell,
     `spend_keys` for those whose spending is limited. `bought_by` for what comes of one purchase: only its own waits of
-    an order that is paid are looked at, because there may be thousands of others; what is not paid yet is decided about
-    as a whole.
+    an order that is paid are looked at, because there may be thousands of others; an unpaid order is decided about as a
+    whole.
     """
     if owners is not None:
         rows = await tx.fetch(_LOCK_OWN, order_ids, owners)

@@ -1,4 +1,4 @@
-"""What is done to the people of a company, or of the operator: by their own side, or at the command line."""
+"""Deeds on the people of a company, or of the operator: by their own side, or at the command line."""
 
 from __future__ import annotations
 

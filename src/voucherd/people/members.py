@@ -1,4 +1,4 @@
-"""The people of a company or of the operator: who is there, in which role, and what is asked of them.
+"""The people of a company or of the operator: who is there, in which role, and with which second factors.
 
 The last owner of a company, or the operator's last admin, stays.
 """

@@ -23,7 +23,7 @@ def new_codes() -> list[str]:
 
 
 def code_hash(user_id: int, text: str) -> bytes | None:
-    """What is stored of a code, however it was typed; None for what can't be one."""
+    """The hash of a code, however it was typed; None for a text that can't be one."""
     letters = "".join(text.lower().replace("-", "").split())
     if len(letters) != _SHAPE or not set(letters) <= set(_LETTERS):
         return None

@@ -85,7 +85,7 @@ class Browser:
 
 
 def key_of(token: str) -> bytes:
-    """What is stored of a token."""
+    """The hash of a token, which is stored in its place."""
     return hashlib.sha256(token.encode()).digest()
 
 

@@ -105,7 +105,7 @@ class SignIn:
         return signed_in
 
     async def with_passkey(self, answer: Mapping[str, Any], origin: Origin) -> SignedIn | SignInRefused:
-        """A session for whoever's passkey this is."""
+        """A session for the person of this passkey."""
         if self.site is None:
             return SignInRefused()
         network = network_of(origin.browser.address)
@@ -207,6 +207,6 @@ async def _make_room(tx: Tx, origin: Origin) -> None:
 
 async def _refuse(tx: Tx | Pool, origin: Origin, why: str, subject: str, user: User | None = None) -> None:
     """Write down that somebody was not let in."""
-    house = replace(SYSTEM, address=origin.browser.address, request_id=origin.request_id)
+    service = replace(SYSTEM, address=origin.browser.address, request_id=origin.request_id)
     company_id = None if user is None else user.company_id
-    await trail.record(tx, house, "session.refuse", subject, {"why": why}, company_id=company_id)
+    await trail.record(tx, service, "session.refuse", subject, {"why": why}, company_id=company_id)

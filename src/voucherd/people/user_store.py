@@ -22,7 +22,7 @@ async def add_user(tx: Tx, draft: UserDraft, password_hash: str | None) -> User:
 
 
 async def find_login(connection: Connection | Pool, email: str) -> Login | None:
-    """The person with this address and what is stored of the password."""
+    """The person with this address and the hash of the password."""
     row = await connection.fetchrow(
         "SELECT id, email, company_id, role, password_hash FROM app_user WHERE email = $1 AND active",
         email.lower(),
@@ -47,7 +47,7 @@ async def may_sign_in(connection: Connection, user_id: int) -> bool:
 
 
 async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
-    """Replace what is stored of the password."""
+    """Replace the hash of the password."""
     await tx.execute("UPDATE app_user SET password_hash = $2 WHERE id = $1", user_id, password_hash)
 
 

@@ -18,7 +18,7 @@ PASSWORD_CHARACTERS_MAX: Final = 256
 CHECKS_AT_ONCE_MAX: Final = 2
 """Each check takes 64 MiB and some 50 ms of a core: sign-ins wait for each other rather than for memory."""
 CHECKS_WAITING_MAX: Final = 32
-"""So many wait for their turn; whoever comes then is told to come again, not left to wait for minutes."""
+"""So many wait for their turn; the next one is told to come again, not left to wait for minutes."""
 
 _hasher: Final = PasswordHasher()  # RFC 9106's second choice: 64 MiB, 3 passes, 4 lanes.
 _checkers: Final = ThreadPoolExecutor(CHECKS_AT_ONCE_MAX, thread_name_prefix="password")
@@ -50,7 +50,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A person and what is stored of the password."""
+    """A person and the hash of the password."""
 
     user: User
     password_hash: str | None = field(repr=False)

@@ -75,7 +75,7 @@ class Attempt(Struct, frozen=True):
 
     @property
     def wanted(self) -> WantedCodes:
-        """What is to be bought."""
+        """The codes to buy."""
         return WantedCodes(
             self.sku,
             Money(self.face_minor, self.face_currency),
@@ -159,7 +159,7 @@ async def orders_of(conn: Connection, attempt_id: UUID) -> list[int]:
 
 
 class AttemptChange(Struct, frozen=True):
-    """What is to be noted about an attempt."""
+    """The fields to write to an attempt."""
 
     phase: AttemptPhase
     reason: str | None = None

@@ -122,7 +122,7 @@ async def retry(pool: Pool, attempt: Attempt, hand: Hand) -> None:
 async def quarantined(
     pool: Pool, sealer: Sealer, attempt: Attempt, hand: Hand, *, reveal: bool
 ) -> list[Quarantined]:
-    """The codes of a purchase that are kept apart; whoever wants to read them is written down first."""
+    """The codes of a purchase that are kept apart; their reader is written down first."""
     async with transaction(pool) as tx:
         found = await purchases.quarantined(tx, sealer, attempt.id)
         if reveal and found:

@@ -1,4 +1,4 @@
-"""Counts of calls to suppliers in this process: plain numbers, for whoever shows them."""
+"""Counts of calls to suppliers in this process: plain numbers, for the metrics."""
 
 from __future__ import annotations
 

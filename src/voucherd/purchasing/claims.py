@@ -55,8 +55,8 @@ _COMPANIES: Final = """
     )
     SELECT company_id FROM behind LIMIT $4
 """
-# Cut waits become other rows, which whoever waits for the old ones would not see: so an order that somebody decides
-# about is passed over, and whoever comes to decide about one of these waits at the order and then sees the new rows.
+# Cut waits become other rows, which a transaction that waits for the old ones would not see. So an order that is being
+# decided about is passed over, and a later decision about one of these waits at the order and then sees the new rows.
 # Nothing is bought for an order that was cancelled.
 _WAITS: Final = f"""
     SELECT {COLUMNS}
@@ -192,7 +192,7 @@ async def _write_down(
         settle_s=supplier.settle_s,
     )
     # Until the supplier is asked again, what we buy is not offered to others. Where its answer is being written just
-    # now nobody waits for that: whoever writes it waits for the row of health that this claim holds.
+    # now nobody waits for that: its writer waits for the row of health that this claim holds.
     await tx.executemany(
         """
         UPDATE offer SET stock = greatest(stock - $3, 0) WHERE (supplier_id, product_id, face_minor) IN (

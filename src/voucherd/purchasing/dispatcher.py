@@ -1,7 +1,7 @@
-"""The dispatcher: buys at suppliers what waiting lines need, and finds out what became of it. Any number may run.
+"""The dispatcher: buys codes for waiting lines, and finds out what became of each purchase. Any number may run.
 
 A purchase is a row before it is a call, the call is made outside any transaction, and its answer is recorded in one.
-Whoever dies in between leaves a row with a lease: when that ends, another worker looks the purchase up.
+A worker that dies in between leaves a row with a lease: when that ends, another worker looks the purchase up.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Dispatcher:
         return len(self._tasks)
 
     async def stop(self) -> None:
-        """Begin nothing more; give what is under way a moment, and leave the rest to whoever looks it up."""
+        """Begin nothing more; give calls under way a moment, and leave the rest to the look-ups of another worker."""
         self._stopping = True
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_S_MAX)
@@ -183,7 +183,7 @@ class Dispatcher:
     # ── one purchase ──────────────────────────────────────────────────────────────────────────────────
 
     async def _buy(self, row: SupplierRow, adapter: Supplier, attempt: Attempt, claiming_at: float) -> None:
-        # Whoever was held up for so long that the lease might end during the call must not call any more. The lease
+        # A worker that was held up so long that the lease might end during the call must not call any more. The lease
         # began somewhere in the claim's transaction.
         if time.monotonic() - claiming_at > attempts.LEASE_MARGIN_S / 2:
             held_up = SupplierRefused(Why.CANCELLED, "the worker was held up before the call")
@@ -200,7 +200,7 @@ class Dispatcher:
         if not adapter.looks_up:
             await self._record(row, adapter, attempt, Unclear("the supplier can't look purchases up"), None)
             return
-        # Whoever called may be at it yet, if the database's clock has jumped and its lease has ended too soon.
+        # The worker that called may be at it yet, if the database's clock has jumped and its lease has ended too soon.
         over_s = row.timeout_s + attempts.LEASE_MARGIN_S + row.settle_s
         unsure_s = self._unsure_s(attempt, time.monotonic() + over_s)
         attempt = replace(attempt, settles_in_s=max(attempt.settles_in_s, unsure_s))

@@ -1,4 +1,4 @@
-"""How fulfilment is doing, in figures for whoever watches. Each costs the same however much there is.
+"""Figures about purchasing, for monitoring. Each costs the same however much there is.
 
 Nothing is counted to its end: a figure stops at a named maximum and then means "at least so many". Recent purchases
 stand for all; the oldest of a queue is one look into an index.

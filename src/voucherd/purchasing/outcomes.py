@@ -50,7 +50,7 @@ class Hand(Struct, frozen=True):
 
 
 class SupplierCall(Struct, frozen=True):
-    """What is known about the call that brought an answer."""
+    """The call, or the person, that brought an answer."""
 
     failed: bool = False
     """Whether it counts against the supplier."""

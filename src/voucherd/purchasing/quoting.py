@@ -58,7 +58,7 @@ async def refresh(pool: Pool, row: SupplierRow, adapter: Supplier) -> int:
 
 
 def _asked(sold: Sequence[OfferRow]) -> list[Sku]:
-    """What is asked for: an offer over a range of face values is asked for at both ends."""
+    """The products to ask for: an offer over a range of face values is asked for at both ends."""
     faces = [(one, face) for one in sold for face in (one.face_minor, one.face_to_minor) if face is not None]
     return [Sku(one.sku, Money(face, one.face_currency)) for one, face in faces]
 
@@ -101,7 +101,7 @@ async def _remember(
 
 
 async def _wake(pool: Pool, row: SupplierRow, sold: Sequence[OfferRow], fresh: Sequence[FreshQuote]) -> None:
-    """Wake whoever waits for what can be had, shelf by shelf; what a crash leaves asleep the next prices wake."""
+    """Wake waits whose product can be had again, shelf by shelf; the next prices wake those that a crash left."""
     by_place = {(offer.product_id, offer.face_minor): offer for offer in sold}
     async with pool.acquire() as conn:
         for quote in fresh:

@@ -25,7 +25,7 @@ ID_DIGITS_MIN: Final = 8
 
 
 class PurchaseProblem(StrEnum):
-    """What is wrong with a purchase."""
+    """The reason why a purchase needs a person."""
 
     UNKNOWN = "unknown"  # Nobody knows what became of it.
     LATE = "late"  # Codes came that no line wanted any more.
@@ -96,7 +96,7 @@ class Record(Struct, frozen=True):
 
     @property
     def problems(self) -> list[PurchaseProblem]:
-        """What is wrong with it."""
+        """Why it needs a person."""
         found = {
             PurchaseProblem.UNKNOWN: self.phase is AttemptPhase.UNKNOWN,
             PurchaseProblem.LATE: self.spare > max(self.codes - self.count, 0),

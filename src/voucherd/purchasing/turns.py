@@ -43,7 +43,7 @@ class PlannedPurchase(Struct):
         return sorted(self.parts.values(), key=lambda one: (one.order_id, one.line_from))
 
     def take(self, wait: Wait, count: int) -> Wait:
-        """Take lines from the front of a wait; what is left of it."""
+        """Take lines from the front of a wait; the rest of it."""
         at = wait.line_from + count
         # A wait's next share follows its last one. Waits stay apart even where their lines touch: one may end where
         # an item of the order ends.
@@ -66,7 +66,7 @@ class TurnRound(Struct):
     """Those who had a share, Resolves apart."""
 
     def serve(self, wait: Wait, had: dict[int, int]) -> Wait | None:
-        """Give a wait its share of this pass; what is left of it, None if nothing is or no more can be had."""
+        """Give a wait its share of this pass; the rest of it, None if nothing is left or no more can be had."""
         company_id, urgent = wait.company_id, wait.urgent
         before = had.get(company_id, 0)
         share = wait.count if urgent else min(wait.count, TURN_LINES_MAX - before)
@@ -125,7 +125,7 @@ def purchases(
 
 
 def cut(waits: Sequence[Wait], pieces: Sequence[Wait]) -> tuple[list[tuple[int, int]], list[Wait]]:
-    """The waits that pieces were cut from, by order and first line, and what is left of them."""
+    """The waits that pieces were cut from, by order and first line, and the rest of each."""
     by_order: dict[int, list[Wait]] = {}
     for piece in pieces:
         by_order.setdefault(piece.order_id, []).append(piece)
@@ -137,6 +137,6 @@ def cut(waits: Sequence[Wait], pieces: Sequence[Wait]) -> tuple[list[tuple[int, 
         ]
         if ends:
             over.append((wait.order_id, wait.line_from))
-            # Pieces are cut from the front, so what is left is one range.
+            # Pieces are cut from the front, so the rest is one range.
             rest += [replace(wait, line_from=max(ends))] if max(ends) < wait.line_to else []
     return over, rest

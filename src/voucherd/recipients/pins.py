@@ -1,6 +1,6 @@
 """A PIN before the codes of an order's links: set by the buyer, tried by recipients, and not to be guessed.
 
-A PIN has a few digits, so no hash protects it from whoever can try them all: it is keyed with the master key, which is
+A PIN has a few digits, so no hash protects it from a thief who tries all: it is keyed with the master key, which is
 not in the database, and a link takes a few wrong ones before it waits, longer each time. The counts are in the
 database: all processes share them.
 """

@@ -1,4 +1,4 @@
-"""What recipients can do with their links: open them, and have the code shown, once whoever sent them agrees."""
+"""Recipients open their links and have the code shown; the PIN of the sender may stand before it."""
 
 from __future__ import annotations
 

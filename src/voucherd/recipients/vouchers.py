@@ -129,7 +129,7 @@ async def note_opened(conn: Connection, voucher: Voucher) -> None:
 
 async def note_shown(tx: Tx, voucher: Voucher) -> None:
     """Write down that the code is shown, if it is the first time."""
-    # Whoever opened the link may have begun after this transaction did, and still be first with his row.
+    # A request that opened the link may have begun after this transaction did, and still be first with its row.
     await tx.execute(
         """
         INSERT INTO line_view AS seen (order_id, line, link_viewed_at, voucher_viewed_at)

@@ -44,7 +44,7 @@ class ReportCache:
         return answer
 
     def _forget(self) -> None:
-        """Drop what is too old, and the oldest beyond the number that is kept."""
+        """Drop reports that are too old, and the oldest beyond the number that is kept."""
         oldest = self._now() - AGE_S_MAX
         idle = {asked: one.at for asked, one in self._found.items() if not one.lock.locked()}
         surplus = len(self._found) - KEPT_MAX

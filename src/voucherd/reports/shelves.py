@@ -1,4 +1,4 @@
-"""What is on the shelf now: lots, codes, what they cost, and which of them won't last."""
+"""The stock of now: lots, codes, their cost, and those that expire soon."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ async def margin(conn: Connection, span: Span, by: Sequence[By]) -> Report:
 
 
 async def vat(conn: Connection, span: Span, by: Sequence[By]) -> Report:
-    """What VAT is due, by country, category and rate besides what is asked for."""
+    """The VAT that is due, by country, category and rate besides the chosen dimensions."""
     return await _report(conn, span, _VAT_LABELS | _chosen(by), VAT)
 
 

@@ -28,7 +28,7 @@ def values(report: Report, line: ReportLine) -> list[Any]:
 
 
 def csv_text(report: Report) -> str:
-    """Rows alone: a total among them would be counted twice by whoever sums the column."""
+    """Rows alone: a total among them would be counted twice in the sum of the column."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([kebab(column) for column in columns(report)])

@@ -105,7 +105,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes; what is too large is noticed before it is whole."""
+        """Some bytes; a head or body that is too large is noticed before it is whole."""
         if self._deaf:
             return
         self._piece = size = len(data)

@@ -61,7 +61,7 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what is under way, then close."""
+        """Answer the calls under way, then close."""
         self._on_stop()
         await super().shutdown(sockets)
 
@@ -119,7 +119,7 @@ async def run(
                 timeout_graceful_shutdown=STOP_S_MAX,
                 h11_max_incomplete_event_size=None,
             )
-            # What is in memory now stays; the collector need not look at it again, nor after every few calls.
+            # Objects in memory now stay; the collector need not look at them again, nor after every few calls.
             gc.collect()
             gc.freeze()
             gc.set_threshold(GC_THRESHOLD, 20, 50)

@@ -111,7 +111,7 @@ class _Watcher:
 
 
 def _scan(stream: IO[bytes], counts: _Counts) -> None:
-    """Count what is in a part. What is no XML is nothing to us, and the library won't read it as XML either."""
+    """Count the elements of a part. A part that is no XML is nothing to us, and the library won't read it either."""
     parser, watcher = expat.ParserCreate(), _Watcher(counts)
     parser.StartElementHandler = watcher.start
     parser.CharacterDataHandler = watcher.text

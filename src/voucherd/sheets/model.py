@@ -13,7 +13,7 @@ CELL_CHARACTERS_MAX: Final = 32_767
 
 
 class CellKind(Enum):
-    """What the file says a cell is. CSV knows texts only; what is wrong with a cell is told by whoever needs it."""
+    """The kind that the file gives a cell. CSV knows texts only; the reader of a cell says why it is refused."""
 
     TEXT = "text"
     NUMBER = "a number"

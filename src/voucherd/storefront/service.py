@@ -1,4 +1,4 @@
-"""The shop window: products as one company sees them, with its prices. Reads only; each answer is one moment's."""
+"""The storefront: products as one company sees them, with its prices. Reads only; each answer is one moment's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.sorting import SortPosition
 
 VERSIONS_KEPT_MAX: Final = 5_000
-"""Product versions that the window remembers: less than the desk, which sells the same few all day."""
+"""Product versions that the storefront keeps: fewer than the order service, which sells the same few all day."""
 
 
 class Shopper(Struct, frozen=True):

@@ -98,7 +98,7 @@ class NotOffered(Exception):
 
 
 class SupplierChanges(Struct, frozen=True, kw_only=True):
-    """What is to be changed; None leaves a thing as it is."""
+    """The fields to change; None leaves a field as it is."""
 
     config: dict[str, Any] | None = None
     secret: str | None = None

@@ -19,7 +19,7 @@ LATELY_MAX: Final = 200
 
 
 class SupplierFigures(Struct, frozen=True):
-    """What is under way at a supplier, and how old its prices are."""
+    """The purchases under way at a supplier, and the age of its prices."""
 
     calls: int = 0
     """Purchases that are being made."""

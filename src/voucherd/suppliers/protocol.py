@@ -27,7 +27,7 @@ SURPLUS_MAX: Final = 100
 
 
 class WantedCodes(Struct, frozen=True):
-    """What is to be bought: so many codes of a product, under the supplier's own name for it."""
+    """The codes to buy: so many of a product, under the supplier's own name for it."""
 
     sku: str
     face: Money
@@ -118,7 +118,7 @@ class QuoteFailed(Exception):
 
 
 class Supplier(Protocol):
-    """A supplier, whoever it is. Every call ends by itself within the time limit that the adapter was made with."""
+    """A supplier of any kind. Every call ends by itself within the time limit that the adapter was made with."""
 
     @property
     def looks_up(self) -> bool:

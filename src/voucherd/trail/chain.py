@@ -109,7 +109,7 @@ class TrailSealing:
 
     async def _settled(self, conn: Connection, book: Book) -> int:
         """The id up to which nothing is under way any more; 0 if that is not known."""
-        # First the id and then the lock: whoever took one of these ids holds it still, or has ended.
+        # First the id and then the lock: a transaction that took one of these ids holds it still, or has ended.
         taken: int = await conn.fetchval(
             "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence($1, 'id')::regclass), 0)",
             book.name,
@@ -197,7 +197,7 @@ _BLOCKS: Final = "SELECT block, first_id, last_id, rows, previous, hash FROM tra
 
 
 async def verify(conn: Connection) -> AsyncIterator[Flaw]:
-    """What is wrong with the books, in one snapshot: to be called within a transaction that has one."""
+    """The faults of the books, in one snapshot: to be called within a transaction that has one."""
     for book in BOOKS:
         number, place, previous = 0, LOWEST, GENESIS
         async for row in conn.cursor(f"{_BLOCKS} ORDER BY block", book.name, prefetch=200):

@@ -1,4 +1,4 @@
-"""The key ring: the root and the data keys of a database, opened with its master key; and what is new of them (OP-95).
+"""The key ring: the root and the data keys of a database, opened with its master key and kept up to date (OP-95).
 
 The master key seals nothing itself. It wraps the root, from which identifiers, blind indexes and version 1 are derived,
 and the data keys of later versions. So it can be replaced without sealing anything again, and what it wraps can be

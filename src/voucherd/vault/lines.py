@@ -64,7 +64,7 @@ class CodeFile:
     def chunk(self) -> Chunk | None:
         """The usable entries of the next lines; None at the end of the file."""
         entries: Chunk = {}
-        # Not before: whoever asks for the first chunk is ready to wait for a slow stream.
+        # Not before: the caller that asks for the first chunk is ready to wait for a slow stream.
         source = self._source = self._source or begin(self._stream)
         blind, line_before, read = self._blind, source.line, source.cells
         for _ in range(CHUNK_LINES):

@@ -1,4 +1,4 @@
-"""Lots as the operator looks at them: what expires first, and what is left of a product. Reads only, never a code."""
+"""Lots as the operator looks at them: by expiry, and the rest of a product. Reads only, never a code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JOINS: Final = "JOIN product p ON p.id = l.product_id JOIN product_version v ON
 
 
 class OnShelf(Struct, frozen=True):
-    """What is left of one face value of a product."""
+    """The unsold codes of one face value of a product."""
 
     face: Money
     left: int
@@ -62,7 +62,7 @@ async def by_expiry(
 
 
 async def on_shelf(conn: Connection, product_id: int, state: State) -> list[OnShelf]:
-    """What is left of a product, by face value."""
+    """The unsold codes of a product, by face value."""
     rows = await conn.fetch(
         """
         SELECT l.face_minor, v.face_currency, sum(l.size - l.cursor)::bigint, count(*)::int, min(l.expires_at)

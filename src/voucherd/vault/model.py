@@ -77,7 +77,7 @@ class Via(IntEnum):
 
 
 class Viewer(Struct, frozen=True):
-    """Who sees codes, and from where: a key, a person, or whoever holds a link."""
+    """Who sees codes, and from where: a key, a person, or the holder of a link."""
 
     kind: ActorKind
     id: int | None

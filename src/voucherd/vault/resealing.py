@@ -1,7 +1,7 @@
-"""Sealing again: what an older key sealed is opened and sealed with a newer one, in small transactions (OP-95).
+"""Sealing again: codes and texts of an older key are sealed with a newer one, in small transactions (OP-95).
 
-A row is replaced only where it still holds what was opened, so nothing that changes meanwhile is lost; and what is done
-is seen from the mark in front of each seal, so whoever begins again does nothing twice.
+A row is replaced only where it still holds the seal that was opened, so no change in between is lost. The mark in front
+of each seal tells its key, so a second run does nothing twice.
 """
 
 from __future__ import annotations

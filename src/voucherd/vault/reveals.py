@@ -1,6 +1,6 @@
 """Reveals: every time that codes are shown is a row, written before they leave (OP-94).
 
-Whoever shows codes calls `Recorder.record` and waits for it, or writes the row in a transaction of his own with
+A handler that shows codes calls `Recorder.record` and waits for it, or writes the row in a transaction of its own with
 `write`. One row for an order and an answer, however many codes. A crash in between leaves a row for codes that nobody
 saw, never the other way round.
 """

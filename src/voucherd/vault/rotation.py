@@ -1,9 +1,9 @@
 """Rotation: a new data key, and everything sealed again with it, while the service runs (OP-95).
 
-A new key is announced first, so that every process can open what it seals; then it is active, and everything new is
-sealed with it; then what is old is sealed again in small transactions. What is done is seen from the mark in front of
-each seal, so a rotation that was killed goes on wherever it stood. A row is replaced only where it still holds what was
-opened, so nothing that changes meanwhile is lost.
+A new key is announced first, so that every process can open its seals; then it is active, and everything new is
+sealed with it; then older seals are made again in small transactions. The mark in front of each seal tells its key, so
+a rotation that was killed goes on wherever it stood. A row is replaced only where it still holds the seal that was
+opened, so no change in between is lost.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Sealer:
     """Seals and opens codes, and blinds them so that equal ones meet unread. Knows one key, and learns others."""
 
     refresh: Callable[[Connection], Awaitable[None]] | None = None
-    """Looks for keys that are new; set by whoever knows where they come from."""
+    """Looks for keys that are new; the key ring sets it."""
 
     def __init__(self, root: bytes) -> None:
         self._codes: dict[int, AESGCMSIV] = {}

@@ -16,7 +16,7 @@ from voucherd.vault.model import GENERATED_SIZE
 from voucherd.vault.seal import KeyNotKnown, Sealer
 
 READ_CODES_MAX: Final = 100_000
-"""Codes of one read; whoever needs more reads in pieces, or holds gigabytes of secrets."""
+"""Codes of one read; a caller that needs more reads in pieces, and holds no gigabytes of secrets."""
 LOTS_PAGE_MAX: Final = 1000
 LOTS_KEPT_MAX: Final = 50_000
 GENERATED_SUPPLIER: Final = "sandbox"

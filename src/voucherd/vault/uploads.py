@@ -17,10 +17,10 @@ from voucherd.vault.seal import Sealer
 
 FILE_BYTES_MAX: Final = 32 * 1024 * 1024
 KEPT: Final = timedelta(minutes=15)
-"""How long a file is kept for whoever has seen what it would do."""
+"""How long a file is kept while its owner decides about the report on it."""
 REMEMBERED: Final = timedelta(days=30)
 SILENT_MAX: Final = timedelta(seconds=30)
-"""Whoever works on a file says so every second; after this silence nobody does any more."""
+"""The process that works on a file says so every second; after this silence it is taken for dead."""
 SWEPT_MAX: Final = 1_000
 NAME_CHARS_MAX: Final = 200
 LISTED_MAX: Final = 20
@@ -37,7 +37,7 @@ class UploadPhase(IntEnum):
 
 
 class UploadRow(Struct, frozen=True):
-    """A file that was uploaded, without what is in it."""
+    """A file that was uploaded, without its content."""
 
     id: UUID
     user_id: int
@@ -104,7 +104,7 @@ async def keep(
     content: bytes,
     terms: Mapping[str, Any],
 ) -> None:
-    """Keep a file, sealed, for whoever uploaded it to look at what it would do."""
+    """Keep a file, sealed, while its owner looks at the report on it."""
     # In a thread: millions of bytes take a while, and others have calls to answer.
     sealed = await asyncio.to_thread(sealer.seal_bytes, place_of(upload_id), content)
     await tx.execute(
@@ -144,7 +144,7 @@ async def newest(conn: Connection, kind: str) -> list[UploadRow]:
 
 
 async def begin_taking(tx: Tx, sealer: Sealer, upload_id: UUID) -> bytes | None:
-    """Begin to take the file in, and get what is in it; None if somebody else does, or it is not there any more."""
+    """Begin to take the file in, and get its content; None if somebody else does, or it is not there any more."""
     sealed = await tx.fetchval(
         """UPDATE upload SET status = 2, permille = 0, seen_at = now()
            WHERE id = $1 AND sealed IS NOT NULL AND created_at > now() - $2::interval
@@ -178,7 +178,7 @@ async def end(tx: Pool | Tx, upload_id: UUID, phase: UploadPhase, report: Mappin
 
 
 async def sweep(pool: Pool) -> int:
-    """Throw away files that were kept long enough, and after a month what is known of them; how many."""
+    """Throw away files that were kept long enough, and after a month their rows; how many."""
     emptied = await pool.fetch(
         """UPDATE upload SET sealed = NULL WHERE id IN (
                SELECT id FROM upload WHERE sealed IS NOT NULL AND created_at < now() - $1::interval

@@ -92,7 +92,7 @@ async def propose(
 
 
 async def approve(tx: Tx, actor: Actor, number: int) -> Approval:
-    """Move the money that one person proposed and this one agrees to: once, whoever else agrees at the same time."""
+    """Move the money that one person proposed and this one agrees to: once, even if several agree at the same time."""
     found = (await approvals.lock(tx, [number])).get(number)
     if found is not None and found.kind is ApprovalKind.ORDER:
         found = None

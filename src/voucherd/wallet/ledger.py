@@ -38,7 +38,7 @@ class Wallet(Struct, frozen=True):
 
 
 class LedgerEntry(Struct, frozen=True):
-    """One whole transfer between a wallet and the house."""
+    """One whole transfer between a wallet and the operator."""
 
     wallet_id: int
     seq: int

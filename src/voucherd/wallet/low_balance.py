@@ -1,7 +1,6 @@
-"""The alert of a low balance: once when it falls below what its owner chose, and again only after it was above.
+"""The alert of a low balance: once when it falls below its owner's amount, and again only after it was above.
 
-A round of the worker looks, so that a sale pays nothing for it; whoever wants to hear of a low balance hears within a
-second.
+A round of the worker looks, so that a sale pays nothing for it; the owner of a low balance is told within a second.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Delivery(Struct, frozen=True):
 
 
 class DeliveryClaim(Struct, frozen=True):
-    """An endpoint that this sender holds, with what is due there."""
+    """An endpoint that this sender holds, with the deliveries due there."""
 
     webhook_id: int
     company_id: int

@@ -1,4 +1,4 @@
-"""What can be done to endpoints and to what is sent to them: by a key, by a company's people, or by the operator.
+"""Deeds on endpoints and on their deliveries: by a key, by a company's people, or by the operator.
 
 The trail tells of an address its host alone: the rest of it may be somebody's secret.
 """

@@ -1,6 +1,6 @@
 """Endpoints: where a company wants its events sent. The only place that touches their rows.
 
-The row of `webhook_queue` is an endpoint's lock: whoever changes an endpoint or its deliveries locks that first.
+The row of `webhook_queue` is an endpoint's lock: a change of an endpoint or of its deliveries takes it first.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Draft(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """What is to be different; the rest stays."""
+    """The fields to change; the rest stays."""
 
     url: str | UnsetType = UNSET
     types: tuple[str, ...] | UnsetType = UNSET
@@ -236,7 +236,7 @@ async def remove(tx: Tx, number: int) -> None:
 
 async def rotate(tx: Tx, sealer: Sealer, endpoint: Endpoint, overlap: timedelta, secret: str | None) -> str:
     """A new secret, not to be had again; the one so far signs beside it for a while."""
-    assert timedelta() <= overlap <= OVERLAP_MAX, "whoever reads the request checks it"
+    assert timedelta() <= overlap <= OVERLAP_MAX, "the reader of the request checks it"
     await lock(tx, endpoint.id)
     fresh = secret or signing.new_secret()
     await tx.execute(

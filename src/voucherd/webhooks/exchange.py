@@ -58,7 +58,7 @@ class ReceiverExchange(asyncio.Protocol):
 
     async def ask(self, request: bytes) -> ReceiverAnswer:
         """The head of the answer to a request; the rest may still come."""
-        assert self._transport is not None, "whoever connects waits until it is there"
+        assert self._transport is not None, "the caller waits for the connection first"
         loop = asyncio.get_running_loop()
         self._parser = HttpResponseParser(self)
         self._answer, self._received, self.reusable = ReceiverAnswer(headers=[]), 0, False

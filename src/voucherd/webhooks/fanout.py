@@ -16,7 +16,7 @@ ROWS_MAX: Final = 20_000
 """Deliveries of one step, about: an event that every company is told of makes many."""
 
 TYPES: Final = kinds.FOR_COMPANIES - {kinds.PING}
-"""What is sent to whoever asked for it. A ping goes to the one endpoint that it is for."""
+"""Events that are sent to every endpoint that asked for them. A ping goes to the one endpoint that it is for."""
 
 MATCHES: Final = """
     FROM event e
@@ -36,7 +36,7 @@ _SINCE: Final = "w.enabled AND e.at >= w.created_at - interval '1 minute'"
 
 
 async def fan_out(pool: Pool) -> int:
-    """Make deliveries of the next events; how many events. One at a time, whoever calls."""
+    """Make deliveries of the next events; how many events. One at a time over all workers."""
     async with pool.acquire() as conn:
         upto = await conn.fetchval("SELECT upto FROM webhook_cursor")
         try:
@@ -78,8 +78,8 @@ async def _deliver(tx: Tx, start: int, stop: int) -> None:
     numbers = sorted(row["id"] for row in found)
     if not numbers:
         return
-    # Locked first and in order, and looked at afterwards: whoever releases an endpoint sees these deliveries, or this
-    # sees that it was released.
+    # Locked first and in order, and looked at afterwards: a transaction that releases an endpoint sees these,
+    # or this sees that it was released.
     await tx.execute(
         "SELECT FROM webhook_queue WHERE webhook_id = ANY($1::bigint[]) ORDER BY webhook_id FOR UPDATE",
         numbers,

@@ -27,7 +27,7 @@ _OURS: Final = frozenset(
         *("user-agent", "via"),
     }
 )
-"""What belongs to the connection, to the body, or to whoever passes the request on."""
+"""Headers of the connection, of the body, and of proxies."""
 _OUR_BEGINNINGS: Final = ("webhook-", "svix-", "proxy-", "x-forwarded-", "sec-")
 
 

@@ -1,4 +1,4 @@
-"""What was sent and what is to be sent again: the log of deliveries, replays, recoveries and test messages."""
+"""The log of deliveries, and messages to be sent again: replays, recoveries and test messages."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def deliveries(
 
 async def ping(tx: Tx, endpoint: Endpoint) -> int:
     """Queue a test message for one endpoint; the id of its event. A disabled endpoint gets it when it is enabled."""
-    assert endpoint.url is not None, "whoever asks says which address, and this has none"
+    assert endpoint.url is not None, "the caller names an address where the endpoint has none"
     await endpoints.lock(tx, endpoint.id)
     event_id = await tx.fetchval(
         """

@@ -109,7 +109,7 @@ class Post:
         return fresh, await _ask(fresh, request)
 
     async def _finish(self, target: WebhookTarget, exchange: ReceiverExchange) -> None:
-        """Read what is left of the answer. What it is decides nothing, so whatever goes wrong here is no matter."""
+        """Read the rest of the answer. It decides nothing, so a failure here is no matter."""
         try:
             async with asyncio.timeout(REST_S_MAX):
                 await exchange.rest()

@@ -1,4 +1,4 @@
-"""The sender: takes endpoints in turns, sends what is due, and writes down what came of it.
+"""The sender: takes endpoints in turns, sends their deliveries, and writes the outcomes down.
 
 Quick endpoints and slow ones have places, connections and look-ups of their own, so a receiver that hangs, or a
 hundred of them, delays others like it and nobody else.
@@ -95,7 +95,7 @@ class Sender:
         self._wake.set()
 
     async def stop(self) -> None:
-        """Begin nothing more; give what is under way a moment. The rest is sent again by whoever comes next."""
+        """Begin nothing more; give calls under way a moment. The next sender sends the rest again."""
         self._stopping = True
         for loop in self._loops:
             loop.cancel()
@@ -166,7 +166,7 @@ class Sender:
     # ── one endpoint ──────────────────────────────────────────────────────────────────────────────────
 
     async def _turn(self, lane: EndpointLane, claim: DeliveryClaim, events: dict[int, Event]) -> None:
-        """Send what is due at one endpoint, a few at a time, until one fails or the turn is over."""
+        """Send the deliveries that are due at one endpoint, a few at a time, until one fails or the turn is over."""
         report = SendReport(claim, [])
         queue = iter(claim.deliveries)
         ends_at = time.monotonic() + TURN_S_MAX
@@ -177,7 +177,7 @@ class Sender:
                 report.sent.append(sent)
                 failed = claim.url is not None and not sent.outcome.delivered
                 if failed or self._stopping or time.monotonic() > ends_at:
-                    # What is left is due as before, and comes in another turn.
+                    # The rest is due as before, and comes in another turn.
                     for _ in queue:
                         pass
 
@@ -234,7 +234,7 @@ class Sender:
         for tries in range(RECORD_TRIES_MAX):
             try:
                 await claims.record(self._pool, reports)
-            except Exception as error:  # noqa: BLE001 - What is not written down is sent again: at least once.
+            except Exception as error:  # noqa: BLE001 - An outcome that is lost means another try: at least once.
                 logger.warning("webhooks_not_recorded", error=repr(error))
                 await asyncio.sleep(0.1 * 2.0**tries)
             else:

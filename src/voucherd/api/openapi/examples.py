@@ -1,4 +1,4 @@
-"""Examples of what is sent and refused, for each operation in each version.
+"""Examples of requests, answers and refusals, for each operation in each version.
 
 They are kept in a file, which a test compares with what the service makes of a sample order and of bad input.
 """
@@ -34,7 +34,7 @@ class TextExample(Struct):
 
 
 class Refused(Struct):
-    """An input that breaks a rule: when, and what is said then."""
+    """An input that breaks a rule: when, and the words of the refusal."""
 
     when: str
     text: str

@@ -1,4 +1,4 @@
-"""What is said about each operation: its words, what it takes and what it answers.
+"""The description of each operation: its words, its parameters and its answers.
 
 Its path and scopes stand in `routes`, what it refuses in `errors`, and its examples in `openapi/examples.json`.
 """

@@ -1,4 +1,4 @@
-"""What is said about an operation."""
+"""The form in which an operation is described."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DescribedAnswer(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """What is said about an operation, in all its versions."""
+    """The description of an operation, in all its versions."""
 
     id: str
     title: str

@@ -45,7 +45,7 @@ async def lines_page(
 async def codes_file(
     view: View, read_codes: ReadCodes, before_first: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[bytes]:
-    """The order's finished lines with their codes. What is to happen before the first code leaves happens then."""
+    """The order's finished lines with their codes. `before_first` runs before the first code leaves."""
     yield CODES_HEAD
     noted = False
     for piece in _pieces(view, range(view.order.lines)):

@@ -1,4 +1,4 @@
-"""What a wire shape is made from: an order as a call answers it, and who may see what of it."""
+"""The source of a wire shape: an answer of the order service, and how much of it the caller may see."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Cancel(Struct, frozen=True):
     company_id: int
     state: State
     at_limit: bool = False
-    """Resolve's own cancellation at its limit: what is under way at a supplier is not waited for (OP-46)."""
+    """Resolve's own cancellation at its limit: purchases under way are not waited for (OP-46)."""
     ticket: Ticket | None = None
     viewer: Viewer | None = None
     entry: TrailEntry | None = None
@@ -215,7 +215,7 @@ def _allocate(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> 
     for item in order.items:
         shelf = (*item.shelf, order.state)
         at = item.first_line
-        # Whoever waits already comes first (OP-48): a new order joins the queue, and the worker serves it in turn.
+        # Orders that wait already come first (OP-48): a new order joins the queue, and the worker serves it in turn.
         if not item.version.async_delivery or shelf not in facts.queued:
             at = plan_codes(ruling, allocation.plan, facts.shelves.get(shelf, ()), at, item.end_line)
         if at < item.end_line:
@@ -348,7 +348,7 @@ def _not_before(now: datetime, command: Finalise) -> datetime:
 
 
 def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
-    """Delete every order that is not confirmed, cancel and refund what is undelivered of the others."""
+    """Delete every order that is not confirmed, cancel and refund the undelivered lines of the others."""
     ruling = Ruling()
     for command in commands:
         try:
