@@ -47,6 +47,19 @@ class FormFields:
         return iter(self._values)
 
 
+def whole(text: str, low: int = 0, high: int = 10**18 - 1) -> int | None:
+    """The whole number that a text is, if it lies between these two; else None."""
+    if not text.isascii() or not text.isdecimal() or len(text) > len(str(high)):
+        return None
+    return int(text) if low <= int(text) <= high else None
+
+
+def sentence(text: object) -> str:
+    """A refusal with a capital letter and a full stop."""
+    words = str(text)
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
 class Upload(Struct, frozen=True):
     """A file that came with a form."""
 

@@ -77,7 +77,7 @@ class Site:
 
     async def answer(self, request: Request) -> Response:
         """The page; it never raises."""
-        visit = Visit(request)
+        visit = Visit(request, self.services)
         try:
             response = await self._answer(visit)
             await self._remember(visit, response)
@@ -105,7 +105,7 @@ class Site:
 
     def refuse(self, request: Request, problem: HttpError) -> Response:
         """The page for a request that was refused before it was read."""
-        visit = Visit(request)
+        visit = Visit(request, self.services)
         return self._finished(visit, self._problem(visit, problem))
 
     async def _answer(self, visit: Visit) -> Response:
@@ -132,7 +132,7 @@ class Site:
                 raise HttpError(
                     403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
                 )
-        return await page.handler(self.services, visit)
+        return await page.handler(visit)
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""

@@ -10,7 +10,7 @@ from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, Money
 from voucherd.pages.periods import read_period
 from voucherd.pages.render import figure, qualified, render
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.services import Services
 from voucherd.sheets import csv_text
 from voucherd.wallet.ledger import EntryKind
@@ -22,9 +22,9 @@ CHART_DAYS: Final = 30
 KINDS: Final = {kind.word: kind for kind in EntryKind}
 
 
-async def balances(services: Services, visit: Visit) -> Response:
+async def balances(visit: Visit) -> Response:
     """What there is, and what of it is held for orders that are under way."""
-    found = await services.statements.balances(visit.company_id, visit.state)
+    found = await visit.services.statements.balances(visit.company_id, visit.state)
     rows = [
         {
             "currency": one.currency,
@@ -37,14 +37,14 @@ async def balances(services: Services, visit: Visit) -> Response:
     return render("buyer/balances.html", visit, rows=rows)
 
 
-async def statement(services: Services, visit: Visit) -> Response:
+async def statement(visit: Visit) -> Response:
     """A balance over the last month, and every movement."""
-    account = await _account(services, visit)
+    account = await _account(visit)
     filters, problem = _filters(visit)
     after = visit.query.get("after")
     if after and not (after.isascii() and after.isdigit() and len(after) <= 18):
         raise HttpError(400, "bad_place", "This place in the statement does not exist.")
-    part = await services.statements.page(
+    part = await visit.services.statements.page(
         account, filters, after=int(after) if after else None, size=PAGE_SIZE
     )
     path = f"/portal/balances/{account.currency}"
@@ -55,7 +55,7 @@ async def statement(services: Services, visit: Visit) -> Response:
             "amount": Money(line.amount_minor, account.currency),
             "hold": Money(line.hold_minor, account.currency),
             "balance": Money(line.balance_after_minor, account.currency),
-            "trx": None if line.order_id is None else services.ids.trx_unkept(line.order_id),
+            "trx": None if line.order_id is None else visit.services.ids.trx_unkept(line.order_id),
         }
         for line in part.lines
     ]
@@ -70,27 +70,27 @@ async def statement(services: Services, visit: Visit) -> Response:
         older=qualified(path, {**chosen, "after": part.after}) if part.after is not None else "",
         newest=qualified(path, chosen) if after else "",
         file=qualified(f"{path}/statement.csv", chosen),
-        points=await _chart(services, account),
+        points=await _chart(visit.services, account),
     )
 
 
-async def download(services: Services, visit: Visit) -> Response:
+async def download(visit: Visit) -> Response:
     """The statement as a file."""
-    account = await _account(services, visit)
+    account = await _account(visit)
     filters, problem = _filters(visit)
     if problem:
         raise HttpError(400, "bad_filter", problem)
-    body = statement_file(services.statements, account, filters, services.ids)
+    body = statement_file(visit.services.statements, account, filters, visit.services.ids)
     return Response(200, body, csv_text.CSV, csv_text.headers(file_name(account, visit.state.word)))
 
 
-async def _account(services: Services, visit: Visit) -> WalletAccount:
+async def _account(visit: Visit) -> WalletAccount:
     currency = visit.parameters["currency"].upper()
     found = None
     if currency in DIGITS:
-        found = await services.statements.account(visit.company_id, currency, visit.state)
+        found = await visit.services.statements.account(visit.company_id, currency, visit.state)
     if found is None:
-        raise HttpError(404, "account_not_found", "not found")
+        raise missing()
     return found
 
 

@@ -13,8 +13,7 @@ from voucherd.orders.answers import Answer
 from voucherd.pages.buyer import code_files
 from voucherd.pages.buyer.reveal import revealed
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit, missing
 from voucherd.sheets import csv_text
 from voucherd.vault.model import Via
 
@@ -28,12 +27,12 @@ _printer: Final = ThreadPoolExecutor(1, thread_name_prefix="papers")
 """Large files are made one after another, beside the loop: a workbook of ten thousand codes takes a second."""
 
 
-async def show(services: Services, visit: Visit) -> Response:
+async def show(visit: Visit) -> Response:
     """Show codes of an order. Not a page to come back to: a browser keeps no page that a form gave."""
-    answer = await _found(services, visit)
+    answer = await _found(visit)
     start = _start(visit, answer)
     end = min(start + SCREEN_MAX, answer.order.lines)
-    lines = await revealed(services, visit, answer, start, end, Via.PORTAL)
+    lines = await revealed(visit, answer, start, end, Via.PORTAL)
     return render(
         "buyer/codes.html",
         visit,
@@ -46,17 +45,20 @@ async def show(services: Services, visit: Visit) -> Response:
     )
 
 
-async def download(services: Services, visit: Visit) -> Response:
+async def download(visit: Visit) -> Response:
     """The codes as a file; the order remembers that they left (OP-56)."""
     trx = visit.parameters["trx"]
-    answer = await _found(services, visit)
+    answer = await _found(visit)
     kind = visit.form.get("format")
     if kind not in ("csv", "xlsx", "pdf"):
         raise HttpError(400, "bad_format", "Choose CSV, XLSX or PDF.")
     if kind == "pdf" and answer.order.lines_finished > CARDS_MAX:
-        visit.tell(f"A PDF holds up to {CARDS_MAX} codes. Take the CSV or XLSX file for this order.", "bad")
-        return see_other(f"/portal/orders/{trx}")
-    lines = await revealed(services, visit, answer, 0, answer.order.lines, Via.FILE)
+        return visit.go(
+            f"/portal/orders/{trx}",
+            f"A PDF holds up to {CARDS_MAX} codes. Take the CSV or XLSX file for this order.",
+            "bad",
+        )
+    lines = await revealed(visit, answer, 0, answer.order.lines, Via.FILE)
     if kind == "csv":
         body, content_type = code_files.as_csv(lines), csv_text.CSV
     elif kind == "xlsx":
@@ -67,11 +69,10 @@ async def download(services: Services, visit: Visit) -> Response:
             body, content_type = await _printed(code_files.as_cards, lines, sandbox), _PDF
         except code_files.Unprintable:
             text = "Some of these codes can't be printed as they are. Take the CSV or XLSX file."
-            visit.tell(text, "bad")
-            return see_other(f"/portal/orders/{trx}")
+            return visit.go(f"/portal/orders/{trx}", text, "bad")
     if not answer.order.downloaded:
-        await services.orders.note_download(answer.order)
-    name = f"codes-{services.ids.trx_unkept(answer.order.id)}.{kind}"
+        await visit.services.orders.note_download(answer.order)
+    name = f"codes-{visit.services.ids.trx_unkept(answer.order.id)}.{kind}"
     disposition = f'attachment; filename="{name}"'.encode()
     return Response(200, body, content_type, [(b"content-disposition", disposition)])
 
@@ -80,12 +81,12 @@ async def _printed(paper: Callable[..., bytes], *about: object) -> bytes:
     return await asyncio.get_running_loop().run_in_executor(_printer, paper, *about)
 
 
-async def _found(services: Services, visit: Visit) -> Answer:
-    answer = await services.orders.find(
-        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+async def _found(visit: Visit) -> Answer:
+    answer = await visit.services.orders.find(
+        visit.services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
     )
     if not answer.order.lines_finished:
-        raise HttpError(404, "no_codes", "not found")
+        raise missing()
     return answer
 
 

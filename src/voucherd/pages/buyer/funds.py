@@ -10,7 +10,6 @@ from voucherd.db import Connection, tenant
 from voucherd.money import Money
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
-from voucherd.services import Services
 from voucherd.wallet import low_balance
 from voucherd.wallet import store as wallets
 
@@ -35,11 +34,11 @@ class Funds(Struct, frozen=True):
         return self.alert is not None and self.available.minor < self.alert.minor
 
 
-async def purses_of(services: Services, visit: Visit) -> list[Funds]:
+async def purses_of(visit: Visit) -> list[Funds]:
     """The company's balances in the state that the visitor looks at; none for who may not see them."""
     if not visit.may(Right.WALLET_VIEW):
         return []
-    async with tenant(services.pool, visit.company_id, visit.state) as connection:
+    async with tenant(visit.pool, visit.company_id, visit.state) as connection:
         return await _purses(connection, visit)
 
 

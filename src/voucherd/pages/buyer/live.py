@@ -15,7 +15,6 @@ from voucherd.orders.rules.refusals import OrderNotFound
 from voucherd.orders.rules.states import Status
 from voucherd.pages.visit import Visit
 from voucherd.people import sessions
-from voucherd.services import Services
 
 BEAT_S: Final = 15.0
 """After so long without news a comment is sent: proxies cut off what is silent, and who signed out is let go."""
@@ -26,30 +25,30 @@ LIVE_OF_PERSON_MAX: Final = 20
 _open: Final[Counter[int]] = Counter()
 
 
-async def live(services: Services, visit: Visit) -> Response:
+async def live(visit: Visit) -> Response:
     """What happens to the order, as long as it is in progress."""
-    order_id = services.ids.order_id(visit.parameters["trx"])
-    answer = await services.orders.find(order_id, visit.company_id, visit.state)
+    order_id = visit.services.ids.order_id(visit.parameters["trx"])
+    answer = await visit.services.orders.find(order_id, visit.company_id, visit.state)
     if _open[visit.someone.id] >= LIVE_OF_PERSON_MAX:
         raise HttpError(503, "too_many_streams", "", headers=[(b"retry-after", b"5")])
-    return Response(200, _stream(services, visit, answer.order), EVENT_STREAM, endless=True)
+    return Response(200, _stream(visit, answer.order), EVENT_STREAM, endless=True)
 
 
-async def _stream(services: Services, visit: Visit, order: Order) -> AsyncIterator[bytes]:
+async def _stream(visit: Visit, order: Order) -> AsyncIterator[bytes]:
     me, ends_at = visit.someone.id, asyncio.get_running_loop().time() + LIVE_S_MAX
     assert visit.session is not None
     _open[me] += 1
     try:
         while order.status is Status.PENDING and asyncio.get_running_loop().time() < ends_at:
-            if services.orders.watch.letting_go:
+            if visit.services.orders.watch.letting_go:
                 return  # The browser asks another process.
             yield b"data: " + msgspec.json.encode(progress(order)) + b"\n\n"
-            moved = await services.orders.watch.until_moved(order.id, order.version, BEAT_S)
+            moved = await visit.services.orders.watch.until_moved(order.id, order.version, BEAT_S)
             if not moved:
                 yield b": still here\n\n"
-            if not await sessions.is_open(services.pool, visit.session.key):
+            if not await sessions.is_open(visit.pool, visit.session.key):
                 return
-            order = (await services.orders.find(order.id, visit.company_id, visit.state)).order
+            order = (await visit.services.orders.find(order.id, visit.company_id, visit.state)).order
         yield b"event: reload\ndata: {}\n\n"
     except OrderNotFound:
         yield b"event: reload\ndata: {}\n\n"

@@ -36,15 +36,17 @@ STATUSES: Final = {
 KINDS: Final = (("", "API and portal"), ("api", "API"), ("portal", "Portal"))
 
 
-async def orders(services: Services, visit: Visit) -> Response:
+async def orders(visit: Visit) -> Response:
     """The company's orders, newest first."""
-    filters, asked = _filters(services, visit)
+    filters, asked = _filters(visit)
     number = page_number(visit)
-    found = await services.orders.browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number)
+    found = await visit.services.orders.browse(
+        visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number
+    )
     return render(
         "buyer/orders.html",
         visit,
-        rows=[row(services, one) for one in found.orders],
+        rows=[row(visit.services, one) for one in found.orders],
         asked=asked,
         statuses=[(key, label) for key, (label, _) in STATUSES.items()],
         kinds=KINDS,
@@ -54,23 +56,23 @@ async def orders(services: Services, visit: Visit) -> Response:
     )
 
 
-async def order(services: Services, visit: Visit) -> Response:
+async def order(visit: Visit) -> Response:
     """One order: what it is, how it stands, and what can be done with it."""
-    found = await _found(services, visit)
+    found = await _found(visit)
     expired = words.is_expired(found)
-    purses = await purses_of(services, visit)
-    approval = await lists.of_order(services.pool, visit.company_id, found.id)
+    purses = await purses_of(visit)
+    approval = await lists.of_order(visit.pool, visit.company_id, found.id)
     return render(
         "buyer/order.html",
         visit,
-        **row(services, found),
+        **row(visit.services, found),
         **_sums(found),
         purse=next((one for one in purses if one.currency == found.payment_currency), None),
         can_confirm=found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE),
         can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
         can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
-        seen=await seen_by(services, visit, found) if visit.may(Right.CODES_VIEW) else [],
+        seen=await seen_by(visit, found) if visit.may(Right.CODES_VIEW) else [],
         approval=approval if approval is not None and approval.open else None,
         pending=found.status is Status.PENDING,
         expired=expired,
@@ -79,31 +81,30 @@ async def order(services: Services, visit: Visit) -> Response:
     )
 
 
-async def cancel_page(services: Services, visit: Visit) -> Response:
+async def cancel_page(visit: Visit) -> Response:
     """What cancelling would bring, before it is done."""
-    found = await _found(services, visit)
+    found = await _found(visit)
     if found.status is not Status.PENDING:
-        visit.tell("This order is no longer in progress.", "note")
-        return see_other(f"/portal/orders/{visit.parameters['trx']}")
-    return render("buyer/cancel.html", visit, **row(services, found), refund=_refund(found))
+        return visit.go(
+            f"/portal/orders/{visit.parameters['trx']}", "This order is no longer in progress.", "note"
+        )
+    return render("buyer/cancel.html", visit, **row(visit.services, found), refund=_refund(found))
 
 
-async def cancel(services: Services, visit: Visit) -> Response:
+async def cancel(visit: Visit) -> Response:
     """Cancel what is not delivered yet."""
     trx = visit.parameters["trx"]
     entry = cancel_entry(visit.actor, trx, visit.company_id, visit.state)
     try:
-        answer = await services.orders.cancel(
-            Cancel(services.ids.order_id(trx), visit.company_id, visit.state, entry=entry)
+        answer = await visit.services.orders.cancel(
+            Cancel(visit.services.ids.order_id(trx), visit.company_id, visit.state, entry=entry)
         )
     except OrderNotFound:
         raise
     except Refusal as refusal:
-        visit.tell(words.said(refusal), "bad")
-        return see_other(f"/portal/orders/{trx}")
+        return visit.go(f"/portal/orders/{trx}", words.said(refusal), "bad")
     if answer.order.status is Status.DELETED:
-        visit.tell("The order is withdrawn. Nothing was charged.")
-        return see_other("/portal/orders")
+        return visit.go("/portal/orders", "The order is withdrawn. Nothing was charged.")
     if answer.order.status is Status.PENDING:
         visit.tell(
             "Some codes are being bought just now. What does not come is refunded in a moment.", "note"
@@ -154,19 +155,19 @@ def _refund(found: Order) -> Money:
     return Money(minor, found.payment_currency)
 
 
-async def _found(services: Services, visit: Visit) -> Order:
-    answer = await services.orders.find(
-        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
+async def _found(visit: Visit) -> Order:
+    answer = await visit.services.orders.find(
+        visit.services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
     )
     return answer.order
 
 
-def _filters(services: Services, visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
+def _filters(visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
     """Which orders are asked for; a text is a transaction number or a reference."""
     asked = {name: visit.query.get(name) for name in ("status", "q", "type", "from", "to")}
     if asked["status"] not in STATUSES or asked["type"] not in ("", *TYPES):
         raise HttpError(400, "bad_filter", "There is no such status or type.")
-    order_id = services.ids.order_id(asked["q"]) if asked["q"] else None
+    order_id = visit.services.ids.order_id(asked["q"]) if asked["q"] else None
     begins, ends = _day(asked["from"]), _day(asked["to"])
     filters = OrderFilters(
         order_id=order_id,

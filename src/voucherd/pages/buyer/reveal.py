@@ -14,7 +14,6 @@ from voucherd.orders.answers import Answer
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.pages.visit import Visit
 from voucherd.people import user_store
-from voucherd.services import Services
 from voucherd.vault import reveals
 from voucherd.vault.model import Reveal, Via, Viewer
 
@@ -47,7 +46,7 @@ class RevealedLine(Struct, frozen=True):
 
 
 async def revealed(
-    services: Services, visit: Visit, answer: Answer, line_from: int, line_to: int, via: Via
+    visit: Visit, answer: Answer, line_from: int, line_to: int, via: Via
 ) -> list[RevealedLine]:
     """The codes of the delivered lines in this range, after it was written down who sees them (OP-94).
 
@@ -59,17 +58,17 @@ async def revealed(
         return []
     viewer = Viewer(ActorKind.PERSON, visit.someone.id, visit.request.client_ip)
     count = sum(part[4] for part in parts)
-    await services.orders.reveals.record(
+    await visit.services.orders.reveals.record(
         [Reveal(order.id, order.company_id, count, via, viewer, parts[0][1])]
     )
-    opened = await services.orders.reader.codes_of(
+    opened = await visit.services.orders.reader.codes_of(
         [(lot, start, start + count) for _, _, lot, start, count in parts]
     )
     found = []
-    link = f"{services.settings.public_url}/r/"
+    link = f"{visit.services.settings.public_url}/r/"
     for (item, first, lot_id, _, count), codes in zip(parts, opened, strict=True):
         lines = range(first, first + count)
-        tags, tokens = services.ids.tags(order.id, lines), services.ids.tokens(order.id, lines)
+        tags, tokens = visit.services.ids.tags(order.id, lines), visit.services.ids.tokens(order.id, lines)
         expires_at = answer.lots[lot_id].expires_at
         for line, tag, token, (code, serial) in zip(lines, tags, tokens, codes, strict=True):
             number = line_id(order.id, line)
@@ -77,9 +76,9 @@ async def revealed(
     return found
 
 
-async def seen_by(services: Services, visit: Visit, order: Order) -> list[SeenLine]:
+async def seen_by(visit: Visit, order: Order) -> list[SeenLine]:
     """Who has seen codes of the order, the latest first."""
-    async with services.pool.acquire() as connection:
+    async with visit.pool.acquire() as connection:
         rows = await reveals.of_order(connection, order.id, SEEN_MAX)
         people = {user.id: user.email for user in await user_store.list_users(connection, visit.company_id)}
     return [SeenLine(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows]

@@ -17,23 +17,22 @@ from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.store import KeyNotFound
 from voucherd.money import Money
-from voucherd.pages.console.inputs import Problems, company_of, euros_of, missing, number_in, plain_euros
+from voucherd.pages.console.inputs import Problems, company_of, euros_of, number_in, plain_euros
 from voucherd.pages.forms import FormFields
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import members as people
 from voucherd.people.roles import Right
-from voucherd.services import Services
 from voucherd.wallet import store as wallets
 from voucherd.wallet.store import Balance
 
 SHOWN_MAX: Final = 100
 
 
-async def companies(services: Services, visit: Visit) -> Response:
+async def companies(visit: Visit) -> Response:
     """The companies, or those whose name holds a text."""
     wanted = visit.query.get("q")[:200]
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await company_store.search_companies(conn, wanted, SHOWN_MAX + 1)
     return render(
         "console/companies.html",
@@ -45,12 +44,12 @@ async def companies(services: Services, visit: Visit) -> Response:
     )
 
 
-async def new_company(_services: Services, visit: Visit) -> Response:
+async def new_company(visit: Visit) -> Response:
     """The form for a new company."""
     return render("console/company_new.html", visit, problems=Problems(), form=visit.form)
 
 
-async def add_company(services: Services, visit: Visit) -> Response:
+async def add_company(visit: Visit) -> Response:
     """Add a company."""
     form, problems = visit.form, Problems()
     try:
@@ -62,28 +61,26 @@ async def add_company(services: Services, visit: Visit) -> Response:
             verified="verified" in form,
             expose_costs="expose_costs" in form,
         )
-        async with transaction(services.pool) as tx:
-            company = await company_deeds.add(tx, visit.actor, draft)
+        company = await visit.do(company_deeds.add, draft)
     except CompanyExists as taken:
         problems["name"] = str(taken)
     except ValueError as wrong:
         problems[_field_of(str(wrong))] = str(wrong)
     if problems:
         return render("console/company_new.html", visit, status=422, problems=problems, form=form)
-    visit.tell(f"{company.name} is there.")
-    return see_other(f"/console/companies/{company.id}")
+    return visit.go(f"/console/companies/{company.id}", f"{company.name} is there.")
 
 
-async def company(services: Services, visit: Visit) -> Response:
+async def company(visit: Visit) -> Response:
     """One company: what it may do, what it has, its people and keys."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await company_of(conn, visit)
-    return await _page(services, visit, found)
+    return await _page(visit, found)
 
 
-async def set_standing(services: Services, visit: Visit) -> Response:
+async def set_standing(visit: Visit) -> Response:
     """Verify, activate or deactivate a company, and show it costs or not."""
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         before = await company_of(tx, visit)
         after = await company_deeds.change(
             tx,
@@ -97,28 +94,28 @@ async def set_standing(services: Services, visit: Visit) -> Response:
     return _back(after)
 
 
-async def set_limits(services: Services, visit: Visit) -> Response:
+async def set_limits(visit: Visit) -> Response:
     """Limit what a company may spend on an order and in a day."""
     problems = Problems()
     order = problems.read("order", lambda: euros_of(visit.form.get("order")))
     day = problems.read("day", lambda: euros_of(visit.form.get("day")))
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await company_of(tx, visit)
         if not problems:
             found = await company_deeds.limit(
                 tx, visit.actor, found.name, order_eur_minor=order, day_eur_minor=day
             )
     if problems:
-        return await _page(services, visit, found, problems)
+        return await _page(visit, found, problems)
     visit.tell("The limits are set.")
     return _back(found)
 
 
-async def set_prices(services: Services, visit: Visit) -> Response:
+async def set_prices(visit: Visit) -> Response:
     """Give a company a price list, or the catalogue's prices."""
     name = visit.form.get("list")
     problems = Problems()
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await company_of(tx, visit)
         try:
             if name:
@@ -130,32 +127,32 @@ async def set_prices(services: Services, visit: Visit) -> Response:
         except NoPriceList:
             pass  # It has the catalogue's prices already.
     if problems:
-        return await _page(services, visit, found, problems)
+        return await _page(visit, found, problems)
     visit.tell(
         f"{found.name} has the prices of {name}." if name else f"{found.name} has the catalogue's prices."
     )
     return _back(found)
 
 
-async def set_policy(services: Services, visit: Visit) -> Response:
+async def set_policy(visit: Visit) -> Response:
     """Say what a company's people need: a second factor, and a second person for large orders."""
     problems = Problems()
     approve_from = problems.read("approve_from", lambda: euros_of(visit.form.get("approve_from")))
     chosen = Policy("second_factor" in visit.form, approve_from)
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await company_of(tx, visit)
         if not problems:
             await company_deeds.set_policy(tx, visit.actor, found, chosen)
     if problems:
-        return await _page(services, visit, found, problems)
+        return await _page(visit, found, problems)
     visit.tell("It holds from now on.")
     return _back(found)
 
 
-async def revoke_key(services: Services, visit: Visit) -> Response:
+async def revoke_key(visit: Visit) -> Response:
     """End the life of one of a company's keys."""
     number = number_in(visit, "key")
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await company_of(tx, visit)
         try:
             if (await key_store.find_by_id(tx, number)).company_id != found.id:
@@ -163,14 +160,11 @@ async def revoke_key(services: Services, visit: Visit) -> Response:
             key = await key_deeds.revoke(tx, visit.actor, number)
         except KeyNotFound:
             raise missing() from None
-    visit.tell(f"The key {key.prefix}… opens nothing any more.")
-    return see_other(f"/console/companies/{found.id}#keys")
+    return visit.go(f"/console/companies/{found.id}#keys", f"The key {key.prefix}… opens nothing any more.")
 
 
-async def _page(
-    services: Services, visit: Visit, found: Company, problems: Problems | None = None
-) -> Response:
-    async with services.pool.acquire() as conn:
+async def _page(visit: Visit, found: Company, problems: Problems | None = None) -> Response:
+    async with visit.pool.acquire() as conn:
         balances = await wallets.balances(conn, found.id)
         members = await people.members(conn, found.id)
         policy = await company_store.policy(conn, found.id)

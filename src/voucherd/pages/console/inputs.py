@@ -11,9 +11,8 @@ from voucherd.catalogue.texts import read_amount
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection
-from voucherd.http import HttpError
 from voucherd.money import DIGITS, Money
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 _INT_MAX: Final = 2**31 - 1
@@ -33,11 +32,6 @@ class Problems(dict[str, str]):
             # A refusal of ours names its field: here it stands beside it.
             self[field] = getattr(wrong, "rule", None) or str(wrong)
             return None
-
-
-def missing() -> HttpError:
-    """There is no such thing."""
-    return HttpError(404, "not_found", "not found")
 
 
 def number_in(visit: Visit, place: str, highest: int = _INT_MAX) -> int:

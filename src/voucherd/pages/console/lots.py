@@ -15,7 +15,6 @@ from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.purchasing import records
 from voucherd.purchasing.records import PurchaseProblem
-from voucherd.services import Services
 from voucherd.vault import lots as shelves
 from voucherd.vault import store as vault
 from voucherd.vault.store import LotLine
@@ -25,11 +24,11 @@ SOON: Final = timedelta(days=30)
 NUMBER_DIGITS_MAX: Final = 18
 
 
-async def lots(services: Services, visit: Visit) -> Response:
+async def lots(visit: Visit) -> Response:
     """The lots: what expires first, or the newest with those that are sold out."""
     slug, sold_out = visit.query.get("slug"), visit.query.get("sold_out") == "yes"
     before, after = visit.query.get("before"), visit.query.get("after")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         now = await conn.fetchval("SELECT now()")
         product_id = await _product(conn, slug) if slug else None
         found: list[LotLine] = []
@@ -66,9 +65,9 @@ async def lots(services: Services, visit: Visit) -> Response:
     )
 
 
-async def late(services: Services, visit: Visit) -> Response:
+async def late(visit: Visit) -> Response:
     """Codes that came when no line wanted them any more (OP-46)."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await records.newest(
             conn,
             problem=PurchaseProblem.LATE,

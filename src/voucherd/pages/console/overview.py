@@ -9,7 +9,6 @@ from voucherd.pages.console import health
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
-from voucherd.services import Services
 
 _PLACES: Final = ("buying", "queued", "pausing", "shelf")
 
@@ -23,9 +22,9 @@ class Queue(NamedTuple):
     oldest: str
 
 
-async def overview(services: Services, visit: Visit) -> Response:
+async def overview(visit: Visit) -> Response:
     """Where things stand."""
-    facts = await health.look(services, visit.state, visit.someone)
+    facts = await health.look(visit.services, visit.state, visit.someone)
     groups = health.checks(facts)
     every = [check for _, checks in groups for check in checks]
     return render(

@@ -15,10 +15,9 @@ from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
-from voucherd.pages.console.inputs import Problems, missing, number_in, optional_day
+from voucherd.pages.console.inputs import Problems, number_in, optional_day
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
@@ -31,48 +30,45 @@ CSV: Final = b"text/csv; charset=utf-8"
 XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-async def price_lists(services: Services, visit: Visit) -> Response:
+async def price_lists(visit: Visit) -> Response:
     """Every price list, how much it says, and who has it."""
-    return await _lists(services, visit, Problems())
+    return await _lists(visit, Problems())
 
 
-async def add_list(services: Services, visit: Visit) -> Response:
+async def add_list(visit: Visit) -> Response:
     """Add a price list."""
     name, problems = visit.form.get("name"), Problems()
     try:
-        async with transaction(services.pool) as tx:
-            number = await price_deeds.add_list(tx, visit.actor, name)
+        number = await visit.do(price_deeds.add_list, name)
     except (BadListName, PriceListExists) as refused:
         problems["name"] = str(refused)
-        return await _lists(services, visit, problems)
+        return await _lists(visit, problems)
     return see_other(f"/console/prices/{number}")
 
 
-async def price_list(services: Services, visit: Visit) -> Response:
+async def price_list(visit: Visit) -> Response:
     """What one price list says."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
-    return await _page(services, visit, found)
+    return await _page(visit, found)
 
 
-async def remove_list(services: Services, visit: Visit) -> Response:
+async def remove_list(visit: Visit) -> Response:
     """Remove a price list that no company has."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
     try:
-        async with transaction(services.pool) as tx:
-            await price_deeds.remove_list(tx, visit.actor, found.name)
+        await visit.do(price_deeds.remove_list, found.name)
     except PriceListInUse as used:
-        return await _page(services, visit, found, Problems({"list": str(used)}))
-    visit.tell(f"The price list {found.name} is gone.", "note")
-    return see_other("/console/prices")
+        return await _page(visit, found, Problems({"list": str(used)}))
+    return visit.go("/console/prices", f"The price list {found.name} is gone.", "note")
 
 
-async def set_entry(services: Services, visit: Visit) -> Response:
+async def set_entry(visit: Visit) -> Response:
     """Say what a list's companies pay for a product, a brand, or everything."""
     problems = Problems()
     wanted = _wanted(visit, problems)
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await _found(tx, visit)
         if not problems:
             try:
@@ -84,16 +80,15 @@ async def set_entry(services: Services, visit: Visit) -> Response:
             except BrandNotFound as unknown:
                 problems["brand"] = str(unknown)
     if problems:
-        return await _page(services, visit, found, problems)
-    visit.tell("The list says so from now on.")
-    return see_other(f"/console/prices/{found.id}")
+        return await _page(visit, found, problems)
+    return visit.go(f"/console/prices/{found.id}", "The list says so from now on.")
 
 
-async def remove_entry(services: Services, visit: Visit) -> Response:
+async def remove_entry(visit: Visit) -> Response:
     """Take back what a list says of a product, a brand, or everything."""
     problems = Problems()
     wanted = _wanted(visit, problems)
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await _found(tx, visit)
         if problems:
             raise missing()
@@ -101,15 +96,14 @@ async def remove_entry(services: Services, visit: Visit) -> Response:
             await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
         except (UnknownProduct, BrandNotFound, NothingSaid):
             raise missing() from None
-    visit.tell("The list says it no more.", "note")
-    return see_other(f"/console/prices/{found.id}")
+    return visit.go(f"/console/prices/{found.id}", "The list says it no more.", "note")
 
 
-async def import_entries(services: Services, visit: Visit) -> Response:
+async def import_entries(visit: Visit) -> Response:
     """Let a list say what a file says and nothing else; or only try whether it could."""
     trial, problems, count = "trial" in visit.form, Problems(), 0
     upload = visit.files.get("file")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
     try:
         if upload is None:
@@ -119,13 +113,13 @@ async def import_entries(services: Services, visit: Visit) -> Response:
         )
         if len(rows) > ROWS_MAX:
             raise SheetRefused(f"a page takes {ROWS_MAX:,} rows at most: `voucherd price import` takes more")
-        async with transaction(services.pool) as tx:
+        async with transaction(visit.pool) as tx:
             count = await price_deeds.import_file(tx, visit.actor, found.name, upload.name, rows)
             if trial:
                 raise _OnlyTried
     except (SheetRefused, BadRow) as bad:
         problems["file"] = str(bad)
-        return await _page(services, visit, found, problems)
+        return await _page(visit, found, problems)
     except _OnlyTried:
         visit.tell(
             f"It could be imported: {count} entries instead of {found.entries}. Nothing was changed.", "note"
@@ -135,9 +129,9 @@ async def import_entries(services: Services, visit: Visit) -> Response:
     return see_other(f"/console/prices/{found.id}")
 
 
-async def export_entries(services: Services, visit: Visit) -> Response:
+async def export_entries(visit: Visit) -> Response:
     """What a list says, as a file that can be imported."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
         entries = await price_store.entries(conn, found.id)
     form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
@@ -169,8 +163,8 @@ def _wanted(visit: Visit, problems: Problems) -> PriceChange:
     return PriceChange(**terms, from_=from_, until=until)
 
 
-async def _lists(services: Services, visit: Visit, problems: Problems) -> Response:
-    async with services.pool.acquire() as conn:
+async def _lists(visit: Visit, problems: Problems) -> Response:
+    async with visit.pool.acquire() as conn:
         found = await price_store.lists(conn)
     status = 422 if problems else 200
     return render(
@@ -183,10 +177,8 @@ async def _lists(services: Services, visit: Visit, problems: Problems) -> Respon
     )
 
 
-async def _page(
-    services: Services, visit: Visit, found: PriceList, problems: Problems | None = None
-) -> Response:
-    async with services.pool.acquire() as conn:
+async def _page(visit: Visit, found: PriceList, problems: Problems | None = None) -> Response:
+    async with visit.pool.acquire() as conn:
         entries = await price_store.entries(conn, found.id)
         shown = entries[:SHOWN_MAX]
         products = await store.current(conn, [one.slug for one in shown if one.slug is not None])

@@ -15,7 +15,6 @@ from voucherd.http import Response
 from voucherd.pages.console import uploads as files
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
@@ -32,16 +31,16 @@ _TYPES: Final = {
 }
 
 
-async def files_page(services: Services, visit: Visit) -> Response:
+async def files_page(visit: Visit) -> Response:
     """Files out, files in, and the last ones that came."""
-    return await _page(services, visit)
+    return await _page(visit)
 
 
-async def export(services: Services, visit: Visit) -> Response:
+async def export(visit: Visit) -> Response:
     """All products as a file that the import reads."""
     format_ = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
     prices = visit.query.get("prices") == "yes"
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         columns, rows = await search.sheet(conn, prices=prices)
     stream = io.BytesIO()
     await asyncio.to_thread(write, stream, format_, "products", columns, rows)
@@ -50,53 +49,53 @@ async def export(services: Services, visit: Visit) -> Response:
     return Response(200, stream.getvalue(), _TYPES[format_], [disposition])
 
 
-async def upload(services: Services, visit: Visit) -> Response:
+async def upload(visit: Visit) -> Response:
     """Keep the file, and find out what it would change."""
     file = files.chosen_file(visit)
     if isinstance(file, str):
-        return await _page(services, visit, file)
-    upload_id = await files.keep(services, visit, KIND, file, {})
+        return await _page(visit, file)
+    upload_id = await files.keep(visit, KIND, file, {})
 
     async def try_out(_far: files.Far) -> None:
         try:
             rows = await asyncio.to_thread(_read, file.content)
         except SheetRefused as refused:
             await uploads.end(
-                services.pool, upload_id, UploadPhase.REFUSED, {"problem": _sentence(str(refused))}
+                visit.pool, upload_id, UploadPhase.REFUSED, {"problem": _sentence(str(refused))}
             )
             return
-        async with services.pool.acquire() as conn:
+        async with visit.pool.acquire() as conn:
             known = await product_deeds.planned_from(conn, rows)
         plan = await asyncio.to_thread(product_rows.plan, rows, *known)
         good = not plan.error_count and bool(plan.changes)
         await uploads.end(
-            services.pool, upload_id, UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
+            visit.pool, upload_id, UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
         )
 
-    files.run(services, upload_id, try_out)
+    files.run(visit.services, upload_id, try_out)
     return see_other(f"{PATH}/{upload_id}")
 
 
-async def report(services: Services, visit: Visit) -> Response:
+async def report(visit: Visit) -> Response:
     """What a file would change, how far it is, or what it changed."""
-    row = await files.find(services, visit, KIND)
+    row = await files.find(visit, KIND)
     return render("console/product_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
 
 
-async def take(services: Services, visit: Visit) -> Response:
+async def take(visit: Visit) -> Response:
     """Add and change products as the file says: all of it, or nothing."""
-    row = await files.find(services, visit, KIND)
-    content = await files.take_out(services, row)
+    row = await files.find(visit, KIND)
+    content = await files.take_out(visit.services, row)
     if content is None:
         visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
     else:
-        files.run(services, row.id, lambda far: _take(services, visit, row, content, far))
+        files.run(visit.services, row.id, lambda far: _take(visit, row, content, far))
     return see_other(f"{PATH}/{row.id}")
 
 
-async def _take(services: Services, visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
+async def _take(visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
     rows = await asyncio.to_thread(_read, content)
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         # Planned anew: somebody may have changed a product since the dry run.
         plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
         await uploads.end(
@@ -131,8 +130,8 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-async def _page(services: Services, visit: Visit, problem: str = "") -> Response:
-    async with services.pool.acquire() as conn:
+async def _page(visit: Visit, problem: str = "") -> Response:
+    async with visit.pool.acquire() as conn:
         newest = await uploads.newest(conn, KIND)
     return render(
         "console/product_files.html",

@@ -20,13 +20,11 @@ from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import ProductSearch
 from voucherd.catalogue.store import ProductExists, UnknownProduct
 from voucherd.catalogue.texts import face_text, read_face, read_selling
-from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console import margins
 from voucherd.pages.console.amounts import face_fields, price_words, selling_fields
 from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit, missing
 from voucherd.storefront import search
 from voucherd.vault import lots
 
@@ -47,7 +45,7 @@ CHOICES: Final[dict[str, Any]] = {
 }
 
 
-async def products(services: Services, visit: Visit) -> Response:
+async def products(visit: Visit) -> Response:
     """Every product, for sale or not, by slug."""
     query = visit.query
     given = {
@@ -64,7 +62,7 @@ async def products(services: Services, visit: Visit) -> Response:
         active=_ACTIVE.get(given["active"]),
     )
     after, before = query.get("after"), query.get("before")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
         brands = await store.list_brands(conn)
         categories = await register.categories(conn)
@@ -93,9 +91,9 @@ async def products(services: Services, visit: Visit) -> Response:
     )
 
 
-async def product(services: Services, visit: Visit) -> Response:
+async def product(visit: Visit) -> Response:
     """One product: price, stock, offers, and what it was before."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         listing = await _listing(conn, visit)
         version = listing.version
         leaflet = (await store.leaflets(conn, [version.version_id]))[version.version_id]
@@ -113,7 +111,7 @@ async def product(services: Services, visit: Visit) -> Response:
         more_editions=len(editions) > EDITIONS_SHOWN,
         shelves=shelves,
         costs=costs,
-        guard=margins.guard_words(services.settings.margin_min_bp),
+        guard=margins.guard_words(visit.services.settings.margin_min_bp),
     )
 
 
@@ -128,14 +126,14 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
     return rows
 
 
-async def new_page(_services: Services, visit: Visit) -> Response:
+async def new_page(visit: Visit) -> Response:
     """The form for a product to be."""
     values = dict.fromkeys((*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug"), "")
     values |= {"vat_category": "multi_purpose", "region": "ww", "active": "yes"}
     return _form(visit, values)
 
 
-async def add(services: Services, visit: Visit) -> Response:
+async def add(visit: Visit) -> Response:
     """Add a product."""
     form = visit.form
     values = _given(visit)
@@ -149,28 +147,26 @@ async def add(services: Services, visit: Visit) -> Response:
             incentive="incentive" in form,
             **{name: _lines(form.get(name)) for name in _LEAFLET},
         )
-        async with transaction(services.pool) as tx:
-            await product_deeds.add(tx, visit.actor, draft, active="active" in form)
+        await visit.do(product_deeds.add, draft, active="active" in form)
     except BadProduct as bad:
         return _form(visit, values, problems=_problem(bad))
     except ProductExists:
         return _form(visit, values, problems={"slug": "There is a product of that name already."})
-    visit.tell(f"{draft.name} was added.")
-    return see_other(f"{PATH}/{draft.slug}")
+    return visit.go(f"{PATH}/{draft.slug}", f"{draft.name} was added.")
 
 
-async def edit_page(services: Services, visit: Visit) -> Response:
+async def edit_page(visit: Visit) -> Response:
     """The form with the product as it stands."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         listing = await _listing(conn, visit)
         version_id = listing.version.version_id
         leaflet = (await store.leaflets(conn, [version_id]))[version_id]
     return _form(visit, _values(listing, leaflet), slug=listing.version.slug)
 
 
-async def edit(services: Services, visit: Visit) -> Response:
+async def edit(visit: Visit) -> Response:
     """Change a product; orders made before keep their prices."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         slug = (await _listing(conn, visit)).version.slug
     form, values = visit.form, _given(visit)
     try:
@@ -184,34 +180,31 @@ async def edit(services: Services, visit: Visit) -> Response:
             active="active" in form,
             allow_loss="allow_loss" in form,
         )
-        async with transaction(services.pool) as tx:
-            await product_deeds.change(tx, visit.actor, slug, changes)
+        await visit.do(product_deeds.change, slug, changes)
     except BadProduct as bad:
         return _form(visit, values, slug=slug, problems=_problem(bad))
-    visit.tell("Saved. Orders that were made before keep their prices.")
-    return see_other(f"{PATH}/{slug}")
+    return visit.go(f"{PATH}/{slug}", "Saved. Orders that were made before keep their prices.")
 
 
-async def activate(services: Services, visit: Visit) -> Response:
+async def activate(visit: Visit) -> Response:
     """Put a product on sale, or take it off."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         slug = (await _listing(conn, visit)).version.slug
     active = _ACTIVE.get(visit.form.get("active"))
     if active is None:
         raise HttpError(400, "bad_active", "Say whether it is for sale.")
-    async with transaction(services.pool) as tx:
-        await product_deeds.change(tx, visit.actor, slug, ProductChanges(active=active))
-    visit.tell(
-        "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered."
+    await visit.do(product_deeds.change, slug, ProductChanges(active=active))
+    return visit.go(
+        f"{PATH}/{slug}",
+        "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered.",
     )
-    return see_other(f"{PATH}/{slug}")
 
 
 async def _listing(conn: Any, visit: Visit) -> Listing:
     try:
         return await register.find(conn, visit.parameters["slug"])
     except UnknownProduct:
-        raise HttpError(404, "not_found", "not found") from None
+        raise missing() from None
 
 
 def _form(

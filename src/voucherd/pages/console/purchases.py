@@ -10,19 +10,18 @@ from typing import Any, Final
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.texts import read_amount
 from voucherd.db import Connection
-from voucherd.http import HttpError, Response
+from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders.model import Order
 from voucherd.orders.store import OrderCaches
 from voucherd.pages.console import settling
 from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, AttemptPhase
 from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooManyCodes, masked
 from voucherd.purchasing.outcomes import AttemptClosed, Hand, NothingNew
 from voucherd.purchasing.records import ID_DIGITS, PurchaseProblem, Record
-from voucherd.services import Services
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
@@ -44,11 +43,11 @@ class Wrong(Exception):
         self.text = text
 
 
-async def purchases(services: Services, visit: Visit) -> Response:
+async def purchases(visit: Visit) -> Response:
     """Purchases that need a hand, or any others; newest first."""
     problem = visit.query.get("problem", "any" if visit.query.get("supplier") else "unknown")
     supplier, status = visit.query.get("supplier"), visit.query.get("status")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         known = [row.name for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         found = await records.newest(
             conn,
@@ -78,9 +77,9 @@ async def purchases(services: Services, visit: Visit) -> Response:
     )
 
 
-async def purchase(services: Services, visit: Visit) -> Response:
+async def purchase(visit: Visit) -> Response:
     """One purchase: for whom it was made, what it brought, and what people did about it."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         row = await supplier_store.supplier(conn, record.supplier)
         lines = await records.bought_for(conn, record.id)
@@ -88,9 +87,9 @@ async def purchase(services: Services, visit: Visit) -> Response:
             "lots": await records.lots(conn, record.id),
             "deeds": await records.deeds(conn, record.id),
         }
-    kept = await by_hand.quarantined(services.pool, services.sealer, attempt, _hand(visit), reveal=False)
+    kept = await by_hand.quarantined(visit.pool, visit.services.sealer, attempt, _hand(visit), reveal=False)
     facts["quarantined"] = [(masked(one.code), masked(one.serial), one.reason, one.at) for one in kept]
-    facts["lines"] = [(services.ids.trx_unkept(line.order_id), line) for line in lines]
+    facts["lines"] = [(visit.services.ids.trx_unkept(line.order_id), line) for line in lines]
     facts["can_ask"] = record.phase is AttemptPhase.UNKNOWN and registry.can_look_up(row.kind, row.config)
     facts["can_settle"] = settling.can_be_settled(record)
     facts["price"] = Money(record.price_minor, record.currency)
@@ -99,9 +98,9 @@ async def purchase(services: Services, visit: Visit) -> Response:
     return render("console/purchase.html", visit, one=record, **facts)
 
 
-async def ask(services: Services, visit: Visit) -> Response:
+async def ask(visit: Visit) -> Response:
     """Ask the supplier once more what became of it. Nothing is bought."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         row = await supplier_store.supplier(conn, record.supplier)
     back = see_other(f"{PATH}/{record.id}")
@@ -109,7 +108,7 @@ async def ask(services: Services, visit: Visit) -> Response:
         visit.tell(f"{row.name} can’t be asked about purchases: settle it by hand.", "bad")
         return back
     try:
-        await by_hand.retry(services.pool, attempt, _hand(visit))
+        await by_hand.retry(visit.pool, attempt, _hand(visit))
     except AttemptClosed as refused:
         visit.tell(settling.standing_words(record, refused.phase), "bad")
         return back
@@ -117,47 +116,47 @@ async def ask(services: Services, visit: Visit) -> Response:
     return back
 
 
-async def settle_page(services: Services, visit: Visit) -> Response:
+async def settle_page(visit: Visit) -> Response:
     """What settling would do to money and codes, and the two forms that do it."""
-    return await _settle_form(services, visit)
+    return await _settle_form(visit)
 
 
-async def settle_failed(services: Services, visit: Visit) -> Response:
+async def settle_failed(visit: Visit) -> Response:
     """Nothing (more) was bought: its lines are bought elsewhere, or refunded."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
     try:
-        caches, hand = OrderCaches.empty(services.settings), _reason(visit, "failed_note")
-        moved = await by_hand.fail(services.pool, caches, attempt, hand)
+        caches, hand = OrderCaches.empty(visit.services.settings), _reason(visit, "failed_note")
+        moved = await by_hand.fail(visit.pool, caches, attempt, hand)
     except Wrong as wrong:
-        return await _settle_form(services, visit, {wrong.field: wrong.text})
+        return await _settle_form(visit, {wrong.field: wrong.text})
     except (AttemptClosed, TooEarly) as refused:
         return _refused(visit, record, refused)
-    return await _settled(services, visit, record, moved)
+    return await _settled(visit, record, moved)
 
 
-async def settle_bought(services: Services, visit: Visit) -> Response:
+async def settle_bought(visit: Visit) -> Response:
     """These codes were bought: they are stored and delivered like any others."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
     try:
-        caches, hand = OrderCaches.empty(services.settings), _reason(visit, "bought_note")
+        caches, hand = OrderCaches.empty(visit.services.settings), _reason(visit, "bought_note")
         bought = await _bought(visit)
-        moved = await by_hand.receive(services.pool, caches, services.sealer, attempt, bought, hand)
+        moved = await by_hand.receive(visit.pool, caches, visit.services.sealer, attempt, bought, hand)
     except Wrong as wrong:
-        return await _settle_form(services, visit, {wrong.field: wrong.text})
+        return await _settle_form(visit, {wrong.field: wrong.text})
     except NoRateFor as missing:
         text = f"There is no exchange rate for {missing.currency}."
-        return await _settle_form(services, visit, {"price": text})
+        return await _settle_form(visit, {"price": text})
     except NothingNew:
         text = "None of these codes can be taken: they are known, malformed or expired."
-        return await _settle_form(services, visit, {"codes": text})
+        return await _settle_form(visit, {"codes": text})
     except TooManyCodes:
         text = f"{attempt.count} were asked for: at most {attempt.count + SURPLUS_MAX} are believed."
-        return await _settle_form(services, visit, {"codes": text})
+        return await _settle_form(visit, {"codes": text})
     except AttemptClosed as refused:
         return _refused(visit, record, refused)
-    return await _settled(services, visit, record, moved)
+    return await _settled(visit, record, moved)
 
 
 async def before_of(conn: Connection, visit: Visit) -> Record | None:
@@ -173,7 +172,7 @@ async def _both(conn: Connection, visit: Visit) -> tuple[Record, Attempt]:
     found = await records.find(conn, digits) if _ID.fullmatch(digits) else []
     attempt = await attempts.find(conn, found[0].id) if found else None
     if attempt is None:
-        raise HttpError(404, "not_found", "not found")
+        raise missing()
     return found[0], attempt
 
 
@@ -222,26 +221,23 @@ def _refused(visit: Visit, record: Record, refused: AttemptClosed | TooEarly) ->
         text = f"A request may be on its way to {record.supplier} until {at} UTC: it could be bought twice."
     else:
         text = settling.standing_words(record, refused.phase)
-    visit.tell(text, "bad")
-    return see_other(f"{PATH}/{record.id}")
+    return visit.go(f"{PATH}/{record.id}", text, "bad")
 
 
-async def _settled(services: Services, visit: Visit, before: Record, moved: list[Order]) -> Response:
+async def _settled(visit: Visit, before: Record, moved: list[Order]) -> Response:
     for order in moved:
-        services.orders.watch.wake(order.id)
-    async with services.pool.acquire() as conn:
+        visit.services.orders.watch.wake(order.id)
+    async with visit.pool.acquire() as conn:
         after = (await records.find(conn, before.id.hex))[0]
-    visit.tell(by_hand.settled_words(before, after))
-    return see_other(f"{PATH}/{before.id}")
+    return visit.go(f"{PATH}/{before.id}", by_hand.settled_words(before, after))
 
 
-async def _settle_form(services: Services, visit: Visit, problems: dict[str, str] | None = None) -> Response:
-    async with services.pool.acquire() as conn:
+async def _settle_form(visit: Visit, problems: dict[str, str] | None = None) -> Response:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         at_stake = await settling.at_stake(conn, record)
     if not settling.can_be_settled(record):
-        visit.tell(settling.standing_words(record, record.phase), "bad")
-        return see_other(f"{PATH}/{record.id}")
+        return visit.go(f"{PATH}/{record.id}", settling.standing_words(record, record.phase), "bad")
     return render(
         "console/settle.html",
         visit,

@@ -12,9 +12,9 @@ from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.pages.charts import Chart, bars
-from voucherd.pages.console.inputs import Problems, missing, optional_day
+from voucherd.pages.console.inputs import Problems, optional_day
 from voucherd.pages.render import figure, qualified, render
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Report, ReportLine, TooManyRows
 from voucherd.reports.sold import Span
@@ -95,16 +95,16 @@ class Wish(NamedTuple):
         return Span(_midnight(self.first), _midnight(self.last + timedelta(days=1)), self.state)
 
 
-async def report(services: Services, visit: Visit) -> Response:
+async def report(visit: Visit) -> Response:
     """One report of a period, as a chart and a table."""
     problems = Problems()
-    wish = await _wish(services, visit, problems)
+    wish = await _wish(visit, problems)
     kind = KINDS[wish.kind]
     found, chart = None, None
     if not problems:
         try:
-            found = await _ask(services, wish, wish.by)
-            chart = await _chart(services, wish, found)
+            found = await _ask(visit.services, wish, wish.by)
+            chart = await _chart(visit.services, wish, found)
         except TimeoutError:
             problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
         except TooManyRows:
@@ -131,14 +131,14 @@ async def report(services: Services, visit: Visit) -> Response:
     )
 
 
-async def report_file(services: Services, visit: Visit) -> Response:
+async def report_file(visit: Visit) -> Response:
     """The same report as a CSV file."""
     problems = Problems()
-    wish = await _wish(services, visit, problems)
+    wish = await _wish(visit, problems)
     if problems:
         raise HttpError(400, "bad_period", "; ".join(f"{field}: {said}" for field, said in problems.items()))
     try:
-        found = await _ask(services, wish, wish.by)
+        found = await _ask(visit.services, wish, wish.by)
     except (TimeoutError, TooManyRows):
         raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
     name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
@@ -150,12 +150,12 @@ async def report_file(services: Services, visit: Visit) -> Response:
     )
 
 
-async def _wish(services: Services, visit: Visit, problems: Problems) -> Wish:
+async def _wish(visit: Visit, problems: Problems) -> Wish:
     """What the address asks for; without a period this month."""
     name = visit.parameters.get("report", "sales")
     if name not in KINDS:
         raise missing()
-    today = (await services.pool.fetchval("SELECT now()")).astimezone(UTC).date()
+    today = (await visit.pool.fetchval("SELECT now()")).astimezone(UTC).date()
     last = problems.read("to", lambda: optional_day(visit.query.get("to"))) or today
     first = problems.read("from", lambda: optional_day(visit.query.get("from"))) or last.replace(day=1)
     if not problems and first > last:

@@ -21,7 +21,7 @@ KINDS: Final = {kind.word: kind for kind in EntryKind}
 _STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
 
 
-async def statement(services: Services, visit: Visit) -> Response:
+async def statement(visit: Visit) -> Response:
     """The movements of one wallet, newest first, with filters."""
     query, problems = visit.query, Problems()
     state = _STATES.get(query.get("state"), visit.state)
@@ -33,7 +33,7 @@ async def statement(services: Services, visit: Visit) -> Response:
         None if last is None else _midnight(last + timedelta(days=1)) - timedelta(microseconds=1),
         frozenset({KINDS[kind]}) if kind else frozenset(),
     )
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         company = await company_of(conn, visit)
         balances = await wallets.balances(conn, company.id, state)
     currencies = [one.currency for one in balances]
@@ -41,9 +41,9 @@ async def statement(services: Services, visit: Visit) -> Response:
     currency = wanted if wanted in currencies else next(iter(currencies), "")
     part = None
     if currency and not problems:
-        account = await services.statements.account(company.id, currency, state)
+        account = await visit.services.statements.account(company.id, currency, state)
         assert account is not None, "it has just been read, and no wallet is ever removed"
-        part = await services.statements.page(
+        part = await visit.services.statements.page(
             account, filters, after=number_of(query.get("after")), size=PAGE
         )
     chosen = {name: query.get(name) for name in ("from", "to")} | {"kind": kind}
@@ -60,7 +60,7 @@ async def statement(services: Services, visit: Visit) -> Response:
         kinds=[("", "Everything"), *((word, word) for word in KINDS)],
         chosen=chosen,
         problems=problems,
-        rows=[_row(services, line, currency) for line in part.lines] if part else [],
+        rows=[_row(visit.services, line, currency) for line in part.lines] if part else [],
         first="" if not query.get("after") else qualified(path, chosen),
         older="" if part is None or part.after is None else qualified(path, chosen | {"after": part.after}),
     )

@@ -36,36 +36,36 @@ class _Wrong(Exception):
         self.text = text
 
 
-async def import_page(services: Services, visit: Visit) -> Response:
+async def import_page(visit: Visit) -> Response:
     """The form for a file of codes, and the last files."""
     values = {name: visit.query.get(name) for name in _FIELDS}
-    return await _form(services, visit, values)
+    return await _form(visit, values)
 
 
-async def upload(services: Services, visit: Visit) -> Response:
+async def upload(visit: Visit) -> Response:
     """Keep the file, and try out what an import of it would do."""
     values = {name: visit.form.get(name) for name in _FIELDS}
     try:
-        terms = await _terms(services, values)
+        terms = await _terms(visit.services, values)
     except _Wrong as wrong:
-        return await _form(services, visit, values, {wrong.field: wrong.text})
+        return await _form(visit, values, {wrong.field: wrong.text})
     file = files.chosen_file(visit)
     if isinstance(file, str):
-        return await _form(services, visit, values, {"file": file})
-    upload_id = await files.keep(services, visit, KIND, file, values)
+        return await _form(visit, values, {"file": file})
+    upload_id = await files.keep(visit, KIND, file, values)
 
     async def try_out(far: files.Far) -> None:
         size = len(file.content)
         try:
             found = await rehearse(
-                services.pool,
-                services.sealer,
+                visit.pool,
+                visit.services.sealer,
                 io.BytesIO(file.content),
                 terms.target.brand_id,
                 lambda done, _codes: far(done, size),
             )
         except ImportRefused as refused:
-            await uploads.end(services.pool, upload_id, UploadPhase.REFUSED, _refusal(refused))
+            await uploads.end(visit.pool, upload_id, UploadPhase.REFUSED, _refusal(refused))
             return
         report = {
             "fresh": found.fresh,
@@ -75,42 +75,41 @@ async def upload(services: Services, visit: Visit) -> Response:
         }
         # With nothing new in it there is nothing to take.
         await uploads.end(
-            services.pool, upload_id, UploadPhase.READY if found.fresh else UploadPhase.REFUSED, report
+            visit.pool, upload_id, UploadPhase.READY if found.fresh else UploadPhase.REFUSED, report
         )
 
-    files.run(services, upload_id, try_out)
+    files.run(visit.services, upload_id, try_out)
     return see_other(f"{PATH}/{upload_id}")
 
 
-async def report(services: Services, visit: Visit) -> Response:
+async def report(visit: Visit) -> Response:
     """What an import would do, how far it is, or what it did."""
-    row = await files.find(services, visit, KIND)
+    row = await files.find(visit, KIND)
     return render("console/stock_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
 
 
-async def take(services: Services, visit: Visit) -> Response:
+async def take(visit: Visit) -> Response:
     """Take the codes in: all that are new, or none."""
-    row = await files.find(services, visit, KIND)
+    row = await files.find(visit, KIND)
     skip_bad = "skip_bad" in visit.form
     back = see_other(f"{PATH}/{row.id}")
     if row.report is not None and row.report.get("bad_count") and not skip_bad:
         visit.tell("Some lines are bad. Correct the file, or say that they are to be left out.", "bad")
         return back
     try:
-        terms = await _terms(services, {name: str(row.terms.get(name, "")) for name in _FIELDS})
+        terms = await _terms(visit.services, {name: str(row.terms.get(name, "")) for name in _FIELDS})
     except _Wrong as wrong:
         visit.tell(wrong.text, "bad")
         return back
-    content = await files.take_out(services, row)
+    content = await files.take_out(visit.services, row)
     if content is None:
         visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
         return back
-    files.run(services, row.id, lambda far: _take(services, visit, row, content, terms, skip_bad, far))
+    files.run(visit.services, row.id, lambda far: _take(visit, row, content, terms, skip_bad, far))
     return back
 
 
 async def _take(
-    services: Services,
     visit: Visit,
     row: UploadRow,
     content: bytes,
@@ -123,9 +122,9 @@ async def _take(
 
     try:
         await stocking.import_file(
-            services.pool,
+            visit.pool,
             visit.actor,
-            services.sealer,
+            visit.services.sealer,
             terms,
             row.name,
             io.BytesIO(content),
@@ -134,7 +133,7 @@ async def _take(
             note=note,
         )
     except ImportRefused as refused:
-        await uploads.end(services.pool, row.id, UploadPhase.REFUSED, _refusal(refused))
+        await uploads.end(visit.pool, row.id, UploadPhase.REFUSED, _refusal(refused))
 
 
 def _taken(done: ImportReport) -> dict[str, Any]:
@@ -190,10 +189,8 @@ def _amount(field: str, text: str) -> Money:
         raise _Wrong(field, "Must be an amount and a currency, such as 46.90 EUR.") from None
 
 
-async def _form(
-    services: Services, visit: Visit, values: dict[str, str], problems: dict[str, str] | None = None
-) -> Response:
-    async with services.pool.acquire() as conn:
+async def _form(visit: Visit, values: dict[str, str], problems: dict[str, str] | None = None) -> Response:
+    async with visit.pool.acquire() as conn:
         newest = await uploads.newest(conn, KIND)
     return render(
         "console/stock_import.html",

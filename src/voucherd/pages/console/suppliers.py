@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from voucherd.db import Connection, transaction
-from voucherd.http import HttpError, Response
+from voucherd.db import Connection
+from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit, missing
 from voucherd.suppliers import deeds, overview, registry, trial
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.deeds import LIMITS, SupplierChanges
@@ -35,9 +34,9 @@ _BREAKERS: Final = {"closed": "good", "half-open": "warn", "open": "bad"}
 _ON_UNKNOWN: Final = ("wait", "rebuy")
 
 
-async def suppliers(services: Services, visit: Visit) -> Response:
+async def suppliers(visit: Visit) -> Response:
     """Every supplier of the state, with its health."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = [row for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         counted = await overview.figures(conn)
         lately = await overview.lately(conn, visit.state)
@@ -51,14 +50,14 @@ async def suppliers(services: Services, visit: Visit) -> Response:
     )
 
 
-async def supplier(services: Services, visit: Visit) -> Response:
+async def supplier(visit: Visit) -> Response:
     """One supplier: its health, its limits and what it sells."""
-    return await _page(services, visit)
+    return await _page(visit)
 
 
-async def change(services: Services, visit: Visit) -> Response:
+async def change(visit: Visit) -> Response:
     """Change a supplier's limits."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         row = await _found(conn, visit)
     form = visit.form
     problems: dict[str, str] = {}
@@ -79,71 +78,67 @@ async def change(services: Services, visit: Visit) -> Response:
         problems["on_unknown"] = "Choose one."
     if problems:
         given = {name: form.get(name) for name in (*LIMITS, "price_slack", "on_unknown")}
-        return await _page(services, visit, given=given, problems=problems)
-    await _store(
-        services, visit, row, SupplierChanges(**numbers, price_slack_bp=slack_bp, on_unknown=on_unknown)
-    )
-    visit.tell("Saved.")
-    return see_other(f"{PATH}/{row.name}")
+        return await _page(visit, given=given, problems=problems)
+    await _store(visit, row, SupplierChanges(**numbers, price_slack_bp=slack_bp, on_unknown=on_unknown))
+    return visit.go(f"{PATH}/{row.name}", "Saved.")
 
 
-async def activate(services: Services, visit: Visit) -> Response:
+async def activate(visit: Visit) -> Response:
     """Pause a supplier, or buy there again."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         row = await _found(conn, visit)
     active = visit.form.get("active") == "yes"
-    await _store(services, visit, row, SupplierChanges(active=active))
-    visit.tell(f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.")
-    return see_other(f"{PATH}/{row.name}")
-
-
-async def close_breaker(services: Services, visit: Visit) -> Response:
-    """Try a supplier again at once, although it failed."""
-    async with services.pool.acquire() as conn:
-        row = await _found(conn, visit)
-    async with transaction(services.pool) as tx:
-        done = await deeds.close_breaker(tx, visit.actor, row.name)
-    visit.tell(
-        "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed."
+    await _store(visit, row, SupplierChanges(active=active))
+    return visit.go(
+        f"{PATH}/{row.name}",
+        f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.",
     )
-    return see_other(f"{PATH}/{row.name}")
 
 
-async def test(services: Services, visit: Visit) -> Response:
+async def close_breaker(visit: Visit) -> Response:
+    """Try a supplier again at once, although it failed."""
+    async with visit.pool.acquire() as conn:
+        row = await _found(conn, visit)
+    done = await visit.do(deeds.close_breaker, row.name)
+    return visit.go(
+        f"{PATH}/{row.name}",
+        "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed.",
+    )
+
+
+async def test(visit: Visit) -> Response:
     """Speak with a supplier, if that is asked for; nothing is bought."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         row = await _found(conn, visit)
     found: list[TrialFinding] | None = None
     if visit.query.get("run") == "yes":
         try:
             async with asyncio.timeout(TEST_S_MAX):
-                found, _ = await trial.try_out(services.pool, services.sealer, row)
+                found, _ = await trial.try_out(visit.pool, visit.services.sealer, row)
         except TimeoutError:
             found = [TrialFinding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
     return render("console/supplier_test.html", visit, row=row, found=found)
 
 
-async def _store(services: Services, visit: Visit, row: SupplierRow, made: SupplierChanges) -> None:
-    async with transaction(services.pool) as tx:
-        await deeds.change(tx, visit.actor, row.name, made, services.sealer)
+async def _store(visit: Visit, row: SupplierRow, made: SupplierChanges) -> None:
+    await visit.do(deeds.change, row.name, made, visit.services.sealer)
 
 
 async def _found(conn: Connection, visit: Visit) -> SupplierRow:
     try:
         row = await supplier_store.supplier(conn, visit.parameters["name"])
     except UnknownSupplier:
-        raise HttpError(404, "not_found", "not found") from None
+        raise missing() from None
     return row
 
 
 async def _page(
-    services: Services,
     visit: Visit,
     *,
     given: dict[str, str] | None = None,
     problems: dict[str, str] | None = None,
 ) -> Response:
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         row = await _found(conn, visit)
         counted = (await overview.figures(conn)).get(row.id, SupplierFigures())
         lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)

@@ -13,7 +13,6 @@ from voucherd.http import Response
 from voucherd.pages.console.inputs import Problems, number_of, optional_day
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
-from voucherd.services import Services
 from voucherd.trail import TrailRow, chain
 from voucherd.trail.chain import Flaw
 from voucherd.vault import reveals
@@ -25,14 +24,14 @@ VERIFY_S_MAX: Final = 20.0
 _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
 
-async def deeds_done(services: Services, visit: Visit) -> Response:
+async def deeds_done(visit: Visit) -> Response:
     """What was done, newest first, with filters."""
     query, problems = visit.query, Problems()
     chosen = {name: query.get(name)[:300] for name in _FILTERS}
     first = problems.read("from", lambda: optional_day(chosen["from"]))
     last = problems.read("to", lambda: optional_day(chosen["to"]))
     rows: list[TrailRow] = []
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         owner = None
         if chosen["company"]:
             try:
@@ -69,12 +68,12 @@ async def deeds_done(services: Services, visit: Visit) -> Response:
     )
 
 
-async def check_trail(services: Services, visit: Visit) -> Response:
+async def check_trail(visit: Visit) -> Response:
     """Whether any row of the trail was changed since it was sealed."""
     flaws: list[Flaw] = []
     whole = True
     try:
-        async with asyncio.timeout(VERIFY_S_MAX), services.pool.acquire() as conn:
+        async with asyncio.timeout(VERIFY_S_MAX), visit.pool.acquire() as conn:
             async with conn.transaction(isolation="repeatable_read", readonly=True):
                 async for flaw in chain.verify(conn):
                     flaws.append(flaw)
@@ -88,13 +87,13 @@ async def check_trail(services: Services, visit: Visit) -> Response:
     )
 
 
-async def reveals_of(services: Services, visit: Visit) -> Response:
+async def reveals_of(visit: Visit) -> Response:
     """Who has seen the codes of one order."""
     trx = visit.query.get("trx")
-    order_id = services.ids.order_id(trx) if trx else None
+    order_id = visit.services.ids.order_id(trx) if trx else None
     rows = []
     if order_id is not None:
-        async with services.pool.acquire() as conn:
+        async with visit.pool.acquire() as conn:
             rows = await reveals.of_order(conn, order_id, REVEALS_SHOWN_MAX)
     unknown = bool(trx) and order_id is None
     return render(

@@ -12,9 +12,9 @@ import msgspec
 import structlog
 
 from voucherd.db import UNAVAILABLE, transaction
-from voucherd.http import EVENT_STREAM, HttpError, Response
+from voucherd.http import EVENT_STREAM, Response
 from voucherd.pages.forms import Upload
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.people import sessions
 from voucherd.services import Services
 from voucherd.vault import uploads
@@ -41,16 +41,16 @@ def chosen_file(visit: Visit) -> Upload | str:
     return file
 
 
-async def keep(services: Services, visit: Visit, kind: str, file: Upload, terms: dict[str, Any]) -> UUID:
+async def keep(visit: Visit, kind: str, file: Upload, terms: dict[str, Any]) -> UUID:
     """Keep the file, sealed; its id."""
     upload_id = uuid4()
     name = (
         "".join(letter for letter in file.name if letter.isprintable()).replace("\\", "/").rpartition("/")[2]
     )
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         await uploads.keep(
             tx,
-            services.sealer,
+            visit.services.sealer,
             upload_id=upload_id,
             user_id=visit.someone.id,
             kind=kind,
@@ -61,15 +61,15 @@ async def keep(services: Services, visit: Visit, kind: str, file: Upload, terms:
     return upload_id
 
 
-async def find(services: Services, visit: Visit, kind: str) -> UploadRow:
+async def find(visit: Visit, kind: str) -> UploadRow:
     """The upload that the path names."""
     row = None
     with suppress(ValueError):
         upload_id = UUID(visit.parameters["upload"])
-        async with services.pool.acquire() as conn:
+        async with visit.pool.acquire() as conn:
             row = await uploads.find(conn, upload_id, kind)
     if row is None:
-        raise HttpError(404, "not_found", "not found")
+        raise missing()
     return row
 
 
@@ -111,25 +111,27 @@ def run(services: Services, upload_id: UUID, work: Callable[[Far], Awaitable[Non
     services.jobs.start(job)
 
 
-async def stock_progress(services: Services, visit: Visit) -> Response:
+async def stock_progress(visit: Visit) -> Response:
     """How far an import of codes is, live."""
-    return await _progress(services, visit, "stock")
+    return await _progress(visit, "stock")
 
 
-async def product_progress(services: Services, visit: Visit) -> Response:
+async def product_progress(visit: Visit) -> Response:
     """How far an import of products is, live."""
-    return await _progress(services, visit, "products")
+    return await _progress(visit, "products")
 
 
-async def _progress(services: Services, visit: Visit, kind: str) -> Response:
-    row = await find(services, visit, kind)
-    return Response(200, _steps(services, visit, row), EVENT_STREAM, endless=True)
+async def _progress(visit: Visit, kind: str) -> Response:
+    row = await find(visit, kind)
+    return Response(200, _steps(visit, row), EVENT_STREAM, endless=True)
 
 
-async def _steps(services: Services, visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
+async def _steps(visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
     assert visit.session is not None, "only whoever signed in gets here"
     for _ in range(LOOKS_MAX):
-        if services.orders.watch.letting_go or not await sessions.is_open(services.pool, visit.session.key):
+        if visit.services.orders.watch.letting_go or not await sessions.is_open(
+            visit.pool, visit.session.key
+        ):
             return  # The browser asks another process, or signs in first.
         if not row.running:
             yield b"event: reload\ndata: {}\n\n"
@@ -137,7 +139,7 @@ async def _steps(services: Services, visit: Visit, row: UploadRow) -> AsyncItera
         facts = {"permille": row.permille, "percent": f"{row.permille // 10}%"}
         yield b"data: " + msgspec.json.encode(facts) + b"\n\n"
         await asyncio.sleep(LOOK_EVERY_S)
-        async with services.pool.acquire() as conn:
+        async with visit.pool.acquire() as conn:
             found = await uploads.find(conn, row.id, row.kind)
         if found is None:
             return

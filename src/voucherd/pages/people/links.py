@@ -11,7 +11,6 @@ from voucherd.pages.visit import Visit, see_other
 from voucherd.people import account, links
 from voucherd.people.links import LinkKind
 from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password
-from voucherd.services import Services
 
 PASSWORD_HINT: Final = (
     f"At least {PASSWORD_CHARACTERS_MIN} characters. A few words that only you think of are best."
@@ -19,39 +18,39 @@ PASSWORD_HINT: Final = (
 _TITLES: Final = {LinkKind.RESET: "Choose a new password", LinkKind.INVITATION: "Welcome"}
 
 
-async def forgotten_page(_services: Services, visit: Visit) -> Response:
+async def forgotten_page(visit: Visit) -> Response:
     """The form for who has forgotten the password."""
     return render("people/forgotten.html", visit, sent="sent" in visit.query)
 
 
-async def forgotten(services: Services, visit: Visit) -> Response:
+async def forgotten(visit: Visit) -> Response:
     """Note the wish for a new password; the answer is the same whoever asks for whomever."""
-    await services.sign_in.forgotten(visit.form.get("email"), visit.origin)
+    await visit.services.sign_in.forgotten(visit.form.get("email"), visit.origin)
     return see_other("/forgotten?sent=yes")
 
 
-async def reset_page(services: Services, visit: Visit) -> Response:
+async def reset_page(visit: Visit) -> Response:
     """The form for a new password, for who has the link."""
-    return await _page(services, visit, LinkKind.RESET)
+    return await _page(visit, LinkKind.RESET)
 
 
-async def reset(services: Services, visit: Visit) -> Response:
+async def reset(visit: Visit) -> Response:
     """Choose a new password; everybody who was signed in as this person is signed out."""
-    return await _choose(services, visit, LinkKind.RESET)
+    return await _choose(visit, LinkKind.RESET)
 
 
-async def invitation_page(services: Services, visit: Visit) -> Response:
+async def invitation_page(visit: Visit) -> Response:
     """The form for the first password, for who was invited."""
-    return await _page(services, visit, LinkKind.INVITATION)
+    return await _page(visit, LinkKind.INVITATION)
 
 
-async def invitation(services: Services, visit: Visit) -> Response:
+async def invitation(visit: Visit) -> Response:
     """Choose the first password."""
-    return await _choose(services, visit, LinkKind.INVITATION)
+    return await _choose(visit, LinkKind.INVITATION)
 
 
-async def _page(services: Services, visit: Visit, kind: LinkKind, *, problem: str = "") -> Response:
-    holder = await links.look(services.pool, visit.parameters["token"], kind)
+async def _page(visit: Visit, kind: LinkKind, *, problem: str = "") -> Response:
+    holder = await links.look(visit.pool, visit.parameters["token"], kind)
     if holder is None:
         raise _over()
     return render(
@@ -66,16 +65,16 @@ async def _page(services: Services, visit: Visit, kind: LinkKind, *, problem: st
     )
 
 
-async def _choose(services: Services, visit: Visit, kind: LinkKind) -> Response:
+async def _choose(visit: Visit, kind: LinkKind) -> Response:
     token, password = visit.parameters["token"], visit.form.raw("password")
     # Looked at before the password is hashed: that is work, and not for whoever makes up links.
-    if await links.look(services.pool, token, kind) is None:
+    if await links.look(visit.pool, token, kind) is None:
         raise _over()
     try:
         password_hash = await hash_password(password)
     except ValueError as short:
-        return await _page(services, visit, kind, problem=f"{str(short).capitalize()}.")
-    async with transaction(services.pool) as tx:
+        return await _page(visit, kind, problem=f"{str(short).capitalize()}.")
+    async with transaction(visit.pool) as tx:
         if not await account.choose_password(tx, token, kind, password_hash, visit.origin):
             raise _over()
     return see_other("/sign-in?done=password")

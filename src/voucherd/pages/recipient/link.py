@@ -7,17 +7,16 @@ from typing import Final
 
 from voucherd import clock
 from voucherd.catalogue import logos
-from voucherd.http import HttpError, Response
+from voucherd.http import Response
 from voucherd.limits import unknown_links
 from voucherd.pages.assets import FOR_EVER
 from voucherd.pages.recipient import pictures, visitors
 from voucherd.pages.recipient.words import LANGUAGES, PageWords, pick
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.recipients.pins import PIN_DIGITS_MAX, PinCheck, Tried
 from voucherd.recipients.service import Closed, ShownVoucher
 from voucherd.recipients.vouchers import VoucherStatus
-from voucherd.services import Services
 
 _UNSEEN: Final = (b"x-robots-tag", b"noindex, nofollow, noarchive, nosnippet")
 _STATUSES: Final = {None: 200, PinCheck.WRONG: 422, PinCheck.NOT_NOW: 429}
@@ -33,60 +32,58 @@ TITLES: Final = {
 }
 
 
-async def voucher(services: Services, visit: Visit) -> Response:
+async def voucher(visit: Visit) -> Response:
     """What is behind the link, without the code."""
-    if services.unknown_links.spent(visit.request.client_ip):
+    if visit.services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
     person = visitors.is_person(visit.request)
-    closed = await services.recipients.open(visit.parameters["token"], person=person)
+    closed = await visit.services.recipients.open(visit.parameters["token"], person=person)
     if closed is None:
-        return _unknown(services, visit)
-    return _page(services, visit, closed, None)
+        return _unknown(visit)
+    return _page(visit, closed, None)
 
 
-async def reveal(services: Services, visit: Visit) -> Response:
+async def reveal(visit: Visit) -> Response:
     """The code, to a person who asks for it. Not after a redirect: nothing but the click itself may show it."""
-    token, recipients = visit.parameters["token"], services.recipients
-    if services.unknown_links.spent(visit.request.client_ip):
+    token, recipients = visit.parameters["token"], visit.services.recipients
+    if visit.services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
-    stale = _stale(services, visit, token)
+    stale = _stale(visit, token)
     if stale:
         closed = await recipients.open(token, person=False)
-        return (
-            _unknown(services, visit) if closed is None else _page(services, visit, closed, None, stale=stale)
-        )
+        return _unknown(visit) if closed is None else _page(visit, closed, None, stale=stale)
     found = await recipients.reveal(token, visit.form.get("pin"), visit.request.client_ip)
     if found is None:
-        return _unknown(services, visit)
+        return _unknown(visit)
     if isinstance(found, ShownVoucher):
-        return _page(services, visit, Closed(found.voucher), found)
-    return _page(services, visit, found, None)
+        return _page(visit, Closed(found.voucher), found)
+    return _page(visit, found, None)
 
 
-async def logo(services: Services, visit: Visit) -> Response:
+async def logo(visit: Visit) -> Response:
     """A brand's logo. Another one has another name, so a cache may keep it for ever."""
     name = visit.parameters["name"]
     content = None
     if logos.NAME.fullmatch(name):
-        async with services.pool.acquire() as conn:
+        async with visit.pool.acquire() as conn:
             content = await logos.find_logo(conn, name)
     if content is None:
-        raise HttpError(404, "no_such_logo", "not found")
+        raise missing()
     return Response(200, content, logos.TYPES[name.rpartition(".")[2]], cache_control=FOR_EVER)
 
 
-def _stale(services: Services, visit: Visit, token: str) -> str:
+def _stale(visit: Visit, token: str) -> str:
     """Why this click shows nothing; empty for one that may."""
     if not visitors.is_person(visit.request):
         return _words(visit).text("Please open this link in another browser to see the code.")
-    if not services.recipients.form_fits(token, visit.form.get("word"), clock.now()):
+    if not visit.services.recipients.form_fits(token, visit.form.get("word"), clock.now()):
         return _words(visit).text("This page was open for a long time. Please try once more.")
     return ""
 
 
-def _unknown(services: Services, visit: Visit) -> Response:
+def _unknown(visit: Visit) -> Response:
     """A link that leads nowhere, and never did as far as anyone can tell."""
-    services.unknown_links.note(visit.request.client_ip)
+    visit.services.unknown_links.note(visit.request.client_ip)
     return _notice(visit, 404)
 
 
@@ -95,9 +92,7 @@ def _words(visit: Visit) -> PageWords:
     return PageWords(pick(visit.query.get("lang"), accepted))
 
 
-def _page(
-    services: Services, visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: str = ""
-) -> Response:
+def _page(visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: str = "") -> Response:
     words, found, now = _words(visit), closed.voucher, clock.now()
     token = visit.parameters["token"]
     ready = found.standing is VoucherStatus.READY
@@ -115,7 +110,7 @@ def _page(
         until=None if found.expires_at is None else words.day(found.expires_at),
         place=words.place(found.region),
         steps=steps(found.instructions),
-        word=services.recipients.form_word(token, now) if ready and shown is None else "",
+        word=visit.services.recipients.form_word(token, now) if ready and shown is None else "",
         pin_digits_max=PIN_DIGITS_MAX,
         problem=_problem(words, closed.tried),
         blocked=closed.tried is not None and closed.tried.told is PinCheck.NOT_NOW,
