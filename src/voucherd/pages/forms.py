@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -14,6 +14,8 @@ from voucherd.http import HttpError, Request
 
 FIELDS_MAX: Final = 1_000
 FILES_MAX: Final = 20
+T = TypeVar("T")
+
 _URLENCODED: Final = b"application/x-www-form-urlencoded"
 _MULTIPART: Final = b"multipart/form-data"
 
@@ -45,6 +47,19 @@ class FormFields:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
+
+
+class Problems(dict[str, str]):
+    """The problems of a form, by field; empty for a good form."""
+
+    def read(self, field: str, parse: Callable[[str], T], text: str) -> T | None:
+        """The field's value; None, and a problem beside the field, if it can't be read."""
+        try:
+            return parse(text)
+        except ValueError as wrong:
+            # A refusal of ours names its field: here it stands beside it.
+            self[field] = getattr(wrong, "rule", None) or str(wrong)
+            return None
 
 
 def whole(text: str, low: int = 0, high: int = 10**18 - 1) -> int | None:

@@ -23,14 +23,14 @@ class Period(Struct, frozen=True):
     @property
     def begins(self) -> datetime | None:
         """The first moment of it, in UTC."""
-        return None if self.first is None else _midnight(self.first)
+        return None if self.first is None else midnight(self.first)
 
     @property
     def ends(self) -> datetime | None:
         """The last moment of it, in UTC."""
         if self.last is None:
             return None
-        return _midnight(self.last) + timedelta(days=1) - timedelta(microseconds=1)
+        return midnight(self.last) + timedelta(days=1) - timedelta(microseconds=1)
 
 
 def read_day(text: str) -> date | None:
@@ -54,5 +54,6 @@ def read_period(given: FormFields) -> Period:
     return Period(first, last)
 
 
-def _midnight(day: date) -> datetime:
+def midnight(day: date) -> datetime:
+    """The first moment of a day, in UTC."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -23,24 +23,22 @@ THIN: Final = "\u202f"
 """Groups digits, and never breaks a line."""
 
 
-def render(template: str, visit: Visit, /, *, status: int = 200, **facts: Any) -> Response:
-    """A page; the layout adds navigation, state and flash by itself."""
+def render(template: str, visit: Visit, /, *, status: int | None = None, **facts: Any) -> Response:
+    """A page; every page gets navigation, state, flash, and the form with its problems."""
     groups = nav_of(visit.person)
     visit.flash_shown = True
-    page = (
-        environment()
-        .get_template(template)
-        .render(
-            visit=visit,
-            person=visit.person,
-            sandbox=visit.person is not None and visit.state is State.SANDBOX,
-            groups=groups,
-            here=current(groups, visit.request.path),
-            flash=visit.session.flash if visit.session is not None else None,
-            **facts,
-        )
-    )
-    return Response(status, page.encode(), HTML)
+    known = {
+        "visit": visit,
+        "person": visit.person,
+        "sandbox": visit.person is not None and visit.state is State.SANDBOX,
+        "groups": groups,
+        "here": current(groups, visit.request.path),
+        "flash": visit.session.flash if visit.session is not None else None,
+        "form": visit.form,
+        "problems": visit.problems,
+    }
+    page = environment().get_template(template).render(known | facts)
+    return Response(status or (422 if visit.problems else 200), page.encode(), HTML)
 
 
 @cache

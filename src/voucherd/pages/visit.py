@@ -15,7 +15,7 @@ from voucherd.companies.model import Company
 from voucherd.db import Pool, Tx, transaction
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import State
-from voucherd.pages.forms import FormFields, Upload
+from voucherd.pages.forms import FormFields, Problems, Upload
 from voucherd.people.roles import Right
 from voucherd.people.sessions import AGE_MAX, Browser, Flash, Person, Session
 from voucherd.people.sign_in import Origin
@@ -38,6 +38,8 @@ class Visit(Struct):
     query: FormFields = field(default_factory=lambda: FormFields([]))
     form: FormFields = field(default_factory=lambda: FormFields([]))
     files: dict[str, Upload] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+    """A page with problems is drawn again with the form as it was sent."""
     session: Session | None = None
     """Also of someone who still owes the second factor: `person` is None then."""
     visitor: str = ""
@@ -131,6 +133,14 @@ class Visit(Struct):
         """Go to a page of ours that says this once."""
         self.tell(text, kind)
         return see_other(path)
+
+    def read(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """The value of the form's field; None, and a problem beside the field, if it can't be read."""
+        return self.problems.read(name, parse, self.form.get(name))
+
+    def ask(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """The same of the address."""
+        return self.problems.read(name, parse, self.query.get(name))
 
     async def do(
         self, deed: Callable[Concatenate[Tx, Actor, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs

@@ -21,7 +21,7 @@ from voucherd.companies.model import Company
 from voucherd.db import Connection, Tx
 from voucherd.http import Response
 from voucherd.money import DIGITS, Money
-from voucherd.pages.console.inputs import Problems, amount_of, currency_of, number_in, number_of
+from voucherd.pages.console.inputs import amount_of, currency_of, number_in, number_of
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
@@ -37,7 +37,7 @@ KINDS: Final = {
     "up": (ApprovalKind.CORRECTION, 1, "Correction, upwards"),
     "down": (ApprovalKind.CORRECTION, -1, "Correction, downwards"),
 }
-_REFUSALS: Final = {
+_REFUSALS: Final[dict[type[Exception], str]] = {
     ApprovalClosed: "It was decided before, or nobody decided in time.",
     SamePerson: "Nobody agrees to what he proposed himself: a second person has to.",
     NothingBooked: "A payment with this reference was booked before. Nothing was moved.",
@@ -60,39 +60,72 @@ async def payments(visit: Visit) -> Response:
 
 async def new_payment(visit: Visit) -> Response:
     """The form of a proposal."""
-    return await _form(visit, Problems())
+    async with visit.pool.acquire() as conn:
+        company = await _named(conn, visit)
+        if company is None and not visit.problems:
+            raise missing()
+        balances = [] if company is None else await wallets.balances(conn, company.id, visit.state)
+    held = [one.currency for one in balances]
+    others = [code for code in sorted(DIGITS) if code not in held]
+    return render(
+        "console/payment_new.html",
+        visit,
+        company=company,
+        kinds=[(word, label) for word, (_, _, label) in KINDS.items()],
+        currencies=[(code, code) for code in [*held, *others]],
+        balances=[Money(one.balance_minor - one.held_minor, one.currency) for one in balances],
+    )
 
 
 async def propose(visit: Visit) -> Response:
     """Propose to move money."""
-    form, problems = visit.form, Problems()
+    form, problems = visit.form, visit.problems
     kind = KINDS.get(form.get("kind"))
     if kind is None:
         problems["kind"] = "must be one of these"
-    currency = problems.read("currency", lambda: currency_of(form.get("currency")))
-    money = problems.read("amount", lambda: amount_of(form.get("amount"), currency or "EUR"))
+    currency = visit.read("currency", currency_of)
+    money = visit.read("amount", lambda text: amount_of(text, currency or "EUR"))
     async with visit.pool.acquire() as conn:
         company = await _named(conn, visit)
     if company is None:
         problems["company"] = "there is no such company"
     if problems or company is None or kind is None or money is None:
-        return await _form(visit, problems)
+        return await new_payment(visit)
     money, reference = Money(kind[1] * money.minor, money.currency), form.get("reference")
     try:
         proposed = await visit.do(
             deeds.propose, kind[0], company, visit.state, money, reference, form.get("note")
         )
     except BadPayment as bad:
-        return await _form(visit, Problems({bad.field: bad.rule}))
+        problems[bad.field] = bad.rule
+        return await new_payment(visit)
     except AlreadyProposed:
-        waits = "a payment with this reference waits for approval already"
-        return await _form(visit, Problems({"reference": waits}))
+        problems["reference"] = "a payment with this reference waits for approval already"
+        return await new_payment(visit)
     return visit.go(f"/console/money/{proposed.id}", "It is proposed. It moves when a second person agrees.")
 
 
-async def payment(visit: Visit) -> Response:
+async def payment(visit: Visit, problem: str = "") -> Response:
     """One proposal, with the balance before and after."""
-    return await _page(visit, await _found(visit))
+    try:
+        one = await approvals.find(visit.pool, number_in(visit, "number", _NUMBER_MAX), None)
+    except ApprovalNotFound:
+        raise missing() from None
+    async with visit.pool.acquire() as conn:
+        before = await deeds.available(conn, one.company_id, one.currency, one.state)
+    own = one.requested_by == visit.someone.id
+    return render(
+        "console/payment.html",
+        visit,
+        status=409 if problem else None,
+        one=one,
+        before=before,
+        after=Money(before.minor + one.amount_minor, one.currency),
+        problem=problem,
+        may_decide=one.open and not own and visit.may(Right.MONEY_APPROVE),
+        may_withdraw=one.open and own,
+        own=own,
+    )
 
 
 async def approve(visit: Visit) -> Response:
@@ -121,8 +154,8 @@ async def _decide(
         done = await visit.do(decide, number)
     except ApprovalNotFound:
         raise missing() from None
-    except (ApprovalClosed, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
-        return await _page(visit, await _found(visit), _REFUSALS[type(refused)])
+    except tuple(_REFUSALS) as refused:
+        return await payment(visit, _REFUSALS[type(refused)])
     return visit.go(f"/console/money/{number}", said(done), kind)
 
 
@@ -130,49 +163,3 @@ async def _named(conn: Connection, visit: Visit) -> Company | None:
     """The company that a path or a form names by its number."""
     number = number_of(visit.parameters.get("company") or visit.form.get("company"), 2**31 - 1)
     return None if number is None else (await company_store.companies(conn, [number])).get(number)
-
-
-async def _found(visit: Visit) -> Approval:
-    try:
-        return await approvals.find(visit.pool, number_in(visit, "number", _NUMBER_MAX), None)
-    except ApprovalNotFound:
-        raise missing() from None
-
-
-async def _page(visit: Visit, one: Approval, problem: str = "") -> Response:
-    async with visit.pool.acquire() as conn:
-        before = await deeds.available(conn, one.company_id, one.currency, one.state)
-    own = one.requested_by == visit.someone.id
-    return render(
-        "console/payment.html",
-        visit,
-        status=409 if problem else 200,
-        one=one,
-        before=before,
-        after=Money(before.minor + one.amount_minor, one.currency),
-        problem=problem,
-        may_decide=one.open and not own and visit.may(Right.MONEY_APPROVE),
-        may_withdraw=one.open and own,
-        own=own,
-    )
-
-
-async def _form(visit: Visit, problems: Problems) -> Response:
-    async with visit.pool.acquire() as conn:
-        company = await _named(conn, visit)
-        if company is None and not problems:
-            raise missing()
-        balances = [] if company is None else await wallets.balances(conn, company.id, visit.state)
-    held = [one.currency for one in balances]
-    others = [code for code in sorted(DIGITS) if code not in held]
-    return render(
-        "console/payment_new.html",
-        visit,
-        status=422 if problems else 200,
-        company=company,
-        problems=problems,
-        form=visit.form,
-        kinds=[(word, label) for word, (_, _, label) in KINDS.items()],
-        currencies=[(code, code) for code in [*held, *others]],
-        balances=[Money(one.balance_minor - one.held_minor, one.currency) for one in balances],
-    )

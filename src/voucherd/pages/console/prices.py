@@ -15,7 +15,7 @@ from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
-from voucherd.pages.console.inputs import Problems, number_in, optional_day
+from voucherd.pages.console.inputs import number_in, optional_day
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import reading
@@ -32,17 +32,18 @@ XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.shee
 
 async def price_lists(visit: Visit) -> Response:
     """Every price list, how much it says, and who has it."""
-    return await _lists(visit, Problems())
+    async with visit.pool.acquire() as conn:
+        found = await price_store.lists(conn)
+    return render("console/prices.html", visit, lists=found, name=visit.form.get("name"))
 
 
 async def add_list(visit: Visit) -> Response:
     """Add a price list."""
-    name, problems = visit.form.get("name"), Problems()
     try:
-        number = await visit.do(price_deeds.add_list, name)
+        number = await visit.do(price_deeds.add_list, visit.form.get("name"))
     except (BadListName, PriceListExists) as refused:
-        problems["name"] = str(refused)
-        return await _lists(visit, problems)
+        visit.problems["name"] = str(refused)
+        return await price_lists(visit)
     return see_other(f"/console/prices/{number}")
 
 
@@ -50,7 +51,27 @@ async def price_list(visit: Visit) -> Response:
     """What one price list says."""
     async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
-    return await _page(visit, found)
+        entries = await price_store.entries(conn, found.id)
+        shown = entries[:SHOWN_MAX]
+        products = await store.current(conn, [one.slug for one in shown if one.slug is not None])
+    rows = [
+        {
+            "slug": one.slug,
+            "brand": one.brand_slug,
+            "says": next(filter(None, one.said), ""),
+            "from": one.valid_from,
+            "until": one.valid_until,
+            "applies": one.slug is None or one.entry.fits(products[one.slug].version),
+        }
+        for one in shown
+    ]
+    return render(
+        "console/price_list.html",
+        visit,
+        list=found,
+        rows=rows,
+        more=len(entries) - len(shown),
+    )
 
 
 async def remove_list(visit: Visit) -> Response:
@@ -60,37 +81,36 @@ async def remove_list(visit: Visit) -> Response:
     try:
         await visit.do(price_deeds.remove_list, found.name)
     except PriceListInUse as used:
-        return await _page(visit, found, Problems({"list": str(used)}))
+        visit.problems["list"] = str(used)
+        return await price_list(visit)
     return visit.go("/console/prices", f"The price list {found.name} is gone.", "note")
 
 
 async def set_entry(visit: Visit) -> Response:
     """Say what a list's companies pay for a product, a brand, or everything."""
-    problems = Problems()
-    wanted = _wanted(visit, problems)
+    wanted = _wanted(visit)
     async with transaction(visit.pool) as tx:
         found = await _found(tx, visit)
-        if not problems:
+        if not visit.problems:
             try:
                 await price_deeds.set_entry(tx, visit.actor, found.name, wanted)
             except BadProduct as bad:
-                problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = str(bad)
+                visit.problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = str(bad)
             except UnknownProduct as unknown:
-                problems["product"] = str(unknown)
+                visit.problems["product"] = str(unknown)
             except BrandNotFound as unknown:
-                problems["brand"] = str(unknown)
-    if problems:
-        return await _page(visit, found, problems)
+                visit.problems["brand"] = str(unknown)
+    if visit.problems:
+        return await price_list(visit)
     return visit.go(f"/console/prices/{found.id}", "The list says so from now on.")
 
 
 async def remove_entry(visit: Visit) -> Response:
     """Take back what a list says of a product, a brand, or everything."""
-    problems = Problems()
-    wanted = _wanted(visit, problems)
+    wanted = _wanted(visit)
     async with transaction(visit.pool) as tx:
         found = await _found(tx, visit)
-        if problems:
+        if visit.problems:
             raise missing()
         try:
             await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
@@ -101,7 +121,7 @@ async def remove_entry(visit: Visit) -> Response:
 
 async def import_entries(visit: Visit) -> Response:
     """Let a list say what a file says and nothing else; or only try whether it could."""
-    trial, problems, count = "trial" in visit.form, Problems(), 0
+    trial, count = "trial" in visit.form, 0
     upload = visit.files.get("file")
     async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
@@ -118,8 +138,8 @@ async def import_entries(visit: Visit) -> Response:
             if trial:
                 raise _OnlyTried
     except (SheetRefused, BadRow) as bad:
-        problems["file"] = str(bad)
-        return await _page(visit, found, problems)
+        visit.problems["file"] = str(bad)
+        return await price_list(visit)
     except _OnlyTried:
         visit.tell(
             f"It could be imported: {count} entries instead of {found.entries}. Nothing was changed.", "note"
@@ -154,52 +174,8 @@ async def _found(conn: Connection, visit: Visit) -> PriceList:
     raise missing()
 
 
-def _wanted(visit: Visit, problems: Problems) -> PriceChange:
+def _wanted(visit: Visit) -> PriceChange:
     """The entry that a form is about."""
-    form = visit.form
-    from_ = problems.read("from", lambda: optional_day(form.get("from")))
-    until = problems.read("until", lambda: optional_day(form.get("until")))
-    terms = {name: form.get(name) or None for name in ("product", "brand", "discount", "price", "fee")}
+    from_, until = visit.read("from", optional_day), visit.read("until", optional_day)
+    terms = {name: visit.form.get(name) or None for name in ("product", "brand", "discount", "price", "fee")}
     return PriceChange(**terms, from_=from_, until=until)
-
-
-async def _lists(visit: Visit, problems: Problems) -> Response:
-    async with visit.pool.acquire() as conn:
-        found = await price_store.lists(conn)
-    status = 422 if problems else 200
-    return render(
-        "console/prices.html",
-        visit,
-        status=status,
-        lists=found,
-        problems=problems,
-        name=visit.form.get("name"),
-    )
-
-
-async def _page(visit: Visit, found: PriceList, problems: Problems | None = None) -> Response:
-    async with visit.pool.acquire() as conn:
-        entries = await price_store.entries(conn, found.id)
-        shown = entries[:SHOWN_MAX]
-        products = await store.current(conn, [one.slug for one in shown if one.slug is not None])
-    rows = [
-        {
-            "slug": one.slug,
-            "brand": one.brand_slug,
-            "says": next(filter(None, one.said), ""),
-            "from": one.valid_from,
-            "until": one.valid_until,
-            "applies": one.slug is None or one.entry.fits(products[one.slug].version),
-        }
-        for one in shown
-    ]
-    return render(
-        "console/price_list.html",
-        visit,
-        status=422 if problems else 200,
-        list=found,
-        rows=rows,
-        more=len(entries) - len(shown),
-        problems=problems or Problems(),
-        form=visit.form,
-    )

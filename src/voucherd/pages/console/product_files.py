@@ -12,17 +12,18 @@ from voucherd.catalogue.cells import RowCells
 from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.db import transaction
 from voucherd.http import Response
-from voucherd.pages.console import uploads as files
-from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.console.uploads import Far, FilePages, chosen_file
+from voucherd.pages.forms import sentence
+from voucherd.pages.visit import Visit
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Format, write
 from voucherd.vault import uploads
-from voucherd.vault.uploads import UploadPhase, UploadRow
+from voucherd.vault.uploads import UploadPhase
 
-KIND: Final = "products"
-PATH: Final = "/console/products/-/files"
+FILES: Final = FilePages(
+    "products", "/console/products/-/files", "console/product_files.html", "console/product_report.html"
+)
 CHANGES_SHOWN: Final = 200
 
 _TYPES: Final = {
@@ -33,7 +34,7 @@ _TYPES: Final = {
 
 async def files_page(visit: Visit) -> Response:
     """Files out, files in, and the last ones that came."""
-    return await _page(visit)
+    return await FILES.form(visit)
 
 
 async def export(visit: Visit) -> Response:
@@ -51,56 +52,37 @@ async def export(visit: Visit) -> Response:
 
 async def upload(visit: Visit) -> Response:
     """Keep the file, and find out what it would change."""
-    file = files.chosen_file(visit)
-    if isinstance(file, str):
-        return await _page(visit, file)
-    upload_id = await files.keep(visit, KIND, file, {})
+    file = chosen_file(visit)
+    if file is None:
+        return await FILES.form(visit)
 
-    async def try_out(_far: files.Far) -> None:
+    async def try_out(_far: Far) -> tuple[UploadPhase, dict[str, Any]]:
         try:
             rows = await asyncio.to_thread(_read, file.content)
         except SheetRefused as refused:
-            await uploads.end(
-                visit.pool, upload_id, UploadPhase.REFUSED, {"problem": _sentence(str(refused))}
-            )
-            return
+            return UploadPhase.REFUSED, {"problem": sentence(refused)}
         async with visit.pool.acquire() as conn:
             known = await product_deeds.planned_from(conn, rows)
         plan = await asyncio.to_thread(product_rows.plan, rows, *known)
         good = not plan.error_count and bool(plan.changes)
-        await uploads.end(
-            visit.pool, upload_id, UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
-        )
+        return UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
 
-    files.run(visit.services, upload_id, try_out)
-    return see_other(f"{PATH}/{upload_id}")
-
-
-async def report(visit: Visit) -> Response:
-    """What a file would change, how far it is, or what it changed."""
-    row = await files.find(visit, KIND)
-    return render("console/product_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
+    return await FILES.keep(visit, file, {}, try_out)
 
 
 async def take(visit: Visit) -> Response:
     """Add and change products as the file says: all of it, or nothing."""
-    row = await files.find(visit, KIND)
-    content = await files.take_out(visit.services, row)
-    if content is None:
-        visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
-    else:
-        files.run(visit.services, row.id, lambda far: _take(visit, row, content, far))
-    return see_other(f"{PATH}/{row.id}")
+    row = await FILES.find(visit)
 
+    async def take_in(content: bytes, far: Far) -> None:
+        rows = await asyncio.to_thread(_read, content)
+        async with transaction(visit.pool) as tx:
+            # Planned anew: somebody may have changed a product since the dry run.
+            plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
+            phase = UploadPhase.REFUSED if plan.error_count else UploadPhase.TAKEN
+            await uploads.end(tx, row.id, phase, _told(plan))
 
-async def _take(visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
-    rows = await asyncio.to_thread(_read, content)
-    async with transaction(visit.pool) as tx:
-        # Planned anew: somebody may have changed a product since the dry run.
-        plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
-        await uploads.end(
-            tx, row.id, UploadPhase.REFUSED if plan.error_count else UploadPhase.TAKEN, _told(plan)
-        )
+    return await FILES.take(visit, row, take_in)
 
 
 def _read(content: bytes) -> list[RowCells]:
@@ -124,20 +106,3 @@ def _lines(change: ProductFileChange) -> list[tuple[int, str, str, str, str]]:
     if change.added:
         return [(change.row, change.draft.slug, "new", "", change.draft.name)]
     return [(change.row, change.draft.slug, *field) for field in change.fields]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-async def _page(visit: Visit, problem: str = "") -> Response:
-    async with visit.pool.acquire() as conn:
-        newest = await uploads.newest(conn, KIND)
-    return render(
-        "console/product_files.html",
-        visit,
-        status=422 if problem else 200,
-        problem=problem,
-        newest=newest,
-        path=PATH,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store, vat_store
@@ -12,7 +13,7 @@ from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.catalogue.vat_store import BadVatRate
 from voucherd.http import Response
-from voucherd.pages.console.inputs import Problems, currency_of, day_of
+from voucherd.pages.console.inputs import currency_of, day_of
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing
 
@@ -21,20 +22,32 @@ HISTORY_SHOWN_MAX: Final = 90
 
 async def rates(visit: Visit) -> Response:
     """The rates in force, the margins on them, and how their refresh stands."""
-    return await _rates(visit, Problems())
+    async with visit.pool.acquire() as conn:
+        found = await store.list_rates(conn)
+        margins = await fx_store.margins(conn)
+        standing = await fx_store.feed(conn)
+    today = standing.now.date()
+    return render(
+        "console/rates.html",
+        visit,
+        rows=[(rate, rate_text(rate.eur_e8), (today - rate.day).days) for rate in found],
+        margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
+        feed=standing,
+        due=visit.services.settings.fx_url is not None and fx_feed.is_due(standing),
+        url=visit.services.settings.fx_url,
+    )
 
 
 async def set_rate(visit: Visit) -> Response:
     """Set today's rate of one currency by hand."""
-    problems = Problems()
-    currency = problems.read("currency", lambda: currency_of(visit.form.get("currency")))
-    eur_e8 = problems.read("rate", lambda: parse_rate(visit.form.get("rate")))
+    currency, eur_e8 = visit.read("currency", currency_of), visit.read("rate", parse_rate)
     if currency is None or eur_e8 is None:
-        return await _rates(visit, problems)
+        return await rates(visit)
     try:
         day = await visit.do(rate_deeds.set_rate, currency, eur_e8)
     except BadRates as bad:
-        return await _rates(visit, Problems({"currency": str(bad)}))
+        visit.problems["currency"] = str(bad)
+        return await rates(visit)
     return visit.go("/console/fx", f"1 {currency} = {rate_text(eur_e8)} EUR from {day} on.")
 
 
@@ -47,7 +60,8 @@ async def import_rates(visit: Visit) -> Response:
         # The whole history is megabytes: orders are not to wait for it.
         days = await asyncio.to_thread(parse_ecb, upload.content)
     except BadRates as bad:
-        return await _rates(visit, Problems({"file": str(bad)}))
+        visit.problems["file"] = str(bad)
+        return await rates(visit)
     count = await visit.do(rate_deeds.import_rates, upload.name, days)
     return visit.go(
         "/console/fx", f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are set."
@@ -56,16 +70,15 @@ async def import_rates(visit: Visit) -> Response:
 
 async def set_margin(visit: Visit) -> Response:
     """Add a share to prices in one currency that are paid in another."""
-    form, problems = visit.form, Problems()
-    of = problems.read("of", lambda: currency_of(form.get("of")))
-    to = problems.read("to", lambda: currency_of(form.get("to")))
-    margin_bp = problems.read("share", lambda: read_share("share", form.get("share")))
+    of, to = visit.read("of", currency_of), visit.read("to", currency_of)
+    margin_bp = visit.read("share", partial(read_share, "share"))
     if of is None or to is None or margin_bp is None:
-        return await _rates(visit, problems)
+        return await rates(visit)
     try:
         await visit.do(rate_deeds.set_margin, of, to, margin_bp)
     except BadMargin as bad:
-        return await _rates(visit, Problems({bad.field: bad.rule}))
+        visit.problems[bad.field] = bad.rule
+        return await rates(visit)
     return visit.go("/console/fx", f"Prices in {of} that are paid in {to} cost {share_text(margin_bp)} more.")
 
 
@@ -92,59 +105,6 @@ async def currency(visit: Visit) -> Response:
 
 async def vat(visit: Visit) -> Response:
     """The VAT rates: what holds, what held, and what is to come."""
-    return await _vat(visit, Problems())
-
-
-async def set_vat(visit: Visit) -> Response:
-    """Announce a country's rate from a day on."""
-    form, problems = visit.form, Problems()
-    country = form.get("country").upper()
-    first = problems.read("from", lambda: day_of(form.get("from")))
-    rate_bp = problems.read("rate", lambda: read_share("rate", form.get("rate")))
-    if problems or first is None or rate_bp is None:
-        return await _vat(visit, problems)
-    try:
-        await visit.do(rate_deeds.announce_vat, country, first, rate_bp)
-    except BadVatRate as bad:
-        problems[bad.field] = bad.rule
-        return await _vat(visit, problems)
-    return visit.go("/console/vat", f"{country} has {share_text(rate_bp)} from {first} on.")
-
-
-async def remove_vat(visit: Visit) -> Response:
-    """Take back a rate that has not begun."""
-    country, problems = visit.form.get("country"), Problems()
-    first = problems.read("from", lambda: day_of(visit.form.get("from")))
-    if first is None:
-        raise missing()
-    try:
-        await visit.do(rate_deeds.withdraw_vat, country, first)
-    except VatRateNotFound:
-        raise missing() from None
-    return visit.go("/console/vat", f"{country} keeps its rate on {first}.", "note")
-
-
-async def _rates(visit: Visit, problems: Problems) -> Response:
-    async with visit.pool.acquire() as conn:
-        found = await store.list_rates(conn)
-        margins = await fx_store.margins(conn)
-        standing = await fx_store.feed(conn)
-    today = standing.now.date()
-    return render(
-        "console/rates.html",
-        visit,
-        status=422 if problems else 200,
-        problems=problems,
-        form=visit.form,
-        rows=[(rate, rate_text(rate.eur_e8), (today - rate.day).days) for rate in found],
-        margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
-        feed=standing,
-        due=visit.services.settings.fx_url is not None and fx_feed.is_due(standing),
-        url=visit.services.settings.fx_url,
-    )
-
-
-async def _vat(visit: Visit, problems: Problems) -> Response:
     async with visit.pool.acquire() as conn:
         found = await vat_store.history(conn)
     countries: dict[str, dict[str, Any]] = {}
@@ -160,9 +120,32 @@ async def _vat(visit: Visit, problems: Problems) -> Response:
     return render(
         "console/vat.html",
         visit,
-        status=422 if problems else 200,
-        problems=problems,
-        form=visit.form,
         countries=countries,
         choices=[(code, code) for code in sorted(EU_COUNTRIES)],
     )
+
+
+async def set_vat(visit: Visit) -> Response:
+    """Announce a country's rate from a day on."""
+    country, first = visit.form.get("country").upper(), visit.read("from", day_of)
+    rate_bp = visit.read("rate", partial(read_share, "rate"))
+    if first is None or rate_bp is None:
+        return await vat(visit)
+    try:
+        await visit.do(rate_deeds.announce_vat, country, first, rate_bp)
+    except BadVatRate as bad:
+        visit.problems[bad.field] = bad.rule
+        return await vat(visit)
+    return visit.go("/console/vat", f"{country} has {share_text(rate_bp)} from {first} on.")
+
+
+async def remove_vat(visit: Visit) -> Response:
+    """Take back a rate that has not begun."""
+    country, first = visit.form.get("country"), visit.read("from", day_of)
+    if first is None:
+        raise missing()
+    try:
+        await visit.do(rate_deeds.withdraw_vat, country, first)
+    except VatRateNotFound:
+        raise missing() from None
+    return visit.go("/console/vat", f"{country} keeps its rate on {first}.", "note")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from voucherd.db import Connection
@@ -12,7 +12,8 @@ from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.pages.charts import Chart, bars
-from voucherd.pages.console.inputs import Problems, optional_day
+from voucherd.pages.console.inputs import optional_day
+from voucherd.pages.periods import midnight
 from voucherd.pages.render import figure, qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
@@ -92,30 +93,27 @@ class Wish(NamedTuple):
     @property
     def span(self) -> Span:
         """The same as reports count it."""
-        return Span(_midnight(self.first), _midnight(self.last + timedelta(days=1)), self.state)
+        return Span(midnight(self.first), midnight(self.last + timedelta(days=1)), self.state)
 
 
 async def report(visit: Visit) -> Response:
     """One report of a period, as a chart and a table."""
-    problems = Problems()
-    wish = await _wish(visit, problems)
+    wish = await _wish(visit)
     kind = KINDS[wish.kind]
     found, chart = None, None
-    if not problems:
+    if not visit.problems:
         try:
             found = await _ask(visit.services, wish, wish.by)
             chart = await _chart(visit.services, wish, found)
         except TimeoutError:
-            problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
+            visit.problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
         except TooManyRows:
-            problems["by"] = "these are more rows than anyone reads: choose a shorter time"
+            visit.problems["by"] = "these are more rows than anyone reads: choose a shorter time"
     by = wish.by[0].value if wish.by else ""
     chosen = {"from": wish.first.isoformat(), "to": wish.last.isoformat(), "by": by}
     return render(
         "console/report.html",
         visit,
-        status=422 if problems else 200,
-        problems=problems,
         kinds=[(name, one.label) for name, one in KINDS.items()],
         name=wish.kind,
         kind=kind,
@@ -133,10 +131,10 @@ async def report(visit: Visit) -> Response:
 
 async def report_file(visit: Visit) -> Response:
     """The same report as a CSV file."""
-    problems = Problems()
-    wish = await _wish(visit, problems)
-    if problems:
-        raise HttpError(400, "bad_period", "; ".join(f"{field}: {said}" for field, said in problems.items()))
+    wish = await _wish(visit)
+    if visit.problems:
+        said = "; ".join(f"{field}: {text}" for field, text in visit.problems.items())
+        raise HttpError(400, "bad_period", said)
     try:
         found = await _ask(visit.services, wish, wish.by)
     except (TimeoutError, TooManyRows):
@@ -150,18 +148,18 @@ async def report_file(visit: Visit) -> Response:
     )
 
 
-async def _wish(visit: Visit, problems: Problems) -> Wish:
+async def _wish(visit: Visit) -> Wish:
     """What the address asks for; without a period this month."""
     name = visit.parameters.get("report", "sales")
     if name not in KINDS:
         raise missing()
     today = (await visit.pool.fetchval("SELECT now()")).astimezone(UTC).date()
-    last = problems.read("to", lambda: optional_day(visit.query.get("to"))) or today
-    first = problems.read("from", lambda: optional_day(visit.query.get("from"))) or last.replace(day=1)
-    if not problems and first > last:
-        problems["from"] = "must not be after the last day"
-    elif not problems and (last - first).days > DAYS_MAX:
-        problems["from"] = f"a page shows {DAYS_MAX} days at most"
+    last = visit.ask("to", optional_day) or today
+    first = visit.ask("from", optional_day) or last.replace(day=1)
+    if not visit.problems and first > last:
+        visit.problems["from"] = "must not be after the last day"
+    elif not visit.problems and (last - first).days > DAYS_MAX:
+        visit.problems["from"] = f"a page shows {DAYS_MAX} days at most"
     wanted = visit.query.get("by")
     by = [one for one in KINDS[name].by if one.value == wanted]
     return Wish(name, first, last, by, visit.state)
@@ -281,7 +279,3 @@ def _euros(minor: int) -> str:
 def _round_euros(minor: int) -> str:
     """An end of the scale, without cents where it has none."""
     return _euros(minor).replace(".00 ", " ")
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from voucherd import trail
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyNotFound
 from voucherd.http import Response
-from voucherd.pages.console.inputs import Problems, number_of, optional_day
+from voucherd.pages.console.inputs import number_of, optional_day
+from voucherd.pages.periods import midnight
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.trail import TrailRow, chain
@@ -26,10 +27,8 @@ _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
 async def deeds_done(visit: Visit) -> Response:
     """What was done, newest first, with filters."""
-    query, problems = visit.query, Problems()
-    chosen = {name: query.get(name)[:300] for name in _FILTERS}
-    first = problems.read("from", lambda: optional_day(chosen["from"]))
-    last = problems.read("to", lambda: optional_day(chosen["to"]))
+    chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
+    first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
     rows: list[TrailRow] = []
     async with visit.pool.acquire() as conn:
         owner = None
@@ -37,16 +36,16 @@ async def deeds_done(visit: Visit) -> Response:
             try:
                 owner = (await company_store.find_company(conn, chosen["company"])).id
             except CompanyNotFound as unknown:
-                problems["company"] = str(unknown)
-        if not problems:
+                visit.problems["company"] = str(unknown)
+        if not visit.problems:
             rows = await trail.page(
                 conn,
                 company_id=owner,
                 actor=chosen["actor"] or None,
                 action=chosen["action"] or None,
-                since=None if first is None else _midnight(first),
-                until=None if last is None else _midnight(last + timedelta(days=1)),
-                before=number_of(query.get("before")),
+                since=None if first is None else midnight(first),
+                until=None if last is None else midnight(last + timedelta(days=1)),
+                before=number_of(visit.query.get("before")),
                 limit=PAGE + 1,
             )
         named = {row.company_id for row in rows if row.company_id is not None}
@@ -58,12 +57,10 @@ async def deeds_done(visit: Visit) -> Response:
     return render(
         "console/trail.html",
         visit,
-        status=422 if problems else 200,
         rows=[(row, names.get(row.company_id or 0), _words(row.detail)) for row in rows],
         chosen=chosen,
-        problems=problems,
         heads=heads,
-        newest=qualified(path, chosen) if query.get("before") else "",
+        newest=qualified(path, chosen) if visit.query.get("before") else "",
         older=qualified(path, chosen | {"before": rows[-1].id}) if more else "",
     )
 
@@ -103,7 +100,3 @@ async def reveals_of(visit: Visit) -> Response:
 
 def _words(detail: dict[str, Any] | None) -> str:
     return ", ".join(f"{name} {value}" for name, value in (detail or {}).items())
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
