@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from voucherd.actors import Actor, ActorKind
 from voucherd.companies.model import Company
-from voucherd.db import Pool, Tx, transaction
+from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import State
 from voucherd.pages.forms import FormFields, Problems, Upload
@@ -141,6 +141,13 @@ class Visit(Struct):
     def ask(self, name: str, parse: Callable[[str], T]) -> T | None:
         """The same of the address."""
         return self.problems.read(name, parse, self.query.get(name))
+
+    async def look(
+        self, query: Callable[Concatenate[Connection, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The answer of one query."""
+        async with self.pool.acquire() as connection:
+            return await query(connection, *args, **kwargs)
 
     async def do(
         self, deed: Callable[Concatenate[Tx, Actor, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs

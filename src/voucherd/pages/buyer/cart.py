@@ -16,8 +16,9 @@ from voucherd.orders.model import AMOUNT_MAX, REFERENCE_CHARS_MAX
 from voucherd.orders.rules.cart import Create
 from voucherd.orders.rules.refusals import BadInput, Refusal
 from voucherd.pages.buyer import words
+from voucherd.pages.buyer.balances import Funds, purses_of
 from voucherd.pages.buyer.catalogue import payment_currency, product_page
-from voucherd.pages.buyer.funds import Funds, purses_of
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.storefront.service import Shopper
@@ -35,7 +36,7 @@ async def add(visit: Visit) -> Response:
     shown = await visit.services.storefront.find(Shopper(visit.company, visit.state), slug)
     if shown is None:
         return await product_page(visit, slug)  # Which says that it is not there.
-    problems: dict[str, str] = {}
+    problems = visit.problems
     amount = read_amount(visit.form.get("amount"))
     if amount is None:
         problems["amount"] = _AMOUNT_RULE
@@ -48,7 +49,7 @@ async def add(visit: Visit) -> Response:
         if not shown.version.accepts_face(face_minor):
             problems["face"] = "Pick a value between the two"
     if problems or amount is None:
-        return await product_page(visit, slug, problems=problems)
+        return await product_page(visit, slug)
     me = visit.someone.id
     before = await carts.read(visit.pool, me, visit.state)
     currency = await payment_currency(visit, before)
@@ -57,17 +58,13 @@ async def add(visit: Visit) -> Response:
             await carts.choose_currency(tx, me, visit.state, currency)
             await carts.add(tx, me, visit.state, slug, face_minor, amount)
     except carts.CartFull as full:
-        return await product_page(visit, slug, problems={"amount": f"{full}."})
+        problems["amount"] = f"{full}."
+        return await product_page(visit, slug)
     return visit.go("/portal/cart", f"{amount} × {shown.version.name} is in your cart.")
 
 
-async def cart(visit: Visit) -> Response:
-    """The cart with its price, as it would be fixed now."""
-    return await cart_page(visit)
-
-
-async def cart_page(visit: Visit, *, refusal: Refusal | None = None) -> Response:
-    """The cart's page; with a refusal it says what stands in the way of an order."""
+async def cart(visit: Visit, refusal: Refusal | None = None) -> Response:
+    """The cart with its price, as it would be fixed now; or with what stands in the way of an order."""
     found = await carts.read(visit.pool, visit.someone.id, visit.state)
     currency = await payment_currency(visit, found)
     quote: Quote | None = None
@@ -142,19 +139,17 @@ async def change(visit: Visit) -> Response:
     return see_other("/portal/cart")
 
 
-def asked(visit: Visit, cart: carts.Cart, currency: str, reference: str | None = None) -> Create:
+def asked(visit: Visit, filled: carts.Cart, currency: str, reference: str | None = None) -> Create:
     """What Create is asked for."""
-    if cart.codes > LINES_MAX:
+    if filled.codes > LINES_MAX:
         raise BadInput("items", f"must have at most {LINES_MAX} codes")
-    lines = tuple(item.line for item in cart.items)
+    lines = tuple(item.line for item in filled.items)
     return Create(visit.company_id, visit.state, PORTAL, lines, currency, reference)
 
 
 def read_amount(text: str, least: int = 1) -> int | None:
     """How many codes are wanted; None for what is no such number."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 5):
-        return None
-    return int(text) if least <= int(text) <= AMOUNT_MAX else None
+    return whole(text, least, AMOUNT_MAX)
 
 
 def _wrong_item(problem: Refusal | None) -> int | None:

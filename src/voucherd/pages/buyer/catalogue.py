@@ -14,7 +14,8 @@ from voucherd.catalogue.rules import is_slug
 from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders import carts
-from voucherd.pages.buyer.funds import purses_of, usual_currency
+from voucherd.pages.buyer.balances import purses_of, usual_currency
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
@@ -94,7 +95,7 @@ async def product(visit: Visit) -> Response:
     return await product_page(visit, visit.parameters["slug"])
 
 
-async def product_page(visit: Visit, slug: str, *, problems: dict[str, str] | None = None) -> Response:
+async def product_page(visit: Visit, slug: str) -> Response:
     """The product's page, again with what was filled in where something was wrong with it."""
     cart = await carts.read(visit.pool, visit.someone.id, visit.state)
     currency = await payment_currency(visit, cart)
@@ -113,15 +114,12 @@ async def product_page(visit: Visit, slug: str, *, problems: dict[str, str] | No
     return render(
         "buyer/product.html",
         visit,
-        status=422 if problems else 200,
         shown=shown,
         logos=await logos_for(visit.services, [shown]),
         price=priced(shown, currency),
         edges=edges,
         face=None if version.face_minor is None else Money(version.face_minor, version.face_currency),
         type_word=TYPE_WORDS[version.product_type],
-        problems=problems or {},
-        given=visit.form,
         may_buy=visit.may(Right.ORDERS_PLACE),
         cart=cart,
     )
@@ -149,10 +147,7 @@ def priced(shown: ShownProduct, currency: str) -> Price | None:
 
 def page_number(visit: Visit) -> int:
     """Which page of a list is asked for; anything that is no number is the first."""
-    text = visit.query.get("page", "1")
-    return (
-        int(text) if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= PAGE_MAX else 1
-    )
+    return whole(visit.query.get("page"), 1, PAGE_MAX) or 1
 
 
 def _filters(visit: Visit) -> tuple[ProductFilters, dict[str, str]]:

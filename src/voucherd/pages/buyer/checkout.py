@@ -11,13 +11,14 @@ from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.limits.spending import limits_of
 from voucherd.orders import carts, consent
+from voucherd.orders.answers import Answer
 from voucherd.orders.deeds import cancel_entry, confirm_entry
 from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
 from voucherd.orders.rules.decide import Cancel, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
-from voucherd.pages.buyer.cart import asked, cart_page
+from voucherd.pages.buyer.cart import asked, cart
 from voucherd.pages.buyer.catalogue import payment_currency
 from voucherd.pages.visit import Visit, see_other
 
@@ -47,7 +48,7 @@ async def order(visit: Visit) -> Response:
     try:
         answer = await visit.services.orders.create(asked(visit, found, currency, _reference(visit)))
     except Refusal as refusal:
-        return await cart_page(visit, refusal=refusal)
+        return await cart(visit, refusal)
     await carts.clear(visit.pool, me, visit.state)
     return see_other(f"/portal/orders/{visit.services.ids.trx(answer.order.id)}")
 
@@ -90,11 +91,16 @@ async def buyer_of(visit: Visit) -> consent.BuyingPerson:
     )
 
 
+async def answer_of(visit: Visit) -> Answer:
+    """The company's order that the path names."""
+    order_id = visit.services.ids.order_id(visit.parameters["trx"])
+    return await visit.services.orders.find(order_id, visit.company_id, visit.state)
+
+
 async def reopen(visit: Visit) -> Response:
     """Withdraw an order that is not confirmed, and put what was in it back into the cart."""
     trx = visit.parameters["trx"]
-    answer = await visit.services.orders.find(visit.services.ids.order_id(trx), visit.company_id, visit.state)
-    found = answer.order
+    found = (await answer_of(visit)).order
     entry = cancel_entry(visit.actor, trx, visit.company_id, visit.state)
     try:
         if found.status is Status.CREATED:
@@ -107,10 +113,7 @@ async def reopen(visit: Visit) -> Response:
 
 async def again(visit: Visit) -> Response:
     """Put what was in an order into the cart once more."""
-    answer = await visit.services.orders.find(
-        visit.services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
-    )
-    await refill(visit, answer.order)
+    await refill(visit, (await answer_of(visit)).order)
     return see_other("/portal/cart")
 
 

@@ -15,10 +15,9 @@ from voucherd.keys import store as key_store
 from voucherd.keys.deeds import ExpiredAlready, TooManyKeys
 from voucherd.keys.grants import KEYS_MAX
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Scope, read_networks, read_scopes
-from voucherd.keys.store import Key, KeyNotFound, KeyNotUsable
+from voucherd.keys.store import Key, KeyNotUsable
 from voucherd.money import Money
-from voucherd.pages.forms import FormFields
-from voucherd.pages.periods import read_day
+from voucherd.pages.forms import FormFields, read_day, sentence
 from voucherd.pages.render import money, qualified, render
 from voucherd.pages.visit import Visit, missing
 
@@ -85,22 +84,22 @@ async def keys(visit: Visit) -> Response:
 
 async def new_key(visit: Visit) -> Response:
     """The form for a new key."""
-    chosen = [scope.value for scope in sorted(SCOPES_DEFAULT)]
-    return _form(visit, FormFields([("scope", word) for word in chosen]))
+    chosen = visit.form.all("scope") if visit.problems else [scope.value for scope in sorted(SCOPES_DEFAULT)]
+    scopes = [(scope.value, text) for scope, text in SCOPES.items()]
+    return render("buyer/key_new.html", visit, fields=FIELDS, chosen=chosen, scopes=scopes)
 
 
 async def add(visit: Visit) -> Response:
     """Make a key and show it, this once."""
     try:
-        wish = _wish(visit.form)
-        _, text = await visit.do(key_deeds.add, visit.company_id, visit.state, wish)
+        _, text = await visit.do(key_deeds.add, visit.company_id, visit.state, _wish(visit.form))
     except TooManyKeys:
-        return _form(visit, visit.form, _FULL)
+        visit.problems["form"] = _FULL
     except ExpiredAlready:
-        return _form(visit, visit.form, "The last day must lie in the future.")
+        visit.problems["form"] = "The last day must lie in the future."
     except ValueError as wrong:
-        return _form(visit, visit.form, _sentence(str(wrong)))
-    return _made(visit, text)
+        visit.problems["form"] = sentence(wrong)
+    return await new_key(visit) if visit.problems else _made(visit, text)
 
 
 async def rotate(visit: Visit) -> Response:
@@ -130,19 +129,6 @@ async def revoke(visit: Visit) -> Response:
 def _made(visit: Visit, text: str, *, until: str | None = None) -> Response:
     address = visit.services.settings.public_url
     return render("buyer/key_made.html", visit, text=text, until=until, address=address)
-
-
-def _form(visit: Visit, given: FormFields, problem: str = "") -> Response:
-    return render(
-        "buyer/key_new.html",
-        visit,
-        status=422 if problem else 200,
-        given=given,
-        fields=FIELDS,
-        chosen=given.all("scope"),
-        scopes=[(scope.value, text) for scope, text in SCOPES.items()],
-        problem=problem,
-    )
 
 
 def _wish(form: FormFields) -> KeyWish:
@@ -180,13 +166,10 @@ def _amount(text: str) -> int | None:
 async def _number(visit: Visit) -> int:
     """The key that the path names, if it is one of this mode."""
     number = visit.services.ids.key_number(visit.parameters["key"])
-    try:
-        if number is not None:
-            async with tenant(visit.pool, visit.company_id, visit.state) as connection:
-                return (await key_store.own_key(connection, number, visit.company_id, visit.state)).id
-    except KeyNotFound:
-        pass
-    raise missing()
+    if number is None:
+        raise missing()
+    async with tenant(visit.pool, visit.company_id, visit.state) as connection:
+        return (await key_store.own_key(connection, number, visit.company_id, visit.state)).id
 
 
 def _limits(key: Key) -> list[Markup]:
@@ -198,7 +181,3 @@ def _limits(key: Key) -> list[Markup]:
     if key.allow_ips:
         said.append(escape(f"from {', '.join(map(str, key.allow_ips))}"))
     return said
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -9,10 +9,9 @@ from msgspec import UNSET
 
 from voucherd import clock
 from voucherd.http import HttpError, Response
-from voucherd.pages.forms import FormFields
+from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing, see_other
-from voucherd.services import Services
 from voucherd.webhooks import deeds, fanout, history
 from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import (
@@ -21,7 +20,6 @@ from voucherd.webhooks.endpoints import (
     Changes,
     Draft,
     Endpoint,
-    EndpointNotFound,
     TooManyEndpoints,
 )
 from voucherd.webhooks.service import Owner
@@ -42,43 +40,69 @@ _OFF: Final = "The endpoint is off. Turn it on first."
 async def webhooks(visit: Visit) -> Response:
     """Every endpoint of this mode."""
     found = await visit.services.webhooks.list_all(_owner(visit))
-    rows = [{"endpoint": one, "path": _path(visit.services, one)} for one in found]
+    rows = [{"endpoint": one, "path": _path(visit, one)} for one in found]
     return render("buyer/webhooks.html", visit, rows=rows)
 
 
 async def new_webhook(visit: Visit) -> Response:
     """The form for a new endpoint."""
-    return _new_form(visit, FormFields([]))
+    return render("buyer/webhook_new.html", visit, chosen=visit.form.all("type"), types=TYPES)
 
 
 async def add(visit: Visit) -> Response:
     """Add an endpoint and show its secret, this once."""
     try:
-        draft = _draft(visit.services, visit.form)
+        draft = _draft(visit)
         endpoint, secret = await visit.do(
             deeds.add, visit.services.sealer, visit.company_id, visit.state, draft
         )
-    except TooManyEndpoints as full:
-        return _new_form(visit, visit.form, f"{full}."[:1].upper() + f"{full}."[1:])
-    except ValueError as wrong:
-        return _new_form(visit, visit.form, str(wrong))
-    return render(
-        "buyer/webhook_secret.html", visit, secret=secret, path=_path(visit.services, endpoint), until=None
-    )
+    except (TooManyEndpoints, ValueError) as wrong:
+        visit.problems["form"] = sentence(wrong)
+        return await new_webhook(visit)
+    return render("buyer/webhook_secret.html", visit, secret=secret, path=_path(visit, endpoint), until=None)
 
 
 async def webhook(visit: Visit) -> Response:
     """One endpoint, and the log of what was sent to it."""
-    return await _shown(visit, await _endpoint(visit))
+    endpoint = await _endpoint(visit)
+    before = visit.query.get("before")
+    number = visit.services.ids.event_number(before) if before else None
+    status = visit.query.get("status")
+    if (before and number is None) or (status and status not in history.STATUSES):
+        raise HttpError(400, "bad_place", "This place in the log does not exist.")
+    log = await visit.services.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
+    path = _path(visit, endpoint)
+    rows = [
+        {"delivery": one, "event": visit.services.ids.event(one.event_id), "path": f"{path}/replay/"}
+        for one in log.deliveries
+    ]
+    given = visit.form
+    return render(
+        "buyer/webhook.html",
+        visit,
+        endpoint=endpoint,
+        path=path,
+        rows=rows,
+        url=given.get("url") if visit.problems else endpoint.url,
+        description=given.get("description") if visit.problems else endpoint.description,
+        chosen=given.all("type") if visit.problems else endpoint.types,
+        types=TYPES,
+        since=[(word, text) for word, (text, _) in SINCE.items()],
+        statuses=history.STATUSES,
+        wanted=status,
+        older=qualified(path, {"status": status, "before": rows[-1]["event"]}) if log.more else "",
+        newest=qualified(path, {"status": status}) if before else "",
+    )
 
 
 async def change(visit: Visit) -> Response:
     """Change where an endpoint is and what it is told."""
     endpoint = await _endpoint(visit)
     try:
-        draft = _draft(visit.services, visit.form, with_url=endpoint.url is not None)
+        draft = _draft(visit, with_url=endpoint.url is not None)
     except ValueError as wrong:
-        return await _shown(visit, endpoint, str(wrong))
+        visit.problems["form"] = str(wrong)
+        return await webhook(visit)
     changes = Changes(
         UNSET if draft.url is None else draft.url,
         draft.types,
@@ -86,7 +110,7 @@ async def change(visit: Visit) -> Response:
         enabled="enabled" in visit.form,
     )
     await visit.do(deeds.change, visit.services.sealer, endpoint.id, changes)
-    return visit.go(_path(visit.services, endpoint), "The endpoint is changed.")
+    return visit.go(_path(visit, endpoint), "The endpoint is changed.")
 
 
 async def remove(visit: Visit) -> Response:
@@ -100,7 +124,7 @@ async def rotate(visit: Visit) -> Response:
     """Give an endpoint a new secret and show it, this once."""
     endpoint = await _endpoint(visit)
     changed, secret = await visit.do(deeds.rotate, visit.services.sealer, endpoint.id, OVERLAP)
-    path, until = _path(visit.services, endpoint), changed.old_until
+    path, until = _path(visit, endpoint), changed.old_until
     return render("buyer/webhook_secret.html", visit, secret=secret, path=path, until=until)
 
 
@@ -112,7 +136,7 @@ async def ping(visit: Visit) -> Response:
         visit.tell("A test message is on its way. It appears in the log below.")
     except (EndpointDisabled, NoOwnAddress):
         visit.tell("Only an endpoint that is on and has an address of its own can be tried.", "bad")
-    return see_other(_path(visit.services, endpoint))
+    return see_other(_path(visit, endpoint))
 
 
 async def replay(visit: Visit) -> Response:
@@ -127,7 +151,7 @@ async def replay(visit: Visit) -> Response:
         visit.tell("The event is sent once more.")
     except EndpointDisabled:
         visit.tell(_OFF, "bad")
-    return see_other(_path(visit.services, endpoint))
+    return see_other(_path(visit, endpoint))
 
 
 async def recover(visit: Visit) -> Response:
@@ -141,62 +165,16 @@ async def recover(visit: Visit) -> Response:
         visit.tell(f"Events that are sent again: {found.queued}.")
     except EndpointDisabled:
         visit.tell(_OFF, "bad")
-    return see_other(_path(visit.services, endpoint))
+    return see_other(_path(visit, endpoint))
 
 
-async def _shown(visit: Visit, endpoint: Endpoint, problem: str = "") -> Response:
-    before = visit.query.get("before")
-    number = visit.services.ids.event_number(before) if before else None
-    status = visit.query.get("status")
-    if (before and number is None) or (status and status not in history.STATUSES):
-        raise HttpError(400, "bad_place", "This place in the log does not exist.")
-    log = await visit.services.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
-    path = _path(visit.services, endpoint)
-    rows = [
-        {"delivery": one, "event": visit.services.ids.event(one.event_id), "path": f"{path}/replay/"}
-        for one in log.deliveries
-    ]
-    given = visit.form
-    return render(
-        "buyer/webhook.html",
-        visit,
-        status=422 if problem else 200,
-        endpoint=endpoint,
-        path=path,
-        rows=rows,
-        problem=problem,
-        url=given.get("url") if problem else endpoint.url,
-        description=given.get("description") if problem else endpoint.description,
-        chosen=given.all("type") if problem else endpoint.types,
-        types=TYPES,
-        since=[(word, text) for word, (text, _) in SINCE.items()],
-        statuses=history.STATUSES,
-        wanted=status,
-        older=qualified(path, {"status": status, "before": rows[-1]["event"]}) if log.more else "",
-        newest=qualified(path, {"status": status}) if before else "",
-    )
-
-
-def _new_form(visit: Visit, given: FormFields, problem: str = "") -> Response:
-    status = 422 if problem else 200
-    chosen = given.all("type")
-    return render(
-        "buyer/webhook_new.html",
-        visit,
-        status=status,
-        given=given,
-        chosen=chosen,
-        types=TYPES,
-        problem=problem,
-    )
-
-
-def _draft(services: Services, form: FormFields, *, with_url: bool = True) -> Draft:
+def _draft(visit: Visit, *, with_url: bool = True) -> Draft:
     """What the form asks for; a ValueError says what is wrong with it."""
+    form = visit.form
     url = form.get("url") if with_url else None
     if url is not None:
         try:
-            read_target(url, services.webhooks.own)
+            read_target(url, visit.services.webhooks.own)
         except BadTarget as bad:
             raise ValueError(f"The address {bad}.") from None
     types = form.all("type")
@@ -210,16 +188,13 @@ def _draft(services: Services, form: FormFields, *, with_url: bool = True) -> Dr
 
 async def _endpoint(visit: Visit) -> Endpoint:
     number = visit.services.ids.webhook_number(visit.parameters["webhook"])
-    try:
-        if number is not None:
-            return await visit.services.webhooks.find(_owner(visit), number)
-    except EndpointNotFound:
-        pass
-    raise missing()
+    if number is None:
+        raise missing()
+    return await visit.services.webhooks.find(_owner(visit), number)
 
 
-def _path(services: Services, endpoint: Endpoint) -> str:
-    return f"{PATH}/{services.ids.webhook(endpoint.id)}"
+def _path(visit: Visit, endpoint: Endpoint) -> str:
+    return f"{PATH}/{visit.services.ids.webhook(endpoint.id)}"
 
 
 def _owner(visit: Visit) -> Owner:

@@ -16,7 +16,6 @@ from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
-from voucherd.keys.store import KeyNotFound
 from voucherd.money import Money
 from voucherd.pages.console.inputs import (
     company_of,
@@ -26,7 +25,7 @@ from voucherd.pages.console.inputs import (
     optional_day,
     plain_euros,
 )
-from voucherd.pages.periods import Period
+from voucherd.pages.forms import Period
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import members as people
@@ -46,8 +45,7 @@ _STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
 async def companies(visit: Visit) -> Response:
     """The companies, or those whose name holds a text."""
     wanted = visit.query.get("q")[:200]
-    async with visit.pool.acquire() as conn:
-        found = await company_store.search_companies(conn, wanted, SHOWN_MAX + 1)
+    found = await visit.look(company_store.search_companies, wanted, SHOWN_MAX + 1)
     return render(
         "console/companies.html",
         visit,
@@ -180,12 +178,9 @@ async def revoke_key(visit: Visit) -> Response:
     number = number_in(visit, "key")
     async with transaction(visit.pool) as tx:
         found = await company_of(tx, visit)
-        try:
-            if (await key_store.find_by_id(tx, number)).company_id != found.id:
-                raise missing()
-            key = await key_deeds.revoke(tx, visit.actor, number)
-        except KeyNotFound:
-            raise missing() from None
+        if (await key_store.find_by_id(tx, number)).company_id != found.id:
+            raise missing()
+        key = await key_deeds.revoke(tx, visit.actor, number)
     return visit.go(f"/console/companies/{found.id}#keys", f"The key {key.prefix}… opens nothing any more.")
 
 

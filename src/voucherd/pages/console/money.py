@@ -13,7 +13,6 @@ from voucherd.approvals.model import (
     Approval,
     ApprovalClosed,
     ApprovalKind,
-    ApprovalNotFound,
     SamePerson,
 )
 from voucherd.companies import store as company_store
@@ -48,8 +47,7 @@ _REFUSALS: Final[dict[type[Exception], str]] = {
 
 async def payments(visit: Visit) -> Response:
     """What was proposed, and what became of it."""
-    async with visit.pool.acquire() as conn:
-        found = await lists.of_operator(conn)
+    found = await visit.look(lists.of_operator)
     return render(
         "console/money.html",
         visit,
@@ -85,8 +83,7 @@ async def propose(visit: Visit) -> Response:
         problems["kind"] = "must be one of these"
     currency = visit.read("currency", currency_of)
     money = visit.read("amount", lambda text: amount_of(text, currency or "EUR"))
-    async with visit.pool.acquire() as conn:
-        company = await _named(conn, visit)
+    company = await visit.look(_named, visit)
     if company is None:
         problems["company"] = "there is no such company"
     if problems or company is None or kind is None or money is None:
@@ -107,12 +104,8 @@ async def propose(visit: Visit) -> Response:
 
 async def payment(visit: Visit, problem: str = "") -> Response:
     """One proposal, with the balance before and after."""
-    try:
-        one = await approvals.find(visit.pool, number_in(visit, "number", _NUMBER_MAX), None)
-    except ApprovalNotFound:
-        raise missing() from None
-    async with visit.pool.acquire() as conn:
-        before = await deeds.available(conn, one.company_id, one.currency, one.state)
+    one = await approvals.find(visit.pool, number_in(visit, "number", _NUMBER_MAX), None)
+    before = await visit.look(deeds.available, one.company_id, one.currency, one.state)
     own = one.requested_by == visit.someone.id
     return render(
         "console/payment.html",
@@ -152,8 +145,6 @@ async def _decide(
     number = number_in(visit, "number", _NUMBER_MAX)
     try:
         done = await visit.do(decide, number)
-    except ApprovalNotFound:
-        raise missing() from None
     except tuple(_REFUSALS) as refused:
         return await payment(visit, _REFUSALS[type(refused)])
     return visit.go(f"/console/money/{number}", said(done), kind)

@@ -15,7 +15,8 @@ from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
 from voucherd.orders.register import Registered
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.pages.periods import read_period
+from voucherd.pages.buyer.orders import items_of
+from voucherd.pages.forms import read_period
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people.roles import Right
@@ -101,7 +102,7 @@ async def order(visit: Visit) -> Response:
         **_about(visit, found),
         **facts,
         ranges=_ranges(found),
-        items=_items(found),
+        items=items_of(found),
         can_cancel=can_cancel and visit.may(Right.ORDERS_CANCEL),
     )
 
@@ -116,8 +117,7 @@ async def cancel_page(visit: Visit) -> Response:
             f"The order is {found.status.name.lower()} and can’t be cancelled.",
             "bad",
         )
-    async with visit.pool.acquire() as conn:
-        company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
+    company = (await visit.look(company_store.companies, [found.company_id]))[found.company_id]
     return render("console/order_cancel.html", visit, **_about(visit, found), company=company, would=foretold)
 
 
@@ -194,19 +194,6 @@ def _about(visit: Visit, found: Order) -> dict[str, Any]:
         "refunded": Money(found.refunded_minor, currency),
         "held": Money(found.held_minor, currency),
     }
-
-
-def _items(found: Order) -> list[dict[str, Any]]:
-    currency = found.payment_currency
-    return [
-        {
-            "item": item,
-            "face": Money(item.unit.face_minor, item.version.face_currency),
-            "single": Money(item.unit_charge_minor, currency),
-            "sum": Money(item.unit_charge_minor * item.amount, currency),
-        }
-        for item in found.items
-    ]
 
 
 def _ranges(found: Order) -> list[dict[str, Any]]:

@@ -7,10 +7,10 @@ from typing import Final
 from voucherd.catalogue.fx import FILE_BYTES_MAX
 from voucherd.pages.console import (
     companies,
+    health,
     lots,
     money,
     orders,
-    overview,
     prices,
     product_files,
     products,
@@ -38,7 +38,7 @@ _ONE: Final = "/console/companies/{company}"
 _LIST: Final = "/console/prices/{list}"
 
 PAGES: Final[tuple[Page, ...]] = (
-    Page("GET", "/console", overview.overview, _OPERATOR),
+    Page("GET", "/console", health.overview, _OPERATOR),
     # ── companies ──
     Page("GET", "/console/companies", companies.companies, _OPERATOR, _SEE),
     Page("POST", "/console/companies", companies.add_company, _OPERATOR, _MANAGE),
@@ -88,7 +88,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/products", products.products, _OPERATOR, _GOODS),
     Page("GET", "/console/products/-/new", products.new_page, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/new", products.add, _OPERATOR, _GOODS, _TEXTS),
-    Page("GET", "/console/products/-/files", product_files.files_page, _OPERATOR, _GOODS),
+    Page("GET", "/console/products/-/files", product_files.FILES.form, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/files", product_files.upload, _OPERATOR, _GOODS, _FILE),
     Page("GET", "/console/products/-/export", product_files.export, _OPERATOR, _GOODS),
     Page("GET", "/console/products/-/files/{upload}", product_files.FILES.report, _OPERATOR, _GOODS),

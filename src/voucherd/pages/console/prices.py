@@ -8,7 +8,7 @@ from typing import Final
 
 from voucherd.catalogue import price_deeds, price_list_files, price_store, store
 from voucherd.catalogue.logos import BrandNotFound
-from voucherd.catalogue.price_deeds import BadListName, BadRow, NothingSaid
+from voucherd.catalogue.price_deeds import BadListName, BadRow
 from voucherd.catalogue.price_list_files import PriceChange
 from voucherd.catalogue.price_store import PriceList, PriceListExists, PriceListInUse
 from voucherd.catalogue.rules import BadProduct
@@ -16,24 +16,20 @@ from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
 from voucherd.pages.console.inputs import number_in, optional_day
-from voucherd.pages.render import render
+from voucherd.pages.render import render, sheet
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
-from voucherd.sheets.writing import Format, write
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 ROWS_MAX: Final = 5_000
 """Rows of a file: each is looked up by itself, and a browser does not wait for ever."""
 SHOWN_MAX: Final = 100
-CSV: Final = b"text/csv; charset=utf-8"
-XLSX: Final = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 async def price_lists(visit: Visit) -> Response:
     """Every price list, how much it says, and who has it."""
-    async with visit.pool.acquire() as conn:
-        found = await price_store.lists(conn)
+    found = await visit.look(price_store.lists)
     return render("console/prices.html", visit, lists=found, name=visit.form.get("name"))
 
 
@@ -76,8 +72,7 @@ async def price_list(visit: Visit) -> Response:
 
 async def remove_list(visit: Visit) -> Response:
     """Remove a price list that no company has."""
-    async with visit.pool.acquire() as conn:
-        found = await _found(conn, visit)
+    found = await visit.look(_found, visit)
     try:
         await visit.do(price_deeds.remove_list, found.name)
     except PriceListInUse as used:
@@ -112,10 +107,7 @@ async def remove_entry(visit: Visit) -> Response:
         found = await _found(tx, visit)
         if visit.problems:
             raise missing()
-        try:
-            await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
-        except (UnknownProduct, BrandNotFound, NothingSaid):
-            raise missing() from None
+        await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
     return visit.go(f"/console/prices/{found.id}", "The list says it no more.", "note")
 
 
@@ -123,8 +115,7 @@ async def import_entries(visit: Visit) -> Response:
     """Let a list say what a file says and nothing else; or only try whether it could."""
     trial, count = "trial" in visit.form, 0
     upload = visit.files.get("file")
-    async with visit.pool.acquire() as conn:
-        found = await _found(conn, visit)
+    found = await visit.look(_found, visit)
     try:
         if upload is None:
             raise SheetRefused("choose a file first")
@@ -154,12 +145,9 @@ async def export_entries(visit: Visit) -> Response:
     async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
         entries = await price_store.entries(conn, found.id)
-    form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
-    file, rows = io.BytesIO(), price_list_files.rows(entries)
-    await asyncio.to_thread(write, file, form, "prices", price_list_files.COLUMNS, rows)
-    name = f'attachment; filename="prices-{found.id}.{form.value}"'.encode()
-    kind = XLSX if form is Format.XLSX else CSV
-    return Response(200, file.getvalue(), kind, [(b"content-disposition", name)])
+    return await sheet(
+        visit, f"prices-{found.id}", price_list_files.COLUMNS, price_list_files.rows(entries), title="prices"
+    )
 
 
 class _OnlyTried(Exception):

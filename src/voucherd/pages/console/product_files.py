@@ -14,10 +14,10 @@ from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.pages.console.uploads import Far, FilePages, chosen_file
 from voucherd.pages.forms import sentence
+from voucherd.pages.render import sheet
 from voucherd.pages.visit import Visit
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
-from voucherd.sheets.writing import Format, write
 from voucherd.vault import uploads
 from voucherd.vault.uploads import UploadPhase
 
@@ -26,28 +26,12 @@ FILES: Final = FilePages(
 )
 CHANGES_SHOWN: Final = 200
 
-_TYPES: Final = {
-    Format.CSV: b"text/csv; charset=utf-8",
-    Format.XLSX: b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
-
-
-async def files_page(visit: Visit) -> Response:
-    """Files out, files in, and the last ones that came."""
-    return await FILES.form(visit)
-
 
 async def export(visit: Visit) -> Response:
     """All products as a file that the import reads."""
-    format_ = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
     prices = visit.query.get("prices") == "yes"
-    async with visit.pool.acquire() as conn:
-        columns, rows = await search.sheet(conn, prices=prices)
-    stream = io.BytesIO()
-    await asyncio.to_thread(write, stream, format_, "products", columns, rows)
-    name = f"{'prices' if prices else 'products'}.{format_.value}"
-    disposition = (b"content-disposition", f'attachment; filename="{name}"'.encode())
-    return Response(200, stream.getvalue(), _TYPES[format_], [disposition])
+    columns, rows = await visit.look(search.sheet, prices=prices)
+    return await sheet(visit, "prices" if prices else "products", columns, rows, title="products")
 
 
 async def upload(visit: Visit) -> Response:
@@ -61,8 +45,7 @@ async def upload(visit: Visit) -> Response:
             rows = await asyncio.to_thread(_read, file.content)
         except SheetRefused as refused:
             return UploadPhase.REFUSED, {"problem": sentence(refused)}
-        async with visit.pool.acquire() as conn:
-            known = await product_deeds.planned_from(conn, rows)
+        known = await visit.look(product_deeds.planned_from, rows)
         plan = await asyncio.to_thread(product_rows.plan, rows, *known)
         good = not plan.error_count and bool(plan.changes)
         return UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)

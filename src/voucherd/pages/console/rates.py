@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store, vat_store
 from voucherd.catalogue.fx import BadRates, parse_ecb, parse_rate
-from voucherd.catalogue.rate_deeds import BadMargin, NoMargin, VatRateNotFound, rate_text, share_text
+from voucherd.catalogue.rate_deeds import BadMargin, rate_text, share_text
 from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.catalogue.vat_store import BadVatRate
@@ -85,18 +85,14 @@ async def set_margin(visit: Visit) -> Response:
 async def remove_margin(visit: Visit) -> Response:
     """Take the margin of a pair away."""
     of, to = visit.form.get("of"), visit.form.get("to")
-    try:
-        await visit.do(rate_deeds.remove_margin, of, to)
-    except NoMargin:
-        raise missing() from None
+    await visit.do(rate_deeds.remove_margin, of, to)
     return visit.go("/console/fx", f"Prices in {of} that are paid in {to} are converted as they are.", "note")
 
 
 async def currency(visit: Visit) -> Response:
     """Every rate that one currency had."""
     code = visit.parameters["currency"]
-    async with visit.pool.acquire() as conn:
-        found = await fx_store.history(conn, code)
+    found = await visit.look(fx_store.history, code)
     if not found:
         raise missing()
     rows = [(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]]
@@ -105,8 +101,7 @@ async def currency(visit: Visit) -> Response:
 
 async def vat(visit: Visit) -> Response:
     """The VAT rates: what holds, what held, and what is to come."""
-    async with visit.pool.acquire() as conn:
-        found = await vat_store.history(conn)
+    found = await visit.look(vat_store.history)
     countries: dict[str, dict[str, Any]] = {}
     for one in found:
         row = countries.setdefault(one.country, {"now": None, "past": [], "coming": []})
@@ -144,8 +139,5 @@ async def remove_vat(visit: Visit) -> Response:
     country, first = visit.form.get("country"), visit.read("from", day_of)
     if first is None:
         raise missing()
-    try:
-        await visit.do(rate_deeds.withdraw_vat, country, first)
-    except VatRateNotFound:
-        raise missing() from None
+    await visit.do(rate_deeds.withdraw_vat, country, first)
     return visit.go("/console/vat", f"{country} keeps its rate on {first}.", "note")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.pages.charts import Chart, bars
 from voucherd.pages.console.inputs import optional_day
-from voucherd.pages.periods import midnight
-from voucherd.pages.render import figure, qualified, render
+from voucherd.pages.forms import midnight
+from voucherd.pages.render import attachment, figure, qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Report, ReportLine, TooManyRows
@@ -22,7 +23,6 @@ from voucherd.reports.sold import Span
 from voucherd.reports.written import columns, csv_text, values, words
 from voucherd.services import Services
 
-CSV: Final = b"text/csv; charset=utf-8"
 REPORT_S_MAX: Final = 20.0
 DAYS_MAX: Final = 1_100
 DAILY_MAX: Final = 62
@@ -30,12 +30,43 @@ DAILY_MAX: Final = 62
 ROWS_SHOWN_MAX: Final = 100
 BARS_MAX: Final = 24
 EXPIRING: Final = timedelta(days=30)
+_HEIGHT: Final = 100
+"""The height of a chart's scale; a bar and the pause behind it are 12 wide."""
+_STEP: Final = 12
 
 Asked: TypeAlias = Callable[[Connection, Span, list[By]], Awaitable[Report]]
 
 
 async def _stock(conn: Connection, _span: Span, by: list[By]) -> Report:
     return await shelves.stock(conn, by or [By.PRODUCT], EXPIRING)
+
+
+class Bar(Struct, frozen=True):
+    """One bar: where it begins and how high it is, from the top, and what it says."""
+
+    x: int
+    y: float
+    height: float
+    said: str
+    below: bool
+    """It stands for less than nothing."""
+
+
+class Chart(Struct, frozen=True):
+    """Bars on a scale from `lowest` to `highest`, with the height of nothing."""
+
+    width: int
+    bars: list[Bar]
+    highest: int
+    lowest: int
+    zero: float
+    first: str
+    last: str
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return self.highest == self.lowest == 0
 
 
 class ReportKind(NamedTuple):
@@ -140,12 +171,7 @@ async def report_file(visit: Visit) -> Response:
     except (TimeoutError, TooManyRows):
         raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
     name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
-    return Response(
-        200,
-        (await asyncio.to_thread(csv_text, found)).encode(),
-        CSV,
-        [(b"content-disposition", f'attachment; filename="{name}"'.encode())],
-    )
+    return attachment(name, (await asyncio.to_thread(csv_text, found)).encode())
 
 
 async def _wish(visit: Visit) -> Wish:
@@ -279,3 +305,26 @@ def _euros(minor: int) -> str:
 def _round_euros(minor: int) -> str:
     """An end of the scale, without cents where it has none."""
     return _euros(minor).replace(".00 ", " ")
+
+
+def bars(points: Sequence[tuple[str, int, str]]) -> Chart:
+    """A bar for each (label, amount, what it says), in order; the scale holds nothing and all of them."""
+    amounts = [amount for _, amount, _ in points]
+    highest, lowest = _next_round(max([0, *amounts])), -_next_round(-min([0, *amounts]))
+    span = highest - lowest or 1
+    zero = round(highest * _HEIGHT / span, 2)
+    drawn = []
+    for at, (label, amount, said) in enumerate(points):
+        height = round(abs(amount) * _HEIGHT / span, 2)
+        y = zero if amount < 0 else round(zero - height, 2)
+        drawn.append(Bar(at * _STEP, y, height, f"{label}: {said}", amount < 0))
+    ends = (points[0][0], points[-1][0]) if points else ("", "")
+    return Chart(len(points) * _STEP, drawn, highest, lowest, zero, *ends)
+
+
+def _next_round(amount: int) -> int:
+    """The next number that is easy to read: 1, 2 or 5 with zeros behind it."""
+    if amount <= 0:
+        return 0
+    power: int = 10 ** (len(str(amount)) - 1)
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= amount)

@@ -11,7 +11,7 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyNotFound
 from voucherd.http import Response
 from voucherd.pages.console.inputs import number_of, optional_day
-from voucherd.pages.periods import midnight
+from voucherd.pages.forms import midnight
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.trail import TrailRow, chain
@@ -90,8 +90,7 @@ async def reveals_of(visit: Visit) -> Response:
     order_id = visit.services.ids.order_id(trx) if trx else None
     rows = []
     if order_id is not None:
-        async with visit.pool.acquire() as conn:
-            rows = await reveals.of_order(conn, order_id, REVEALS_SHOWN_MAX)
+        rows = await visit.look(reveals.of_order, order_id, REVEALS_SHOWN_MAX)
     unknown = bool(trx) and order_id is None
     return render(
         "console/reveals.html", visit, status=422 if unknown else 200, trx=trx, unknown=unknown, rows=rows

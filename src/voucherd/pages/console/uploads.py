@@ -45,8 +45,7 @@ class FilePages:
 
     async def form(self, visit: Visit, **facts: Any) -> Response:
         """The form for a file, and the newest files."""
-        async with visit.pool.acquire() as conn:
-            newest = await uploads.newest(conn, self.kind)
+        newest = await visit.look(uploads.newest, self.kind)
         return render(self._form, visit, newest=newest, path=self.path, **facts)
 
     async def report(self, visit: Visit) -> Response:
@@ -63,8 +62,7 @@ class FilePages:
         row = None
         with suppress(ValueError):
             upload_id = UUID(visit.parameters["upload"])
-            async with visit.pool.acquire() as conn:
-                row = await uploads.find(conn, upload_id, self.kind)
+            row = await visit.look(uploads.find, upload_id, self.kind)
         if row is None:
             raise missing()
         return row
@@ -155,8 +153,7 @@ async def _steps(visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
         facts = {"permille": row.permille, "percent": f"{row.permille // 10}%"}
         yield b"data: " + msgspec.json.encode(facts) + b"\n\n"
         await asyncio.sleep(LOOK_EVERY_S)
-        async with visit.pool.acquire() as conn:
-            found = await uploads.find(conn, row.id, row.kind)
+        found = await visit.look(uploads.find, row.id, row.kind)
         if found is None:
             return
         row = found

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from voucherd import clock
 from voucherd.db import transaction
 from voucherd.http import JSON, HttpError, Response
-from voucherd.pages.people.browsers import browser_of
+from voucherd.pages.forms import whole
 from voucherd.pages.people.links import PASSWORD_HINT
 from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
@@ -28,12 +28,43 @@ from voucherd.people.users import hash_password
 PATH: Final = "/account"
 FRESH: Final = timedelta(minutes=10)
 """So long after signing in the password is not asked for again."""
+# The first that is found counts: most call themselves by the names of others, too.
+_BROWSERS: Final = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 _WRONG: Final = "That is not your password."
 
 
 async def account(visit: Visit) -> Response:
     """Everything about one's own account."""
-    return await _page(visit)
+    person, session = visit.someone, visit.session
+    assert session is not None
+    factors = await second_factors.factors(visit.pool, person.id)
+    rows = await sessions.of_user(visit.pool, person.id)
+    return render(
+        "people/account.html",
+        visit,
+        hint=PASSWORD_HINT,
+        factors=factors,
+        must=must_have(visit),
+        owes=must_have(visit) and session.strong_at is None,
+        passkeys=await passkeys.list_passkeys(visit.pool, person.id),
+        passkeys_here=visit.services.sign_in.site is not None,
+        ask=not fresh(visit),
+        sessions=[_shown(row, session.key) for row in rows],
+    )
 
 
 async def change_password(visit: Visit) -> Response:
@@ -41,30 +72,46 @@ async def change_password(visit: Visit) -> Response:
     person, session = visit.someone, visit.session
     assert session is not None
     if not await visit.services.sign_in.is_right(person.email, visit.form.raw("current"), visit.origin):
-        return await _page(visit, wrong={"current": _WRONG})
+        visit.problems["current"] = _WRONG
+        return await account(visit)
     try:
         password_hash = await hash_password(visit.form.raw("password"))
     except ValueError as short:
-        return await _page(visit, wrong={"password": f"{str(short).capitalize()}."})
+        visit.problems["password"] = f"{str(short).capitalize()}."
+        return await account(visit)
     await visit.do(own.change_password, password_hash, session)
     return visit.go(PATH, "Your password is changed. Other browsers are signed out.")
 
 
 async def app_page(visit: Visit) -> Response:
     """The square to set an authenticator app up with."""
-    return await _app(visit)
+    person = visit.someone
+    try:
+        async with transaction(visit.pool) as tx:
+            secret = await second_factors.begin_totp(tx, visit.services.sealer, person.id)
+    except SecondFactorSet:
+        return see_other(PATH)
+    square = segno.make(totp.uri(secret, person.email), error="m")
+    return render(
+        "people/app.html",
+        visit,
+        ask=not fresh(visit),
+        secret=totp.shown(secret),
+        square=Markup(square.svg_inline(scale=5, border=3, light="#fff", title="Code for your app")),  # noqa: S704 - Made of modules, not of words.
+    )
 
 
 async def confirm_app(visit: Visit) -> Response:
     """Take the app as second factor, once it has given a right code."""
     if not await _trusted(visit):
-        return await _app(visit, wrong={"current": _WRONG})
+        visit.problems["current"] = _WRONG
+        return await app_page(visit)
     session = visit.session
     assert session is not None
     done = await visit.do(own.add_app, visit.services.sealer, session, visit.browser, visit.form.get("code"))
     if done is None:
-        wrong = {"code": "That code is not right. Is the clock of your telephone right?"}
-        return await _app(visit, wrong=wrong)
+        visit.problems["code"] = "That code is not right. Is the clock of your telephone right?"
+        return await app_page(visit)
     return _strengthened(visit, done)
 
 
@@ -122,13 +169,12 @@ async def add_passkey(visit: Visit) -> Response:
 
 async def remove_passkey(visit: Visit) -> Response:
     """Take a passkey away."""
-    number = visit.parameters["passkey"]
     await _refuse_untrusted(visit)
-    known = number.isascii() and number.isdigit() and len(number) < 19
+    number = whole(visit.parameters["passkey"]) or 0
     try:
         async with transaction(visit.pool) as tx:
             must = must_have(visit)
-            name = await own.remove_passkey(tx, visit.actor, int(number) if known else 0, must_have=must)
+            name = await own.remove_passkey(tx, visit.actor, number, must_have=must)
     except LastSecondFactor:
         raise _last() from None
     if name is None:
@@ -170,46 +216,6 @@ def fresh(visit: Visit) -> bool:
     return clock.now() - visit.session.created_at < FRESH
 
 
-async def _page(visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
-    person, session = visit.someone, visit.session
-    assert session is not None
-    factors = await second_factors.factors(visit.pool, person.id)
-    rows = await sessions.of_user(visit.pool, person.id)
-    return render(
-        "people/account.html",
-        visit,
-        status=422 if wrong else 200,
-        wrong=wrong or {},
-        hint=PASSWORD_HINT,
-        factors=factors,
-        must=must_have(visit),
-        owes=must_have(visit) and session.strong_at is None,
-        passkeys=await passkeys.list_passkeys(visit.pool, person.id),
-        passkeys_here=visit.services.sign_in.site is not None,
-        ask=not fresh(visit),
-        sessions=[_shown(row, session.key) for row in rows],
-    )
-
-
-async def _app(visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
-    person = visit.someone
-    try:
-        async with transaction(visit.pool) as tx:
-            secret = await second_factors.begin_totp(tx, visit.services.sealer, person.id)
-    except SecondFactorSet:
-        return see_other(PATH)
-    square = segno.make(totp.uri(secret, person.email), error="m")
-    return render(
-        "people/app.html",
-        visit,
-        status=422 if wrong else 200,
-        wrong=wrong or {},
-        ask=not fresh(visit),
-        secret=totp.shown(secret),
-        square=Markup(square.svg_inline(scale=5, border=3, light="#fff", title="Code for your app")),  # noqa: S704 - Made of modules, not of words.
-    )
-
-
 def _shown(row: asyncpg.Record, here: bytes) -> dict[str, object]:
     """A session as its person sees it."""
     return {
@@ -219,6 +225,13 @@ def _shown(row: asyncpg.Record, here: bytes) -> dict[str, object]:
         "seen_at": row["seen_at"],
         "here": row["key"] == here,
     }
+
+
+def browser_of(agent: str) -> str:
+    """A browser in words that its person knows it by."""
+    browser = next((name for mark, name in _BROWSERS if mark in agent), "")
+    system = next((name for mark, name in _SYSTEMS if mark in agent), "")
+    return " on ".join(part for part in (browser, system) if part) or "An unknown browser"
 
 
 def _strengthened(visit: Visit, done: Strengthened) -> Response:

@@ -20,6 +20,7 @@ from voucherd.orders.rules.refusals import (
     SpendLimitExceeded,
 )
 from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people.roles import Right
@@ -71,14 +72,9 @@ async def approve_order(visit: Visit) -> Response:
 
 
 async def _find(visit: Visit) -> Approval:
-    number = visit.parameters["approval"]
-    if not (number.isascii() and number.isdigit() and len(number) < 19):
-        raise missing()
-    try:
-        found = await approvals.find(visit.pool, int(number), visit.company_id)
-    except ApprovalNotFound:
-        raise missing() from None
-    if found.state is not visit.state:
+    number = whole(visit.parameters["approval"])
+    found = None if number is None else await approvals.find(visit.pool, number, visit.company_id)
+    if found is None or found.state is not visit.state:
         raise missing()
     return found
 
