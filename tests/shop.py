@@ -421,7 +421,9 @@ class Shop:
         tables = ("orders", "order_item", "outcome", "waiting", "entry", "wallet", "lot", "event")
         rows = {}
         for table in tables:
-            found = await self.pool.fetch(f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608 - A constant.
+            # What came into stock or went out of it the worker announces by itself, at any time.
+            but = "WHERE type <> 'product.updated'" if table == "event" else ""
+            found = await self.pool.fetch(f"SELECT * FROM {table} {but} ORDER BY 1, 2")  # noqa: S608 - Constants.
             rows[table] = [tuple(row) for row in found]
         return rows
 

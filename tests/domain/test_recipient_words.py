@@ -17,8 +17,7 @@ from voucherd.http import Request
 from voucherd.limits.unknown_links import UNKNOWN_MAX, WINDOW_S, UnknownLinks
 from voucherd.money import Money
 from voucherd.pages.assets import templates
-from voucherd.pages.recipient import link, pictures
-from voucherd.pages.recipient.visitors import is_person
+from voucherd.pages.recipient import link
 from voucherd.pages.recipient.words import LANGUAGES, SOURCE, PageWords, catalogue, pick
 
 FOLDER = Path(str(package.__file__)).parent
@@ -114,15 +113,15 @@ def test_numbered_lines_are_steps_and_others_are_as_they_are() -> None:
 
 def test_pictures_hold_the_code_and_no_style() -> None:
     """Part of a strict content policy: nothing inline but shapes; what Code 128 can't write has no barcode."""
-    for picture in (pictures.qr_code('A<b>&"é' * 20), pictures.barcode("ABC-123"), pictures.ornament("x")):
+    for picture in (link.qr_code('A<b>&"é' * 20), link.barcode("ABC-123"), link.ornament("x")):
         assert picture is not None
         assert re.fullmatch(r"<svg [^<>]*>(<(path|circle) [^<>]*/>)+</svg>", picture), picture
         assert "style" not in picture
-    assert pictures.barcode("é") is None
-    assert pictures.barcode("A" * 41) is None
+    assert link.barcode("é") is None
+    assert link.barcode("A" * 41) is None
     # The bars of a Code 128 of three characters: start, three, check and stop, 11 modules each and 2 more at the end.
-    assert 'viewBox="0 0 88 40"' in (pictures.barcode("ABC") or "")
-    assert {pictures.tone(f"brand-{at}") for at in range(200)} == set(range(pictures.TONES))
+    assert 'viewBox="0 0 88 40"' in (link.barcode("ABC") or "")
+    assert {link.tone(f"brand-{at}") for at in range(200)} == set(range(link.TONES))
 
 
 def request(agent: str | None, *, wanted: bool = True, **headers: str) -> Request:
@@ -160,7 +159,7 @@ def request(agent: str | None, *, wanted: bool = True, **headers: str) -> Reques
 )
 def test_programs_are_no_persons(agent: str | None) -> None:
     """OP-57: crawlers and link previews don't count as a view."""
-    assert not is_person(request(agent))
+    assert not link.is_person(request(agent))
 
 
 def test_persons_are_persons_unless_nobody_looks_yet() -> None:
@@ -173,11 +172,11 @@ def test_persons_are_persons_unless_nobody_looks_yet() -> None:
         " Line/14.0",
     )
     for agent in (IPHONE, ANDROID, *(IPHONE + app for app in inside)):
-        assert is_person(request(agent)), agent
-    assert not is_person(request(IPHONE, wanted=False))
-    assert not is_person(request(IPHONE, sec_purpose="prefetch;prerender"))
-    assert not is_person(request(IPHONE, purpose="prefetch"))
-    assert not is_person(request(IPHONE, x_purpose="preview", x_moz="prefetch"))
+        assert link.is_person(request(agent)), agent
+    assert not link.is_person(request(IPHONE, wanted=False))
+    assert not link.is_person(request(IPHONE, sec_purpose="prefetch;prerender"))
+    assert not link.is_person(request(IPHONE, purpose="prefetch"))
+    assert not link.is_person(request(IPHONE, x_purpose="preview", x_moz="prefetch"))
 
 
 def test_an_address_that_tries_many_links_has_to_wait() -> None:

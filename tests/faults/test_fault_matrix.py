@@ -163,10 +163,11 @@ async def _assert_the_client_got_what_was_paid(shop: Shop, cell: Cell, bought: l
             # All that was ordered, bought once: nothing is over but what nobody asked for.
             assert (order["orderStatus"], len(got), spare) == ("finished", AMOUNT, surplus), cell
         case "cancel":
-            # What was bought in spite of the Cancel is delivered; nothing is bought after it.
+            # What was bought in spite of the Cancel is delivered; nothing is bought after it. A worker whose lease ends
+            # before it can call, on a machine that is too busy, buys nothing at all.
             ended = "finished" if len(got) == AMOUNT else "cancelled"
             assert (order["orderStatus"], len(got)) == (ended, min(len(bought), AMOUNT)), cell
-            assert len(bought) in cell.bought_first, cell
+            assert len(bought) in cell.bought_first | {0}, cell
         case "resolve":
             # All or nothing, and one purchase at most: what came too late is on the shelf.
             assert (order["orderStatus"], len(got)) in {("finished", AMOUNT), ("cancelled", 0)}, cell

@@ -19,7 +19,7 @@ from tests.shop import Shop
 from voucherd.catalogue.logos import set_logo
 from voucherd.db import transaction
 from voucherd.ids import State
-from voucherd.pages.buyer import live
+from voucherd.pages.buyer import orders as order_pages
 from voucherd.pages.buyer.codes import CARDS_MAX
 from voucherd.vault.model import Via
 
@@ -47,7 +47,7 @@ async def ordered(buyer: Someone, *items: tuple[str, int], **more: str) -> str:
 
 async def until_followed(person: Someone) -> None:
     """Wait until the person follows an order."""
-    await until_true(lambda: live._open[person.user_id])
+    await until_true(lambda: order_pages._open[person.user_id])
 
 
 async def test_a_buyer_finds_prices_orders_and_gets_the_codes(shop: Shop) -> None:
@@ -251,7 +251,7 @@ async def test_progress_ends_with_the_session(shop: Shop, monkeypatch: pytest.Mo
     buyer, other = await someone(shop, "buyer", company), await someone(shop, "viewer", company)
     trx = await ordered(buyer, ("later", 1))
     await buyer.post(f"/portal/orders/{trx}/confirm")
-    monkeypatch.setattr(live, "BEAT_S", 0.1)
+    monkeypatch.setattr(order_pages, "BEAT_S", 0.1)
     until_moved, beats = shop.order_service.watch.until_moved, 0
 
     async def counted(order_id: int, version: int, timeout_s: float) -> bool:
@@ -262,7 +262,7 @@ async def test_progress_ends_with_the_session(shop: Shop, monkeypatch: pytest.Mo
     monkeypatch.setattr(shop.order_service.watch, "until_moved", counted)
     stream = asyncio.create_task(buyer.get(f"/portal/orders/{trx}/live"))
     await until_followed(buyer)
-    monkeypatch.setattr(live, "LIVE_OF_PERSON_MAX", 1)
+    monkeypatch.setattr(order_pages, "LIVE_OF_PERSON_MAX", 1)
     assert (await buyer.get(f"/portal/orders/{trx}/live")).status_code == 503
     await until_true(lambda: beats > 1)
     await buyer.post("/sign-out")

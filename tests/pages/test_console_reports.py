@@ -8,7 +8,7 @@ import pytest
 
 from tests.pages.people import someone
 from tests.shop import Shop
-from voucherd.pages.charts import bars
+from voucherd.pages.console.reports import bars
 from voucherd.reports.cache import AGE_S_MAX, KEPT_MAX, ReportCache
 
 

@@ -24,7 +24,7 @@ from voucherd.ids import State
 from voucherd.limits.allowances import HERE
 from voucherd.orders import consent
 from voucherd.orders.consent import BuyingPerson
-from voucherd.pages.people.browsers import browser_of
+from voucherd.pages.people.account import browser_of
 from voucherd.people import sessions, totp, user_store, users
 from voucherd.people.users import UserDraft, hash_password
 

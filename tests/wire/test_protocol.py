@@ -52,12 +52,15 @@ async def _answer(reader: asyncio.StreamReader, request: bytes) -> bytes:
 
 
 @pytest.fixture
-async def counter(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Counter]:
-    """A listening service."""
+async def counter(
+    pool: Pool, database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Counter]:
+    """A listening service, whose Confirm waits for a second or as long as the test says."""
+    wait_s = getattr(request, "param", 1)
     async with open_shop(pool, database_url, tmp_path) as shop:
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         settings = Settings.load(
-            {"data": tmp_path, "port": 0, "body_bytes_max": 2048, "confirm_wait_s": 1}, {}
+            {"data": tmp_path, "port": 0, "body_bytes_max": 2048, "confirm_wait_s": wait_s}, {}
         )
         serving = asyncio.create_task(
             app.serve(settings, database_url, with_worker=False, on_ready=ready.set_result)
@@ -264,7 +267,11 @@ async def test_a_client_that_leaves_while_its_order_is_slow_breaks_nothing(count
     await shop.assert_books_balance()
 
 
-@pytest.mark.parametrize(("seconds", "status"), [(0, "finished"), (SLOW_S_MAX, "pending")])
+@pytest.mark.parametrize(
+    ("counter", "seconds", "status"),
+    [(HANG_S, 0, "finished"), (1, SLOW_S_MAX, "pending")],
+    indirect=["counter"],
+)
 async def test_a_slow_order_is_waited_for_on_the_socket_too(
     counter: Counter, seconds: int, status: str
 ) -> None:

@@ -19,6 +19,19 @@ from voucherd.orders.rules.states import Payment, Status
 from voucherd.ranges import gaps, overlap
 
 ITEMS_MAX: Final = 100
+CODE_COLUMNS: Final = (
+    "lineId",
+    "tag",
+    "productSlug",
+    "faceValueAmount",
+    "faceValueCurrency",
+    "voucherCode",
+    "voucherSerial",
+    "voucherDateExpired",
+    "redemptionLink",
+    "status",
+)
+"""The columns of the CSV file of an order's codes, for programs and for people alike."""
 AMOUNT_MAX: Final = 10_000
 REFERENCE_CHARS_MAX: Final = 1_000
 OFFERS_SHOWN_MAX: Final = 5

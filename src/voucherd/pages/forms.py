@@ -1,9 +1,10 @@
-"""Reading what a form sent: fields, and files where the form has them."""
+"""Reading a form or an address: fields, numbers, days, and files where the form has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
@@ -14,6 +15,10 @@ from voucherd.http import HttpError, Request
 
 FIELDS_MAX: Final = 1_000
 FILES_MAX: Final = 20
+T = TypeVar("T")
+
+_EARLIEST: Final = date(2000, 1, 1)
+_LATEST: Final = date(2999, 12, 31)
 _URLENCODED: Final = b"application/x-www-form-urlencoded"
 _MULTIPART: Final = b"multipart/form-data"
 
@@ -47,6 +52,52 @@ class FormFields:
         return iter(self._values)
 
 
+class Problems(dict[str, str]):
+    """The problems of a form, by field; empty for a good form."""
+
+    def read(self, field: str, parse: Callable[[str], T], text: str) -> T | None:
+        """The field's value; None, and a problem beside the field, if it can't be read."""
+        try:
+            return parse(text)
+        except ValueError as wrong:
+            # A refusal of ours names its field: here it stands beside it.
+            self[field] = getattr(wrong, "rule", None) or str(wrong)
+            return None
+
+
+def whole(text: str, low: int = 0, high: int = 10**18 - 1) -> int | None:
+    """The whole number that a text is, if it lies between these two; else None."""
+    if not text.isascii() or not text.isdecimal() or len(text) > len(str(high)):
+        return None
+    return int(text) if low <= int(text) <= high else None
+
+
+def sentence(text: object) -> str:
+    """A refusal with a capital letter and a full stop."""
+    words = str(text)
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
+class Period(Struct, frozen=True):
+    """From the first moment of one day up to the last of another; either end may be open."""
+
+    first: date | None = None
+    last: date | None = None
+    problem: str = ""
+
+    @property
+    def begins(self) -> datetime | None:
+        """The first moment of it, in UTC."""
+        return None if self.first is None else midnight(self.first)
+
+    @property
+    def ends(self) -> datetime | None:
+        """The last moment of it, in UTC."""
+        if self.last is None:
+            return None
+        return midnight(self.last) + timedelta(days=1) - timedelta(microseconds=1)
+
+
 class Upload(Struct, frozen=True):
     """A file that came with a form."""
 
@@ -57,6 +108,32 @@ class Upload(Struct, frozen=True):
 def read_query(request: Request) -> FormFields:
     """What stands after the question mark."""
     return FormFields(_pairs(request.query))
+
+
+def read_day(text: str) -> date | None:
+    """The day that a field of dates holds; None for an empty one, refused if it is none."""
+    if not text:
+        return None
+    day = date.fromisoformat(text)
+    if not _EARLIEST <= day <= _LATEST:
+        raise ValueError(text)
+    return day
+
+
+def read_period(given: FormFields) -> Period:
+    """The period of a filter; one that can't be read lets everything through and says so."""
+    try:
+        first, last = read_day(given.get("from")), read_day(given.get("to"))
+    except ValueError:
+        return Period(problem="A day looks like 2026-01-31.")
+    if first is not None and last is not None and last < first:
+        return Period(problem="The last day is before the first.")
+    return Period(first, last)
+
+
+def midnight(day: date) -> datetime:
+    """The first moment of a day, in UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def read_form(request: Request) -> tuple[FormFields, dict[str, Upload]]:

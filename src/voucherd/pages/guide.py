@@ -31,21 +31,21 @@ _FILLED: Final = Markup(
 )
 
 
-async def guide(services: Services, visit: Visit) -> Response:
+async def guide(visit: Visit) -> Response:
     """The guide. Whoever may make keys can have one filled in."""
     if visit.person is None or visit.person.company is None or not visit.may(Right.KEYS_MANAGE):
-        answer = services.guide.answer(visit.request)
+        answer = visit.services.guide.answer(visit.request)
         answer.headers.append((b"vary", b"cookie"))
         return answer
-    return _filled(services, _OFFER.format(csrf=visit.csrf_field))
+    return _filled(visit.services, _OFFER.format(csrf=visit.csrf_field))
 
 
-async def with_key(services: Services, visit: Visit) -> Response:
+async def with_key(visit: Visit) -> Response:
     """The guide with a new sandbox key in its examples; the last one that the guide made for this person ends."""
     description = f"API guide, {visit.someone.email}"[:200]
     # A person may act in the sandbox whichever of the two the pages show.
     actor = replace(visit.actor, state=State.SANDBOX)
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         for old in await key_store.list_keys(tx, visit.company_id):
             if old.description == description and old.state is State.SANDBOX and old.revoked_at is None:
                 await key_deeds.revoke(tx, actor, old.id)
@@ -56,7 +56,7 @@ async def with_key(services: Services, visit: Visit) -> Response:
             raise HttpError(
                 422, "too_many_keys", "Your company has too many keys. Revoke one first."
             ) from None
-    return _filled(services, _FILLED.format(days=LASTS.days), text)
+    return _filled(visit.services, _FILLED.format(days=LASTS.days), text)
 
 
 def _filled(services: Services, said: Markup, key: str | None = None) -> Response:

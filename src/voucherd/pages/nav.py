@@ -26,71 +26,61 @@ class NavGroup(NamedTuple):
     entries: tuple[NavItem, ...]
 
 
+def _group(title: str, *entries: NavItem) -> NavGroup:
+    return NavGroup(title, entries)
+
+
 BUYER: Final = (
-    NavGroup(
+    _group(
         "",
-        (
-            NavItem("/portal", "Overview"),
-            NavItem("/portal/catalogue", "Catalogue", Right.ORDERS_VIEW),
-            NavItem("/portal/cart", "Cart", Right.ORDERS_PLACE),
-            NavItem("/portal/orders", "Orders", Right.ORDERS_VIEW),
-        ),
+        NavItem("/portal", "Overview"),
+        NavItem("/portal/catalogue", "Catalogue", Right.ORDERS_VIEW),
+        NavItem("/portal/cart", "Cart", Right.ORDERS_PLACE),
+        NavItem("/portal/orders", "Orders", Right.ORDERS_VIEW),
     ),
-    NavGroup("Money", (NavItem("/portal/balances", "Balances", Right.WALLET_VIEW),)),
-    NavGroup(
+    _group("Money", NavItem("/portal/balances", "Balances", Right.WALLET_VIEW)),
+    _group(
         "Company",
-        (
-            NavItem("/portal/approvals", "Approvals", Right.ORDERS_VIEW),
-            NavItem("/portal/team", "Team", Right.TEAM_MANAGE),
-        ),
+        NavItem("/portal/approvals", "Approvals", Right.ORDERS_VIEW),
+        NavItem("/portal/team", "Team", Right.TEAM_MANAGE),
     ),
-    NavGroup(
+    _group(
         "Developers",
-        (
-            NavItem("/portal/keys", "API keys", Right.KEYS_MANAGE),
-            NavItem("/portal/webhooks", "Webhooks", Right.WEBHOOKS_MANAGE),
-            NavItem("/docs", "API guide"),
-        ),
+        NavItem("/portal/keys", "API keys", Right.KEYS_MANAGE),
+        NavItem("/portal/webhooks", "Webhooks", Right.WEBHOOKS_MANAGE),
+        NavItem("/docs", "API guide"),
     ),
 )
 
 CONSOLE: Final = (
-    NavGroup("", (NavItem("/console", "Overview"),)),
-    NavGroup(
+    _group("", NavItem("/console", "Overview")),
+    _group(
         "Customers",
-        (
-            NavItem("/console/companies", "Companies", Right.COMPANIES_VIEW),
-            NavItem("/console/money", "Money", Right.COMPANIES_VIEW),
-            NavItem("/console/orders", "Orders", Right.ORDERS_ALL),
-        ),
+        NavItem("/console/companies", "Companies", Right.COMPANIES_VIEW),
+        NavItem("/console/money", "Money", Right.COMPANIES_VIEW),
+        NavItem("/console/orders", "Orders", Right.ORDERS_ALL),
     ),
-    NavGroup(
+    _group(
         "Goods",
-        (
-            NavItem("/console/products", "Products", Right.CATALOGUE_MANAGE),
-            NavItem("/console/stock/import", "Import codes", Right.STOCK_MANAGE),
-            NavItem("/console/lots", "Lots", Right.STOCK_MANAGE),
-            NavItem("/console/late-codes", "Late codes", Right.STOCK_MANAGE),
-            NavItem("/console/suppliers", "Suppliers", Right.SUPPLIERS_MANAGE),
-            NavItem("/console/purchases", "Purchases", Right.ATTEMPTS_MANAGE),
-        ),
+        NavItem("/console/products", "Products", Right.CATALOGUE_MANAGE),
+        NavItem("/console/stock/import", "Import codes", Right.STOCK_MANAGE),
+        NavItem("/console/lots", "Lots", Right.STOCK_MANAGE),
+        NavItem("/console/late-codes", "Late codes", Right.STOCK_MANAGE),
+        NavItem("/console/suppliers", "Suppliers", Right.SUPPLIERS_MANAGE),
+        NavItem("/console/purchases", "Purchases", Right.ATTEMPTS_MANAGE),
     ),
-    NavGroup(
+    _group(
         "Prices",
-        (
-            NavItem("/console/prices", "Price lists", Right.CATALOGUE_MANAGE),
-            NavItem("/console/fx", "Exchange rates", Right.CATALOGUE_MANAGE),
-            NavItem("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
-        ),
+        NavItem("/console/prices", "Price lists", Right.CATALOGUE_MANAGE),
+        NavItem("/console/fx", "Exchange rates", Right.CATALOGUE_MANAGE),
+        NavItem("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
     ),
-    NavGroup(
+    _group(
         "Books",
-        (
-            NavItem("/console/reports", "Reports", Right.REPORTS_VIEW),
-            NavItem("/console/trail", "Audit trail", Right.TRAIL_VIEW),
-        ),
+        NavItem("/console/reports", "Reports", Right.REPORTS_VIEW),
+        NavItem("/console/trail", "Audit trail", Right.TRAIL_VIEW),
     ),
-    NavGroup("People", (NavItem("/console/staff", "Staff", Right.STAFF_MANAGE),)),
+    _group("People", NavItem("/console/staff", "Staff", Right.STAFF_MANAGE)),
 )
 
 

@@ -9,11 +9,10 @@ from typing import Final, NamedTuple, TypeAlias
 from voucherd.http import Response
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
-from voucherd.services import Services
 
 BODY_BYTES_MAX: Final = 64 * 1024
 
-Handler: TypeAlias = Callable[[Services, Visit], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Visit], Awaitable[Response]]
 
 
 class Audience(Enum):

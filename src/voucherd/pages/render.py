@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -18,29 +20,49 @@ from voucherd.pages.assets import static_paths, templates
 from voucherd.pages.nav import WAITING, current, nav_of
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
+from voucherd.sheets.writing import Format, Value, write
 
+FILE_TYPES: Final = {
+    "csv": b"text/csv; charset=utf-8",
+    "xlsx": b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "pdf": b"application/pdf",
+}
 THIN: Final = "\u202f"
 """Groups digits, and never breaks a line."""
 
 
-def render(template: str, visit: Visit, /, *, status: int = 200, **facts: Any) -> Response:
-    """A page; the layout adds navigation, state and flash by itself."""
+def render(template: str, visit: Visit, /, *, status: int | None = None, **facts: Any) -> Response:
+    """A page; every page gets navigation, state, flash, and the form with its problems."""
     groups = nav_of(visit.person)
     visit.flash_shown = True
-    page = (
-        environment()
-        .get_template(template)
-        .render(
-            visit=visit,
-            person=visit.person,
-            sandbox=visit.person is not None and visit.state is State.SANDBOX,
-            groups=groups,
-            here=current(groups, visit.request.path),
-            flash=visit.session.flash if visit.session is not None else None,
-            **facts,
-        )
-    )
-    return Response(status, page.encode(), HTML)
+    known = {
+        "visit": visit,
+        "person": visit.person,
+        "sandbox": visit.person is not None and visit.state is State.SANDBOX,
+        "groups": groups,
+        "here": current(groups, visit.request.path),
+        "flash": visit.session.flash if visit.session is not None else None,
+        "form": visit.form,
+        "problems": visit.problems,
+    }
+    page = environment().get_template(template).render(known | facts)
+    return Response(status or (422 if visit.problems else 200), page.encode(), HTML)
+
+
+def attachment(name: str, content: bytes, content_type: bytes | None = None) -> Response:
+    """A file that the browser keeps under this name."""
+    kind = content_type or FILE_TYPES[name.rpartition(".")[2]]
+    return Response(200, content, kind, [(b"content-disposition", f'attachment; filename="{name}"'.encode())])
+
+
+async def sheet(
+    visit: Visit, name: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title: str
+) -> Response:
+    """A table as the file that the address asks for: CSV, or XLSX."""
+    form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
+    stream = io.BytesIO()
+    await asyncio.to_thread(write, stream, form, title, columns, rows)
+    return attachment(f"{name}.{form.value}", stream.getvalue())
 
 
 @cache

@@ -9,7 +9,7 @@ from voucherd.pages.buyer.pages import PAGES as BUYER
 from voucherd.pages.console.pages import PAGES as CONSOLE
 from voucherd.pages.page import Audience, Page
 from voucherd.pages.people.pages import PAGES as PEOPLE
-from voucherd.pages.recipient.pages import PAGES as RECIPIENT
+from voucherd.pages.recipient import link
 from voucherd.router import Router, names
 
 _PUBLIC, _ANY = Audience.PUBLIC, Audience.SIGNED_IN
@@ -25,6 +25,11 @@ SIGN_IN: Final[tuple[Page, ...]] = (
     Page("POST", "/sign-out", sign_in.sign_out, _PUBLIC),
     Page("POST", "/state", sign_in.switch_state, _ANY),
     Page("GET", "/docs", guide.guide, _PUBLIC),
+)
+RECIPIENT: Final[tuple[Page, ...]] = (
+    Page("GET", "/r/{token}", link.voucher, Audience.LINK),
+    Page("POST", "/r/{token}", link.reveal, Audience.LINK),
+    Page("GET", "/logo/{name}", link.logo, Audience.LINK),
 )
 PAGES: Final[tuple[Page, ...]] = SIGN_IN + PEOPLE + RECIPIENT + BUYER + CONSOLE
 

@@ -11,106 +11,103 @@ from voucherd.http import JSON, HttpError, Response
 from voucherd.ids import State
 from voucherd.limits.throttle import TooManyTries
 from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, device_cookie, own_address, see_other, session_cookie
+from voucherd.pages.visit import Visit, device_cookie, missing, own_address, see_other, session_cookie
 from voucherd.people import passkeys, second_factors, sessions
 from voucherd.people.sign_in import NeedsSecondFactor, SignedIn
-from voucherd.services import Services
 
 SECOND_FACTOR_PATH: Final = "/sign-in/second-factor"
 _DONE: Final = {"password": "Your password is chosen. Sign in with it."}
 _STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
 
 
-async def start(_services: Services, visit: Visit) -> Response:
+async def start(visit: Visit) -> Response:
     """Lead everybody to where they belong."""
     return see_other("/docs" if visit.person is None else home_of(visit))
 
 
-async def sign_in_page(services: Services, visit: Visit) -> Response:
+async def sign_in_page(visit: Visit) -> Response:
     """The form to sign in."""
     if visit.person is not None:
         return see_other(_wanted(visit.query.get("next")) or home_of(visit))
-    return _form(services, visit, visit.query.get("next"))
+    return _form(visit, visit.query.get("next"))
 
 
-async def sign_in(services: Services, visit: Visit) -> Response:
+async def sign_in(visit: Visit) -> Response:
     """Sign in, and go on to where the person wanted to go."""
     email, password = visit.form.get("email"), visit.form.raw("password")
     wanted = _wanted(visit.form.get("next"))
     try:
-        outcome = await services.sign_in.sign_in(email, password, visit.origin)
+        outcome = await visit.services.sign_in.sign_in(email, password, visit.origin)
     except TooManyTries as refused:
-        answer = _form(services, visit, wanted, email=email, problem=too_many(refused), status=429)
+        answer = _form(visit, wanted, email=email, problem=too_many(refused), status=429)
         answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
         return answer
     if isinstance(outcome, NeedsSecondFactor):
-        visit.cookies.append(session_cookie(services.settings, outcome.token))
+        visit.cookies.append(session_cookie(visit.services.settings, outcome.token))
         return see_other(qualified(SECOND_FACTOR_PATH, {"next": wanted}))
     if isinstance(outcome, SignedIn):
-        return _welcome(services, visit, outcome, wanted)
-    return _form(
-        services, visit, wanted, email=email, problem="That address and password do not belong together."
-    )
+        return _welcome(visit, outcome, wanted)
+    return _form(visit, wanted, email=email, problem="That address and password do not belong together.")
 
 
-async def second_factor_page(services: Services, visit: Visit) -> Response:
+async def second_factor_page(visit: Visit) -> Response:
     """The form for the second factor, for who has given the password."""
     if visit.session is None or not visit.session.pending:
         return see_other("/sign-in")
-    return await _second_form(services, visit, visit.query.get("next"))
+    return await _second_form(visit, visit.query.get("next"))
 
 
-async def second_factor(services: Services, visit: Visit) -> Response:
+async def second_factor(visit: Visit) -> Response:
     """Check the code of an app, or a recovery code."""
     if visit.session is None or not visit.session.pending:
         return see_other("/sign-in")
     wanted = visit.form.get("next")
     try:
-        outcome = await services.sign_in.prove(visit.session, visit.form.get("code"), visit.origin)
+        outcome = await visit.services.sign_in.prove(visit.session, visit.form.get("code"), visit.origin)
     except TooManyTries as refused:
-        answer = await _second_form(services, visit, wanted, problem=too_many(refused), status=429)
+        answer = await _second_form(visit, wanted, problem=too_many(refused), status=429)
         answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
         return answer
     if outcome is None:
         return await _second_form(
-            services, visit, wanted, problem="That code is not right, or was used before.", status=422
+            visit, wanted, problem="That code is not right, or was used before.", status=422
         )
-    return _welcome(services, visit, outcome, _wanted(wanted))
+    return _welcome(visit, outcome, _wanted(wanted))
 
 
-async def passkey_options(services: Services, visit: Visit) -> Response:
+async def passkey_options(visit: Visit) -> Response:
     """What a browser needs to ask for a passkey."""
-    if services.sign_in.site is None:
-        raise HttpError(404, "no_passkeys", "not found")
-    async with transaction(services.pool) as tx:
-        options = await passkeys.begin_sign_in(tx, services.sign_in.site, visit.request.client_ip)
+    if visit.services.sign_in.site is None:
+        raise missing()
+    async with transaction(visit.pool) as tx:
+        options = await passkeys.begin_sign_in(tx, visit.services.sign_in.site, visit.request.client_ip)
     return Response(200, msgspec.json.encode(options), JSON)
 
 
-async def passkey(services: Services, visit: Visit) -> Response:
+async def passkey(visit: Visit) -> Response:
     """Sign in with what a passkey has signed."""
     wanted = _wanted(visit.form.get("next"))
-    outcome = await services.sign_in.with_passkey(read_answer(visit), visit.origin)
+    outcome = await visit.services.sign_in.with_passkey(read_answer(visit), visit.origin)
     if isinstance(outcome, SignedIn):
-        return _welcome(services, visit, outcome, wanted)
-    return _form(services, visit, wanted, problem="That passkey is not known here, or it took too long.")
+        return _welcome(visit, outcome, wanted)
+    return _form(visit, wanted, problem="That passkey is not known here, or it took too long.")
 
 
-async def sign_out(services: Services, visit: Visit) -> Response:
+async def sign_out(visit: Visit) -> Response:
     """Sign out of this browser."""
     if visit.session is not None:
-        await services.sign_in.sign_out(visit.session, visit.origin)
-    visit.cookies.append(session_cookie(services.settings, ""))
+        await visit.services.sign_in.sign_out(visit.session, visit.origin)
+    visit.cookies.append(session_cookie(visit.services.settings, ""))
     return see_other("/sign-in")
 
 
-async def switch_state(services: Services, visit: Visit) -> Response:
+async def switch_state(visit: Visit) -> Response:
     """Look at live, or at the sandbox, from now on."""
     state = _STATES.get(visit.form.get("state"))
     if state is None:
         raise HttpError(400, "bad_state", "There is live and there is sandbox.")
     assert visit.session is not None
-    await sessions.look_at(services.pool, visit.session.key, state)
+    await sessions.look_at(visit.pool, visit.session.key, state)
     return see_other(home_of(visit))
 
 
@@ -134,17 +131,17 @@ def too_many(refused: TooManyTries) -> str:
     return f"Too many tries in vain. Wait {wait}, then try again."
 
 
-def _welcome(services: Services, visit: Visit, signed_in: SignedIn, wanted: str) -> Response:
-    visit.cookies.append(session_cookie(services.settings, signed_in.token))
+def _welcome(visit: Visit, signed_in: SignedIn, wanted: str) -> Response:
+    visit.cookies.append(session_cookie(visit.services.settings, signed_in.token))
     email = signed_in.user.email
-    if services.sign_in.devices.known(visit.device, email) is None:
-        visit.cookies.append(device_cookie(services.settings, services.sign_in.devices.issue(email)))
+    if visit.services.sign_in.devices.known(visit.device, email) is None:
+        visit.cookies.append(
+            device_cookie(visit.services.settings, visit.services.sign_in.devices.issue(email))
+        )
     return see_other(wanted or ("/console" if signed_in.user.company_id is None else "/portal"))
 
 
-def _form(
-    services: Services, visit: Visit, wanted: str, *, email: str = "", problem: str = "", status: int = 422
-) -> Response:
+def _form(visit: Visit, wanted: str, *, email: str = "", problem: str = "", status: int = 422) -> Response:
     return render(
         "sign_in.html",
         visit,
@@ -152,16 +149,14 @@ def _form(
         next=_wanted(wanted),
         email=email,
         problem=problem,
-        passkeys=services.sign_in.site is not None,
+        passkeys=visit.services.sign_in.site is not None,
         done=_DONE.get(visit.query.get("done"), ""),
     )
 
 
-async def _second_form(
-    services: Services, visit: Visit, wanted: str, *, problem: str = "", status: int = 200
-) -> Response:
+async def _second_form(visit: Visit, wanted: str, *, problem: str = "", status: int = 200) -> Response:
     assert visit.session is not None
-    factors = await second_factors.factors(services.pool, visit.session.person.id)
+    factors = await second_factors.factors(visit.pool, visit.session.person.id)
     return render(
         "second_factor.html",
         visit,
@@ -169,7 +164,7 @@ async def _second_form(
         next=_wanted(wanted),
         problem=problem,
         factors=factors,
-        passkeys=services.sign_in.site is not None and factors.passkeys > 0,
+        passkeys=visit.services.sign_in.site is not None and factors.passkeys > 0,
     )
 
 

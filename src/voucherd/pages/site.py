@@ -10,9 +10,15 @@ from urllib.parse import quote, urlsplit
 
 import structlog
 
+from voucherd.approvals.model import ApprovalNotFound
 from voucherd.batcher import BatcherFull
+from voucherd.catalogue.logos import BrandNotFound
+from voucherd.catalogue.price_deeds import NothingSaid
+from voucherd.catalogue.rate_deeds import NoMargin, VatRateNotFound
+from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
+from voucherd.keys.store import KeyNotFound
 from voucherd.limits.throttle import TooManyTries
 from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
@@ -20,11 +26,14 @@ from voucherd.pages import routes
 from voucherd.pages.forms import read_form, read_query
 from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, cookie, device_cookie_name, see_other, session_cookie_name
+from voucherd.pages.visit import Visit, cookie, device_cookie_name, missing, see_other, session_cookie_name
 from voucherd.people import sessions
+from voucherd.people.members import PersonNotFound
 from voucherd.people.roles import Right
 from voucherd.people.users import PasswordChecksBusy as PasswordsBusy
 from voucherd.services import Services
+from voucherd.suppliers.store import UnknownSupplier
+from voucherd.webhooks.endpoints import EndpointNotFound
 
 logger = structlog.get_logger(__name__)
 
@@ -42,6 +51,19 @@ HEADERS: Final = (
 STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 ACCOUNT: Final = "/account"
 """Where people look after themselves: whoever owes a second factor gets no further."""
+MISSING: Final = (
+    ApprovalNotFound,
+    BrandNotFound,
+    EndpointNotFound,
+    KeyNotFound,
+    NoMargin,
+    NothingSaid,
+    PersonNotFound,
+    UnknownProduct,
+    UnknownSupplier,
+    VatRateNotFound,
+)
+"""The path or the form names a thing that is not there, or not the visitor's."""
 _VISITOR: Final = re.compile(r"[0-9a-f]{64}")
 _OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
 
@@ -77,15 +99,17 @@ class Site:
 
     async def answer(self, request: Request) -> Response:
         """The page; it never raises."""
-        visit = Visit(request)
+        visit = Visit(request, self.services)
         try:
             response = await self._answer(visit)
             await self._remember(visit, response)
         except HttpError as problem:
             response = self._problem(visit, problem)
+        except MISSING:
+            response = self._problem(visit, missing())
         except (OrderNotFound, BadInput) as refusal:
-            missing = isinstance(refusal, OrderNotFound)
-            response = self._problem(visit, HttpError(404 if missing else 400, "refused", ""))
+            status = 404 if isinstance(refusal, OrderNotFound) else 400
+            response = self._problem(visit, HttpError(status, "refused", ""))
         except StoredUnseen:
             text = "It is done, but can't be shown just now. Look at your orders before you try again."
             response = self._problem(visit, HttpError(503, "done_but_unseen", text))
@@ -105,14 +129,14 @@ class Site:
 
     def refuse(self, request: Request, problem: HttpError) -> Response:
         """The page for a request that was refused before it was read."""
-        visit = Visit(request)
+        visit = Visit(request, self.services)
         return self._finished(visit, self._problem(visit, problem))
 
     async def _answer(self, visit: Visit) -> Response:
         request = visit.request
         found = routes.match(request.path)
         if found is None:
-            raise HttpError(404, "no_such_path", "not found")
+            raise missing()
         methods, visit.parameters = found
         page = methods.get(request.method)
         if page is None:
@@ -132,7 +156,7 @@ class Site:
                 raise HttpError(
                     403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
                 )
-        return await page.handler(self.services, visit)
+        return await page.handler(visit)
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""
@@ -165,7 +189,7 @@ class Site:
             return see_other(ACCOUNT)
         of_company = person.company is not None
         if page.audience is not Audience.SIGNED_IN and of_company is not (page.audience is Audience.COMPANY):
-            raise HttpError(404, "not_found", "not found")
+            raise missing()
         if not person.may(page.right):
             raise HttpError(403, "forbidden", _missing(page.right))
         return None

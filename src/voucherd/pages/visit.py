@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from markupsafe import Markup, escape
 from msgspec import Struct, field
 
 from voucherd.actors import Actor, ActorKind
 from voucherd.companies.model import Company
-from voucherd.http import Request, Response
+from voucherd.db import Connection, Pool, Tx, transaction
+from voucherd.http import HttpError, Request, Response
 from voucherd.ids import State
-from voucherd.pages.forms import FormFields, Upload
+from voucherd.pages.forms import FormFields, Problems, Upload
 from voucherd.people.roles import Right
 from voucherd.people.sessions import AGE_MAX, Browser, Flash, Person, Session
 from voucherd.people.sign_in import Origin
+from voucherd.services import Services
 from voucherd.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DEVICE_KNOWN: Final = timedelta(days=365)
 _AN_ADDRESS_OF_OURS: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
@@ -27,10 +33,13 @@ class Visit(Struct):
     """What a handler gets."""
 
     request: Request
+    services: Services
     parameters: dict[str, str] = field(default_factory=dict)
     query: FormFields = field(default_factory=lambda: FormFields([]))
     form: FormFields = field(default_factory=lambda: FormFields([]))
     files: dict[str, Upload] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+    """A page with problems is drawn again with the form as it was sent."""
     session: Session | None = None
     """Also of someone who still owes the second factor: `person` is None then."""
     visitor: str = ""
@@ -41,6 +50,11 @@ class Visit(Struct):
     cookies: list[bytes] = field(default_factory=list)
     forms_shown: bool = False
     flash_shown: bool = False
+
+    @property
+    def pool(self) -> Pool:
+        """The connections to the database."""
+        return self.services.pool
 
     @property
     def person(self) -> Person | None:
@@ -114,6 +128,38 @@ class Visit(Struct):
         """Say this once on the next page: `good`, `bad` or a `note`."""
         assert self.session is not None, "only a session remembers"
         self.told = Flash(text, kind)
+
+    def go(self, path: str, text: str, kind: str = "good") -> Response:
+        """Go to a page of ours that says this once."""
+        self.tell(text, kind)
+        return see_other(path)
+
+    def read(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """The value of the form's field; None, and a problem beside the field, if it can't be read."""
+        return self.problems.read(name, parse, self.form.get(name))
+
+    def ask(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """The same of the address."""
+        return self.problems.read(name, parse, self.query.get(name))
+
+    async def look(
+        self, query: Callable[Concatenate[Connection, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The answer of one query."""
+        async with self.pool.acquire() as connection:
+            return await query(connection, *args, **kwargs)
+
+    async def do(
+        self, deed: Callable[Concatenate[Tx, Actor, P], Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do a deed as the person who is signed in, in a transaction of its own."""
+        async with transaction(self.pool) as tx:
+            return await deed(tx, self.actor, *args, **kwargs)
+
+
+def missing() -> HttpError:
+    """There is no such thing."""
+    return HttpError(404, "not_found", "not found")
 
 
 def see_other(path: str) -> Response:

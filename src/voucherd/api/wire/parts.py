@@ -13,20 +13,9 @@ from voucherd.api.wire.view import Piece, View, small_pieces
 from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import digits, plain
+from voucherd.orders.model import CODE_COLUMNS
 from voucherd.sheets.csv_text import quoted
 
-CODE_COLUMNS: Final = (
-    "lineId",
-    "tag",
-    "productSlug",
-    "faceValueAmount",
-    "faceValueCurrency",
-    "voucherCode",
-    "voucherSerial",
-    "voucherDateExpired",
-    "redemptionLink",
-    "status",
-)
 CODES_HEAD: Final = (",".join(CODE_COLUMNS) + "\r\n").encode()
 
 

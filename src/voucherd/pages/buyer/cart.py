@@ -16,11 +16,11 @@ from voucherd.orders.model import AMOUNT_MAX, REFERENCE_CHARS_MAX
 from voucherd.orders.rules.cart import Create
 from voucherd.orders.rules.refusals import BadInput, Refusal
 from voucherd.pages.buyer import words
+from voucherd.pages.buyer.balances import Funds, purses_of
 from voucherd.pages.buyer.catalogue import payment_currency, product_page
-from voucherd.pages.buyer.funds import Funds, purses_of
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
 from voucherd.storefront.service import Shopper
 
 PORTAL: Final = 1
@@ -30,13 +30,13 @@ _ITEM: Final = re.compile(r"items\[(\d+)\]")
 _AMOUNT_RULE: Final = f"Between 1 and {AMOUNT_MAX:,}".replace(",", "\u202f")
 
 
-async def add(services: Services, visit: Visit) -> Response:
+async def add(visit: Visit) -> Response:
     """Put a product into the cart."""
     slug = visit.form.get("slug")
-    shown = await services.storefront.find(Shopper(visit.company, visit.state), slug)
+    shown = await visit.services.storefront.find(Shopper(visit.company, visit.state), slug)
     if shown is None:
-        return await product_page(services, visit, slug)  # Which says that it is not there.
-    problems: dict[str, str] = {}
+        return await product_page(visit, slug)  # Which says that it is not there.
+    problems = visit.problems
     amount = read_amount(visit.form.get("amount"))
     if amount is None:
         problems["amount"] = _AMOUNT_RULE
@@ -49,37 +49,32 @@ async def add(services: Services, visit: Visit) -> Response:
         if not shown.version.accepts_face(face_minor):
             problems["face"] = "Pick a value between the two"
     if problems or amount is None:
-        return await product_page(services, visit, slug, problems=problems)
+        return await product_page(visit, slug)
     me = visit.someone.id
-    before = await carts.read(services.pool, me, visit.state)
-    currency = await payment_currency(services, visit, before)
+    before = await carts.read(visit.pool, me, visit.state)
+    currency = await payment_currency(visit, before)
     try:
-        async with transaction(services.pool) as tx:
+        async with transaction(visit.pool) as tx:
             await carts.choose_currency(tx, me, visit.state, currency)
             await carts.add(tx, me, visit.state, slug, face_minor, amount)
     except carts.CartFull as full:
-        return await product_page(services, visit, slug, problems={"amount": f"{full}."})
-    visit.tell(f"{amount} × {shown.version.name} is in your cart.")
-    return see_other("/portal/cart")
+        problems["amount"] = f"{full}."
+        return await product_page(visit, slug)
+    return visit.go("/portal/cart", f"{amount} × {shown.version.name} is in your cart.")
 
 
-async def cart(services: Services, visit: Visit) -> Response:
-    """The cart with its price, as it would be fixed now."""
-    return await cart_page(services, visit)
-
-
-async def cart_page(services: Services, visit: Visit, *, refusal: Refusal | None = None) -> Response:
-    """The cart's page; with a refusal it says what stands in the way of an order."""
-    found = await carts.read(services.pool, visit.someone.id, visit.state)
-    currency = await payment_currency(services, visit, found)
+async def cart(visit: Visit, refusal: Refusal | None = None) -> Response:
+    """The cart with its price, as it would be fixed now; or with what stands in the way of an order."""
+    found = await carts.read(visit.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(visit, found)
     quote: Quote | None = None
     problem = refusal
     if found.items:
         try:
-            quote = await services.orders.quote(asked(visit, found, currency))
+            quote = await visit.services.orders.quote(asked(visit, found, currency))
         except Refusal as refused:
             problem = problem or refused
-    purses = await purses_of(services, visit)
+    purses = await purses_of(visit)
     purse = next((one for one in purses if one.currency == currency), None)
     return render(
         "buyer/cart.html",
@@ -126,11 +121,11 @@ def _costs(quote: Quote | None, purse: Funds | None, currency: str) -> dict[str,
     }
 
 
-async def change(services: Services, visit: Visit) -> Response:
+async def change(visit: Visit) -> Response:
     """Have more or fewer of what is in the cart, or pay with another currency."""
     me, state = visit.someone.id, visit.state
     currency = visit.form.get("currency").upper()
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         found = await carts.read(tx, me, state)
         if currency in DIGITS:
             await carts.choose_currency(tx, me, state, currency)
@@ -144,19 +139,17 @@ async def change(services: Services, visit: Visit) -> Response:
     return see_other("/portal/cart")
 
 
-def asked(visit: Visit, cart: carts.Cart, currency: str, reference: str | None = None) -> Create:
+def asked(visit: Visit, filled: carts.Cart, currency: str, reference: str | None = None) -> Create:
     """What Create is asked for."""
-    if cart.codes > LINES_MAX:
+    if filled.codes > LINES_MAX:
         raise BadInput("items", f"must have at most {LINES_MAX} codes")
-    lines = tuple(item.line for item in cart.items)
+    lines = tuple(item.line for item in filled.items)
     return Create(visit.company_id, visit.state, PORTAL, lines, currency, reference)
 
 
 def read_amount(text: str, least: int = 1) -> int | None:
     """How many codes are wanted; None for what is no such number."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 5):
-        return None
-    return int(text) if least <= int(text) <= AMOUNT_MAX else None
+    return whole(text, least, AMOUNT_MAX)
 
 
 def _wrong_item(problem: Refusal | None) -> int | None:

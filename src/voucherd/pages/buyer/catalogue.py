@@ -11,12 +11,13 @@ from voucherd.catalogue import logos
 from voucherd.catalogue.pricing import NoRate
 from voucherd.catalogue.products import PRODUCT_TYPES
 from voucherd.catalogue.rules import is_slug
-from voucherd.http import HttpError, Response
+from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders import carts
-from voucherd.pages.buyer.funds import purses_of, usual_currency
+from voucherd.pages.buyer.balances import purses_of, usual_currency
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.storefront import search
@@ -55,22 +56,22 @@ class Price(Struct, frozen=True):
         return Money(self.net.minor + self.vat.minor, self.net.currency)
 
 
-async def catalogue(services: Services, visit: Visit) -> Response:
+async def catalogue(visit: Visit) -> Response:
     """Everything that is for sale, searched, filtered and sorted."""
     filters, asked = _filters(visit)
     sort = visit.query.get("sort", "name")
     sort = sort if sort in SORTS else "name"
     number = page_number(visit)
-    cart = await carts.read(services.pool, visit.someone.id, visit.state)
-    currency = await payment_currency(services, visit, cart)
-    found = await look(services, visit, currency, filters, SORTS[sort][1], page=number)
-    brands = await services.storefront.brands(size=BRANDS_MAX, page=None, after_slug=None)
+    cart = await carts.read(visit.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(visit, cart)
+    found = await look(visit, currency, filters, SORTS[sort][1], page=number)
+    brands = await visit.services.storefront.brands(size=BRANDS_MAX, page=None, after_slug=None)
     asked |= {"sort": "" if sort == "name" else sort}
     return render(
         "buyer/catalogue.html",
         visit,
         found=found,
-        logos=await logos_for(services, found.products),
+        logos=await logos_for(visit.services, found.products),
         priced=priced,
         currency=currency,
         asked=asked,
@@ -79,31 +80,32 @@ async def catalogue(services: Services, visit: Visit) -> Response:
         types=[("", "All kinds"), *TYPE_WORDS.items()],
         brands=[("", "All brands"), *((brand.slug, brand.name) for brand in brands.brands)],
         categories=[("", "All categories")]
-        + [(group.slug, f"{group.name} ({group.count})") for group in await services.storefront.categories()],
+        + [
+            (group.slug, f"{group.name} ({group.count})")
+            for group in await visit.services.storefront.categories()
+        ],
         number=number,
         pages=-(-(found.total or 0) // PAGE_SIZE),
         cart=cart,
     )
 
 
-async def product(services: Services, visit: Visit) -> Response:
+async def product(visit: Visit) -> Response:
     """One product, and how many of it to buy."""
-    return await product_page(services, visit, visit.parameters["slug"])
+    return await product_page(visit, visit.parameters["slug"])
 
 
-async def product_page(
-    services: Services, visit: Visit, slug: str, *, problems: dict[str, str] | None = None
-) -> Response:
+async def product_page(visit: Visit, slug: str) -> Response:
     """The product's page, again with what was filled in where something was wrong with it."""
-    cart = await carts.read(services.pool, visit.someone.id, visit.state)
-    currency = await payment_currency(services, visit, cart)
+    cart = await carts.read(visit.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(visit, cart)
     visitor = Shopper(visit.company, visit.state, currency)
     try:
-        shown = await services.storefront.find(visitor, slug)
+        shown = await visit.services.storefront.find(visitor, slug)
     except NoRate:
-        shown = await services.storefront.find(Shopper(visit.company, visit.state), slug)
+        shown = await visit.services.storefront.find(Shopper(visit.company, visit.state), slug)
     if shown is None:
-        raise HttpError(404, "no_such_product", "not found")
+        raise missing()
     version = shown.version
     edges = None
     if version.is_variable:
@@ -112,15 +114,12 @@ async def product_page(
     return render(
         "buyer/product.html",
         visit,
-        status=422 if problems else 200,
         shown=shown,
-        logos=await logos_for(services, [shown]),
+        logos=await logos_for(visit.services, [shown]),
         price=priced(shown, currency),
         edges=edges,
         face=None if version.face_minor is None else Money(version.face_minor, version.face_currency),
         type_word=TYPE_WORDS[version.product_type],
-        problems=problems or {},
-        given=visit.form,
         may_buy=visit.may(Right.ORDERS_PLACE),
         cart=cart,
     )
@@ -131,9 +130,9 @@ async def logos_for(services: Services, products: Sequence[ShownProduct]) -> dic
     return await logos.logos_of(services.pool, {shown.version.brand_slug for shown in products})
 
 
-async def payment_currency(services: Services, visit: Visit, cart: carts.Cart) -> str:
+async def payment_currency(visit: Visit, cart: carts.Cart) -> str:
     """What the visitor pays with: what was chosen, else what there is."""
-    return cart.payment_currency or usual_currency(await purses_of(services, visit))
+    return cart.payment_currency or usual_currency(await purses_of(visit))
 
 
 def priced(shown: ShownProduct, currency: str) -> Price | None:
@@ -148,10 +147,7 @@ def priced(shown: ShownProduct, currency: str) -> Price | None:
 
 def page_number(visit: Visit) -> int:
     """Which page of a list is asked for; anything that is no number is the first."""
-    text = visit.query.get("page", "1")
-    return (
-        int(text) if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= PAGE_MAX else 1
-    )
+    return whole(visit.query.get("page"), 1, PAGE_MAX) or 1
 
 
 def _filters(visit: Visit) -> tuple[ProductFilters, dict[str, str]]:
@@ -176,7 +172,6 @@ def _filters(visit: Visit) -> tuple[ProductFilters, dict[str, str]]:
 
 
 async def look(
-    services: Services,
     visit: Visit,
     currency: str,
     filters: ProductFilters,
@@ -186,7 +181,7 @@ async def look(
     page: int | None = None,
 ) -> StorefrontPage:
     """A page of what is for sale; without an exchange rate everything still has a price of its own."""
-    find_all = services.storefront.find_all
+    find_all = visit.services.storefront.find_all
     try:
         visitor = Shopper(visit.company, visit.state, currency)
         return await find_all(visitor, filters, order, size=size, page=page, after=None)

@@ -11,16 +11,16 @@ from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.limits.spending import limits_of
 from voucherd.orders import carts, consent
+from voucherd.orders.answers import Answer
 from voucherd.orders.deeds import cancel_entry, confirm_entry
 from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
 from voucherd.orders.rules.decide import Cancel, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
-from voucherd.pages.buyer.cart import asked, cart_page
+from voucherd.pages.buyer.cart import asked, cart
 from voucherd.pages.buyer.catalogue import payment_currency
 from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
 
 WAIT_S_MAX: Final = 1.0
 """A person looks at progress rather than at a page that does not come."""
@@ -38,23 +38,22 @@ OUTCOMES: Final = (
 _CHANCES: Final = {sandbox_outcome.value: sandbox_outcome for sandbox_outcome, _ in OUTCOMES}
 
 
-async def order(services: Services, visit: Visit) -> Response:
+async def order(visit: Visit) -> Response:
     """Fix the price of what is in the cart: an order, still to be confirmed."""
     me = visit.someone.id
-    found = await carts.read(services.pool, me, visit.state)
+    found = await carts.read(visit.pool, me, visit.state)
     if not found.items:
-        visit.tell("Your cart is empty.", "note")
-        return see_other("/portal/cart")
-    currency = await payment_currency(services, visit, found)
+        return visit.go("/portal/cart", "Your cart is empty.", "note")
+    currency = await payment_currency(visit, found)
     try:
-        answer = await services.orders.create(asked(visit, found, currency, _reference(visit)))
+        answer = await visit.services.orders.create(asked(visit, found, currency, _reference(visit)))
     except Refusal as refusal:
-        return await cart_page(services, visit, refusal=refusal)
-    await carts.clear(services.pool, me, visit.state)
-    return see_other(f"/portal/orders/{services.ids.trx(answer.order.id)}")
+        return await cart(visit, refusal)
+    await carts.clear(visit.pool, me, visit.state)
+    return see_other(f"/portal/orders/{visit.services.ids.trx(answer.order.id)}")
 
 
-async def confirm(services: Services, visit: Visit) -> Response:
+async def confirm(visit: Visit) -> Response:
     """Pay, and let the codes come."""
     trx = visit.parameters["trx"]
     sandbox_outcome = _CHANCES.get(visit.form.get("outcome"), SandboxOutcome.FINISHED)
@@ -62,10 +61,10 @@ async def confirm(services: Services, visit: Visit) -> Response:
         sandbox_outcome = SandboxOutcome.FINISHED
     try:
         answer = await consent.confirm(
-            services.orders,
-            services.pool,
-            await buyer_of(services, visit),
-            services.ids.order_id(trx),
+            visit.services.orders,
+            visit.pool,
+            await buyer_of(visit),
+            visit.services.ids.order_id(trx),
             sandbox_outcome,
             slow_s=SLOW_S if sandbox_outcome is SandboxOutcome.SLOW else 0,
             entry=confirm_entry(visit.actor, trx),
@@ -74,8 +73,7 @@ async def confirm(services: Services, visit: Visit) -> Response:
     except OrderNotFound:
         raise
     except Refusal as refusal:
-        visit.tell(_refused(refusal), "bad")
-        return see_other(f"/portal/orders/{trx}")
+        return visit.go(f"/portal/orders/{trx}", _refused(refusal), "bad")
     if isinstance(answer, Approval):
         visit.tell("An order of this size needs a second person. Your colleagues can approve it now.", "note")
     else:
@@ -83,45 +81,46 @@ async def confirm(services: Services, visit: Visit) -> Response:
     return see_other(f"/portal/orders/{trx}")
 
 
-async def buyer_of(services: Services, visit: Visit) -> consent.BuyingPerson:
+async def buyer_of(visit: Visit) -> consent.BuyingPerson:
     """The visitor as a buyer: what the company may spend, and what it asks of its people."""
     company = visit.company
     return consent.BuyingPerson(
         visit.actor,
-        await company_store.policy(services.pool, company.id),
+        await company_store.policy(visit.pool, company.id),
         limits_of((0, company.spend_order_eur_minor, company.spend_day_eur_minor)),
     )
 
 
-async def reopen(services: Services, visit: Visit) -> Response:
+async def answer_of(visit: Visit) -> Answer:
+    """The company's order that the path names."""
+    order_id = visit.services.ids.order_id(visit.parameters["trx"])
+    return await visit.services.orders.find(order_id, visit.company_id, visit.state)
+
+
+async def reopen(visit: Visit) -> Response:
     """Withdraw an order that is not confirmed, and put what was in it back into the cart."""
     trx = visit.parameters["trx"]
-    answer = await services.orders.find(services.ids.order_id(trx), visit.company_id, visit.state)
-    found = answer.order
+    found = (await answer_of(visit)).order
     entry = cancel_entry(visit.actor, trx, visit.company_id, visit.state)
     try:
         if found.status is Status.CREATED:
-            await services.orders.cancel(Cancel(found.id, visit.company_id, visit.state, entry=entry))
+            await visit.services.orders.cancel(Cancel(found.id, visit.company_id, visit.state, entry=entry))
     except Refusal as refusal:
-        visit.tell(words.said(refusal), "bad")
-        return see_other(f"/portal/orders/{trx}")
-    await refill(services, visit, found)
+        return visit.go(f"/portal/orders/{trx}", words.said(refusal), "bad")
+    await refill(visit, found)
     return see_other("/portal/cart")
 
 
-async def again(services: Services, visit: Visit) -> Response:
+async def again(visit: Visit) -> Response:
     """Put what was in an order into the cart once more."""
-    answer = await services.orders.find(
-        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
-    )
-    await refill(services, visit, answer.order)
+    await refill(visit, (await answer_of(visit)).order)
     return see_other("/portal/cart")
 
 
-async def refill(services: Services, visit: Visit, found: Order) -> None:
+async def refill(visit: Visit, found: Order) -> None:
     """Put the order's products into the cart; those that are no longer for sale, or don't fit, stay out of it."""
     me, missing = visit.someone.id, []
-    async with transaction(services.pool) as tx:
+    async with transaction(visit.pool) as tx:
         await carts.choose_currency(tx, me, visit.state, found.payment_currency)
         for item in found.items:
             face_minor = item.unit.face_minor if item.version.is_variable else 0

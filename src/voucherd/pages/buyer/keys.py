@@ -8,20 +8,18 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from voucherd import clock
-from voucherd.db import tenant, transaction
+from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.deeds import ExpiredAlready, TooManyKeys
 from voucherd.keys.grants import KEYS_MAX
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Scope, read_networks, read_scopes
-from voucherd.keys.store import Key, KeyNotFound, KeyNotUsable
+from voucherd.keys.store import Key, KeyNotUsable
 from voucherd.money import Money
-from voucherd.pages.forms import FormFields
-from voucherd.pages.periods import read_day
+from voucherd.pages.forms import FormFields, read_day, sentence
 from voucherd.pages.render import money, qualified, render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit, missing
 
 PATH: Final = "/portal/keys"
 PAGE_SIZE: Final = 50
@@ -55,13 +53,13 @@ FIELDS: Final[tuple[tuple[str, str, dict[str, object]], ...]] = (
 _FULL: Final = f"A company has at most {KEYS_MAX} keys that work. Revoke one first."
 
 
-async def keys(services: Services, visit: Visit) -> Response:
+async def keys(visit: Visit) -> Response:
     """Every key of this mode, newest first."""
     before = visit.query.get("before")
-    number = services.ids.key_number(before) if before else None
+    number = visit.services.ids.key_number(before) if before else None
     if before and number is None:
         raise HttpError(400, "bad_place", "This place in the list does not exist.")
-    async with tenant(services.pool, visit.company_id, visit.state) as connection:
+    async with tenant(visit.pool, visit.company_id, visit.state) as connection:
         found, more = await key_store.page_of_keys(
             connection, visit.company_id, visit.state, size=PAGE_SIZE, before=number
         )
@@ -72,7 +70,7 @@ async def keys(services: Services, visit: Visit) -> Response:
         rows=[
             {
                 "key": key,
-                "name": services.ids.key(key.id),
+                "name": visit.services.ids.key(key.id),
                 "standing": key.standing(now),
                 "limits": _limits(key),
                 "scopes": sorted(key.scopes),
@@ -80,74 +78,57 @@ async def keys(services: Services, visit: Visit) -> Response:
             for key in found
         ],
         overlaps=[(word, text) for word, (text, _) in OVERLAPS.items()],
-        older=qualified(PATH, {"before": services.ids.key(found[-1].id)}) if more else "",
+        older=qualified(PATH, {"before": visit.services.ids.key(found[-1].id)}) if more else "",
     )
 
 
-async def new_key(_services: Services, visit: Visit) -> Response:
+async def new_key(visit: Visit) -> Response:
     """The form for a new key."""
-    chosen = [scope.value for scope in sorted(SCOPES_DEFAULT)]
-    return _form(visit, FormFields([("scope", word) for word in chosen]))
+    chosen = visit.form.all("scope") if visit.problems else [scope.value for scope in sorted(SCOPES_DEFAULT)]
+    scopes = [(scope.value, text) for scope, text in SCOPES.items()]
+    return render("buyer/key_new.html", visit, fields=FIELDS, chosen=chosen, scopes=scopes)
 
 
-async def add(services: Services, visit: Visit) -> Response:
+async def add(visit: Visit) -> Response:
     """Make a key and show it, this once."""
     try:
-        wish = _wish(visit.form)
-        async with transaction(services.pool) as tx:
-            _, text = await key_deeds.add(tx, visit.actor, visit.company_id, visit.state, wish)
+        _, text = await visit.do(key_deeds.add, visit.company_id, visit.state, _wish(visit.form))
     except TooManyKeys:
-        return _form(visit, visit.form, _FULL)
+        visit.problems["form"] = _FULL
     except ExpiredAlready:
-        return _form(visit, visit.form, "The last day must lie in the future.")
+        visit.problems["form"] = "The last day must lie in the future."
     except ValueError as wrong:
-        return _form(visit, visit.form, _sentence(str(wrong)))
-    return _made(services, visit, text)
+        visit.problems["form"] = sentence(wrong)
+    return await new_key(visit) if visit.problems else _made(visit, text)
 
 
-async def rotate(services: Services, visit: Visit) -> Response:
+async def rotate(visit: Visit) -> Response:
     """Replace a key by one like it, and show that one, this once."""
-    number = await _number(services, visit)
+    number = await _number(visit)
     chosen = OVERLAPS.get(visit.form.get("overlap"))
     if chosen is None:
         raise HttpError(400, "bad_overlap", "Choose how long the old key goes on.")
     try:
-        async with transaction(services.pool) as tx:
-            _, text = await key_deeds.rotate(tx, visit.actor, number, chosen[1])
+        _, text = await visit.do(key_deeds.rotate, number, chosen[1])
     except KeyNotUsable:
-        visit.tell("That key does not work any more, so it can't be replaced. Make a new one.", "bad")
-        return see_other(PATH)
+        return visit.go(
+            PATH, "That key does not work any more, so it can't be replaced. Make a new one.", "bad"
+        )
     except TooManyKeys:
-        visit.tell(_FULL, "bad")
-        return see_other(PATH)
-    return _made(services, visit, text, until=chosen[0])
+        return visit.go(PATH, _FULL, "bad")
+    return _made(visit, text, until=chosen[0])
 
 
-async def revoke(services: Services, visit: Visit) -> Response:
+async def revoke(visit: Visit) -> Response:
     """End a key's life now."""
-    number = await _number(services, visit)
-    async with transaction(services.pool) as tx:
-        await key_deeds.revoke(tx, visit.actor, number)
-    visit.tell("The key is revoked. Nothing that uses it works from now on.")
-    return see_other(PATH)
+    number = await _number(visit)
+    await visit.do(key_deeds.revoke, number)
+    return visit.go(PATH, "The key is revoked. Nothing that uses it works from now on.")
 
 
-def _made(services: Services, visit: Visit, text: str, *, until: str | None = None) -> Response:
-    address = services.settings.public_url
+def _made(visit: Visit, text: str, *, until: str | None = None) -> Response:
+    address = visit.services.settings.public_url
     return render("buyer/key_made.html", visit, text=text, until=until, address=address)
-
-
-def _form(visit: Visit, given: FormFields, problem: str = "") -> Response:
-    return render(
-        "buyer/key_new.html",
-        visit,
-        status=422 if problem else 200,
-        given=given,
-        fields=FIELDS,
-        chosen=given.all("scope"),
-        scopes=[(scope.value, text) for scope, text in SCOPES.items()],
-        problem=problem,
-    )
 
 
 def _wish(form: FormFields) -> KeyWish:
@@ -182,16 +163,13 @@ def _amount(text: str) -> int | None:
     return minor
 
 
-async def _number(services: Services, visit: Visit) -> int:
+async def _number(visit: Visit) -> int:
     """The key that the path names, if it is one of this mode."""
-    number = services.ids.key_number(visit.parameters["key"])
-    try:
-        if number is not None:
-            async with tenant(services.pool, visit.company_id, visit.state) as connection:
-                return (await key_store.own_key(connection, number, visit.company_id, visit.state)).id
-    except KeyNotFound:
-        pass
-    raise HttpError(404, "key_not_found", "not found")
+    number = visit.services.ids.key_number(visit.parameters["key"])
+    if number is None:
+        raise missing()
+    async with tenant(visit.pool, visit.company_id, visit.state) as connection:
+        return (await key_store.own_key(connection, number, visit.company_id, visit.state)).id
 
 
 def _limits(key: Key) -> list[Markup]:
@@ -203,7 +181,3 @@ def _limits(key: Key) -> list[Markup]:
     if key.allow_ips:
         said.append(escape(f"from {', '.join(map(str, key.allow_ips))}"))
     return said
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

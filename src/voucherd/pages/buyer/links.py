@@ -6,17 +6,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.orders import reading
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.pages.buyer.checkout import answer_of
 from voucherd.pages.buyer.orders import row
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 from voucherd.recipients import pins
-from voucherd.services import Services
 
 PAGE: Final = INLINE_LINES_MAX
 _WRONG: Final = f"A PIN has {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} digits."
@@ -30,45 +30,37 @@ class LinkLine(Struct, frozen=True):
     viewed: Viewed | None
 
 
-async def links(services: Services, visit: Visit) -> Response:
+async def links(visit: Visit) -> Response:
     """Which links were opened, whose codes were seen, and whether a PIN is asked for."""
-    return await _page(services, visit)
+    found = (await answer_of(visit)).order
+    start = min(whole(visit.query.get("from"), high=99_999) or 0, found.lines)
+    async with visit.pool.acquire() as conn:
+        seen = await reading.views(conn, found.id, start, start + PAGE)
+        has_pin = await pins.has_pin(conn, found.id)
+    path = f"/portal/orders/{visit.parameters['trx']}/links?from="
+    return render(
+        "buyer/links.html",
+        visit,
+        **row(visit.services, found),
+        lines=_lines(found, start, {viewed.line: viewed for viewed in seen}),
+        has_pin=has_pin,
+        can_set=visit.may(Right.ORDERS_PLACE),
+        before=path + str(max(start - PAGE, 0)) if start else "",
+        after=path + str(start + PAGE) if start + PAGE < found.lines else "",
+    )
 
 
-async def set_pin(services: Services, visit: Visit) -> Response:
+async def set_pin(visit: Visit) -> Response:
     """Ask for a PIN from now on, for another one, or for none."""
     trx = visit.parameters["trx"]
     pin = None if visit.form.get("remove") else visit.form.get("pin")
     try:
-        async with transaction(services.pool) as tx:
-            await services.recipients.pins.set(tx, visit.actor, trx, services.ids.order_id(trx), pin)
+        await visit.do(visit.services.recipients.pins.set, trx, visit.services.ids.order_id(trx), pin)
     except BadInput:
-        return await _page(services, visit, _WRONG)
-    visit.tell("The links ask for the PIN from now on." if pin else "The links ask for no PIN any more.")
-    return see_other(f"/portal/orders/{trx}/links")
-
-
-async def _page(services: Services, visit: Visit, problem: str = "") -> Response:
-    trx = visit.parameters["trx"]
-    found = (await services.orders.find(services.ids.order_id(trx), visit.company_id, visit.state)).order
-    wanted = visit.query.get("from")
-    start = min(int(wanted), found.lines) if wanted.isdecimal() and len(wanted) < 6 else 0
-    async with services.pool.acquire() as conn:
-        seen = await reading.views(conn, found.id, start, start + PAGE)
-        has_pin = await pins.has_pin(conn, found.id)
-    path = f"/portal/orders/{trx}/links?from="
-    return render(
-        "buyer/links.html",
-        visit,
-        status=422 if problem else 200,
-        **row(services, found),
-        lines=_lines(found, start, {viewed.line: viewed for viewed in seen}),
-        has_pin=has_pin,
-        can_set=visit.may(Right.ORDERS_PLACE),
-        problem=problem,
-        before=path + str(max(start - PAGE, 0)) if start else "",
-        after=path + str(start + PAGE) if start + PAGE < found.lines else "",
-    )
+        visit.problems["pin"] = _WRONG
+        return await links(visit)
+    said = "The links ask for the PIN from now on." if pin else "The links ask for no PIN any more."
+    return visit.go(f"/portal/orders/{trx}/links", said)
 
 
 def _lines(order: Order, start: int, seen: dict[int, Viewed]) -> list[LinkLine]:

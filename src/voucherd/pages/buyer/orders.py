@@ -1,14 +1,20 @@
-"""The company's orders: the list, each one, and cancelling."""
+"""The portal's first page, and the company's orders: the list, each one, its progress, and cancelling."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
+import msgspec
+
 from voucherd.approvals import lists
-from voucherd.http import HttpError, Response
+from voucherd.http import EVENT_STREAM, HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.orders import carts
 from voucherd.orders.deeds import cancel_entry
 from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import TYPES, Order
@@ -16,16 +22,29 @@ from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
-from voucherd.pages.buyer.catalogue import page_number
-from voucherd.pages.buyer.checkout import OUTCOMES
-from voucherd.pages.buyer.funds import purses_of
-from voucherd.pages.buyer.reveal import seen_by
+from voucherd.pages.buyer.balances import purses_of
+from voucherd.pages.buyer.catalogue import logos_for, look, page_number, payment_currency, priced
+from voucherd.pages.buyer.checkout import OUTCOMES, answer_of
+from voucherd.pages.buyer.codes import seen_by
+from voucherd.pages.forms import midnight
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
+from voucherd.people import sessions
 from voucherd.people.roles import Right
 from voucherd.services import Services
+from voucherd.storefront.listing import ProductFilters, ProductOrder
+from voucherd.storefront.sorting import Sort
 
 PAGE_SIZE: Final = 25
+SHOWN_FIRST: Final = 6
+"""Orders and products on the first page."""
+BEAT_S: Final = 15.0
+"""After so long without news a comment is sent: proxies cut off what is silent, and who signed out is let go."""
+LIVE_S_MAX: Final = 900.0
+"""A browser comes back by itself when its stream ends."""
+LIVE_OF_PERSON_MAX: Final = 20
+
+_open: Final[Counter[int]] = Counter()
 STATUSES: Final = {
     "": ("All orders", ()),
     "created": ("Not confirmed", (Status.CREATED,)),
@@ -36,15 +55,46 @@ STATUSES: Final = {
 KINDS: Final = (("", "API and portal"), ("api", "API"), ("portal", "Portal"))
 
 
-async def orders(services: Services, visit: Visit) -> Response:
+async def overview(visit: Visit) -> Response:
+    """Balances, what is under way, and what to do next."""
+    found = await visit.services.orders.browse(
+        visit.company_id, visit.state, OrderFilters(), size=SHOWN_FIRST
+    )
+    pending = await visit.services.orders.count_pending(visit.company_id, visit.state)
+    cart = await carts.read(visit.pool, visit.someone.id, visit.state)
+    currency = await payment_currency(visit, cart)
+    window = await look(visit, currency, ProductFilters(stocked=True), ProductOrder(Sort.BRAND))
+    # One product of each brand, the first of each: a dictionary keeps the last.
+    brands = {shown.version.brand_slug: shown for shown in reversed(window.products)}
+    products = list(reversed(brands.values()))[:SHOWN_FIRST]
+    purses = await purses_of(visit)
+    return render(
+        "buyer/overview.html",
+        visit,
+        purses=purses,
+        low=[purse for purse in purses if purse.low],
+        rows=[row(visit.services, one) for one in found.orders],
+        pending=pending,
+        cart=cart,
+        products=products,
+        logos=await logos_for(visit.services, products),
+        priced=priced,
+        currency=currency,
+        may_buy=visit.may(Right.ORDERS_PLACE),
+    )
+
+
+async def orders(visit: Visit) -> Response:
     """The company's orders, newest first."""
-    filters, asked = _filters(services, visit)
+    filters, asked = _filters(visit)
     number = page_number(visit)
-    found = await services.orders.browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number)
+    found = await visit.services.orders.browse(
+        visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number
+    )
     return render(
         "buyer/orders.html",
         visit,
-        rows=[row(services, one) for one in found.orders],
+        rows=[row(visit.services, one) for one in found.orders],
         asked=asked,
         statuses=[(key, label) for key, (label, _) in STATUSES.items()],
         kinds=KINDS,
@@ -54,23 +104,26 @@ async def orders(services: Services, visit: Visit) -> Response:
     )
 
 
-async def order(services: Services, visit: Visit) -> Response:
+async def order(visit: Visit) -> Response:
     """One order: what it is, how it stands, and what can be done with it."""
-    found = await _found(services, visit)
+    found = (await answer_of(visit)).order
     expired = words.is_expired(found)
-    purses = await purses_of(services, visit)
-    approval = await lists.of_order(services.pool, visit.company_id, found.id)
+    purses = await purses_of(visit)
+    approval = await lists.of_order(visit.pool, visit.company_id, found.id)
     return render(
         "buyer/order.html",
         visit,
-        **row(services, found),
-        **_sums(found),
+        **row(visit.services, found),
+        items=items_of(found),
+        net=Money(found.price_minor, found.payment_currency),
+        vat=Money(found.vat_minor, found.payment_currency),
+        refunded=Money(found.refunded_minor, found.payment_currency),
         purse=next((one for one in purses if one.currency == found.payment_currency), None),
         can_confirm=found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE),
         can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
         can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
-        seen=await seen_by(services, visit, found) if visit.may(Right.CODES_VIEW) else [],
+        seen=await seen_by(visit, found) if visit.may(Right.CODES_VIEW) else [],
         approval=approval if approval is not None and approval.open else None,
         pending=found.status is Status.PENDING,
         expired=expired,
@@ -79,31 +132,67 @@ async def order(services: Services, visit: Visit) -> Response:
     )
 
 
-async def cancel_page(services: Services, visit: Visit) -> Response:
+async def live(visit: Visit) -> Response:
+    """What happens to the order, as long as it is in progress."""
+    found = (await answer_of(visit)).order
+    if _open[visit.someone.id] >= LIVE_OF_PERSON_MAX:
+        raise HttpError(503, "too_many_streams", "", headers=[(b"retry-after", b"5")])
+    return Response(200, _stream(visit, found), EVENT_STREAM, endless=True)
+
+
+async def _stream(visit: Visit, order: Order) -> AsyncIterator[bytes]:
+    me, ends_at = visit.someone.id, asyncio.get_running_loop().time() + LIVE_S_MAX
+    assert visit.session is not None
+    _open[me] += 1
+    try:
+        while order.status is Status.PENDING and asyncio.get_running_loop().time() < ends_at:
+            if visit.services.orders.watch.letting_go:
+                return  # The browser asks another process.
+            yield b"data: " + msgspec.json.encode(progress(order)) + b"\n\n"
+            moved = await visit.services.orders.watch.until_moved(order.id, order.version, BEAT_S)
+            if not moved:
+                yield b": still here\n\n"
+            if not await sessions.is_open(visit.pool, visit.session.key):
+                return
+            order = (await visit.services.orders.find(order.id, visit.company_id, visit.state)).order
+        yield b"event: reload\ndata: {}\n\n"
+    except OrderNotFound:
+        yield b"event: reload\ndata: {}\n\n"
+    finally:
+        _open[me] -= 1
+        if not _open[me]:
+            del _open[me]
+
+
+def progress(order: Order) -> dict[str, int | str]:
+    """How far the order is, under the names that the page has places for."""
+    return {"finished": order.lines_finished, "lines": order.lines, "bar": order.lines_finished}
+
+
+async def cancel_page(visit: Visit) -> Response:
     """What cancelling would bring, before it is done."""
-    found = await _found(services, visit)
+    found = (await answer_of(visit)).order
     if found.status is not Status.PENDING:
-        visit.tell("This order is no longer in progress.", "note")
-        return see_other(f"/portal/orders/{visit.parameters['trx']}")
-    return render("buyer/cancel.html", visit, **row(services, found), refund=_refund(found))
+        return visit.go(
+            f"/portal/orders/{visit.parameters['trx']}", "This order is no longer in progress.", "note"
+        )
+    return render("buyer/cancel.html", visit, **row(visit.services, found), refund=_refund(found))
 
 
-async def cancel(services: Services, visit: Visit) -> Response:
+async def cancel(visit: Visit) -> Response:
     """Cancel what is not delivered yet."""
     trx = visit.parameters["trx"]
     entry = cancel_entry(visit.actor, trx, visit.company_id, visit.state)
     try:
-        answer = await services.orders.cancel(
-            Cancel(services.ids.order_id(trx), visit.company_id, visit.state, entry=entry)
+        answer = await visit.services.orders.cancel(
+            Cancel(visit.services.ids.order_id(trx), visit.company_id, visit.state, entry=entry)
         )
     except OrderNotFound:
         raise
     except Refusal as refusal:
-        visit.tell(words.said(refusal), "bad")
-        return see_other(f"/portal/orders/{trx}")
+        return visit.go(f"/portal/orders/{trx}", words.said(refusal), "bad")
     if answer.order.status is Status.DELETED:
-        visit.tell("The order is withdrawn. Nothing was charged.")
-        return see_other("/portal/orders")
+        return visit.go("/portal/orders", "The order is withdrawn. Nothing was charged.")
     if answer.order.status is Status.PENDING:
         visit.tell(
             "Some codes are being bought just now. What does not come is refunded in a moment.", "note"
@@ -128,10 +217,10 @@ def row(services: Services, found: Order) -> dict[str, Any]:
     }
 
 
-def _sums(found: Order) -> dict[str, Any]:
-    """What the order costs, item by item and in all."""
+def items_of(found: Order) -> list[dict[str, Any]]:
+    """The items of an order: the face value, and what one code and all of them cost."""
     currency = found.payment_currency
-    items = [
+    return [
         {
             "item": item,
             "face": Money(item.unit.face_minor, item.version.face_currency),
@@ -140,12 +229,6 @@ def _sums(found: Order) -> dict[str, Any]:
         }
         for item in found.items
     ]
-    return {
-        "items": items,
-        "net": Money(found.price_minor, currency),
-        "vat": Money(found.vat_minor, currency),
-        "refunded": Money(found.refunded_minor, currency),
-    }
 
 
 def _refund(found: Order) -> Money:
@@ -154,19 +237,12 @@ def _refund(found: Order) -> Money:
     return Money(minor, found.payment_currency)
 
 
-async def _found(services: Services, visit: Visit) -> Order:
-    answer = await services.orders.find(
-        services.ids.order_id(visit.parameters["trx"]), visit.company_id, visit.state
-    )
-    return answer.order
-
-
-def _filters(services: Services, visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
+def _filters(visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
     """Which orders are asked for; a text is a transaction number or a reference."""
     asked = {name: visit.query.get(name) for name in ("status", "q", "type", "from", "to")}
     if asked["status"] not in STATUSES or asked["type"] not in ("", *TYPES):
         raise HttpError(400, "bad_filter", "There is no such status or type.")
-    order_id = services.ids.order_id(asked["q"]) if asked["q"] else None
+    order_id = visit.services.ids.order_id(asked["q"]) if asked["q"] else None
     begins, ends = _day(asked["from"]), _day(asked["to"])
     filters = OrderFilters(
         order_id=order_id,
@@ -180,9 +256,7 @@ def _filters(services: Services, visit: Visit) -> tuple[OrderFilters, dict[str, 
 
 
 def _day(text: str) -> datetime | None:
-    if not text:
-        return None
     try:
-        return datetime.combine(date.fromisoformat(text), time(), UTC)
+        return midnight(date.fromisoformat(text)) if text else None
     except ValueError:
         raise HttpError(400, "bad_date", "A date looks like 2026-01-31.") from None

@@ -6,7 +6,6 @@ from typing import Final
 
 from voucherd.pages import guide
 from voucherd.pages.buyer import (
-    alerts,
     balances,
     cart,
     catalogue,
@@ -14,9 +13,7 @@ from voucherd.pages.buyer import (
     codes,
     keys,
     links,
-    live,
     orders,
-    overview,
     webhooks,
 )
 from voucherd.pages.page import Audience, Page
@@ -27,7 +24,7 @@ _WALLET, _KEYS, _HOOKS = Right.WALLET_VIEW, Right.KEYS_MANAGE, Right.WEBHOOKS_MA
 _VIEW, _PLACE, _CODES = Right.ORDERS_VIEW, Right.ORDERS_PLACE, Right.CODES_VIEW
 
 PAGES: Final[tuple[Page, ...]] = (
-    Page("GET", "/portal", overview.overview, _BUYER),
+    Page("GET", "/portal", orders.overview, _BUYER),
     Page("GET", "/portal/catalogue", catalogue.catalogue, _BUYER, _VIEW),
     Page("GET", "/portal/catalogue/{slug}", catalogue.product, _BUYER, _VIEW),
     Page("GET", "/portal/cart", cart.cart, _BUYER, _PLACE),
@@ -36,7 +33,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/cart/order", checkout.order, _BUYER, _PLACE),
     Page("GET", "/portal/orders", orders.orders, _BUYER, _VIEW),
     Page("GET", "/portal/orders/{trx}", orders.order, _BUYER, _VIEW),
-    Page("GET", "/portal/orders/{trx}/live", live.live, _BUYER, _VIEW),
+    Page("GET", "/portal/orders/{trx}/live", orders.live, _BUYER, _VIEW),
     Page("POST", "/portal/orders/{trx}/confirm", checkout.confirm, _BUYER, _PLACE),
     Page("POST", "/portal/orders/{trx}/reopen", checkout.reopen, _BUYER, _PLACE),
     Page("POST", "/portal/orders/{trx}/again", checkout.again, _BUYER, _PLACE),
@@ -46,8 +43,8 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/orders/{trx}/links", links.set_pin, _BUYER, _PLACE),
     Page("POST", "/portal/orders/{trx}/codes", codes.show, _BUYER, _CODES),
     Page("POST", "/portal/orders/{trx}/download", codes.download, _BUYER, _CODES),
-    Page("GET", "/portal/alerts", alerts.alerts, _BUYER, Right.WALLET_VIEW),
-    Page("POST", "/portal/alerts", alerts.set_alert, _BUYER, _PLACE),
+    Page("GET", "/portal/alerts", balances.alerts, _BUYER, Right.WALLET_VIEW),
+    Page("POST", "/portal/alerts", balances.set_alert, _BUYER, _PLACE),
     Page("GET", "/portal/balances", balances.balances, _BUYER, _WALLET),
     Page("GET", "/portal/balances/{currency}", balances.statement, _BUYER, _WALLET),
     Page("GET", "/portal/balances/{currency}/statement.csv", balances.download, _BUYER, _WALLET),

@@ -1,4 +1,4 @@
-"""How the service is doing: facts, and what each of them asks of the operator. The judgement is pure."""
+"""The operator's first page: how the service is doing, and what each fact asks for. The judgement is pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from voucherd.backups import Backup
 from voucherd.db import Connection, tenants_locked
 from voucherd.events import feed as events
 from voucherd.heartbeat import SeenWorker
+from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.migrate import pending
-from voucherd.pages.render import number
+from voucherd.pages.render import number, render
+from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 from voucherd.people.sessions import Person
 from voucherd.purchasing import metrics as fulfilment
@@ -36,6 +38,7 @@ GATE_LOOK: Final = 500
 """Calls that wait for a batch in this process."""
 BACKUP_LOOK_S: Final = 2 * 86_400.0
 BACKUP_ACT_S: Final = 14 * 86_400.0
+_PLACES: Final = ("buying", "queued", "pausing", "shelf")
 _MIB: Final = 1024 * 1024
 
 
@@ -91,7 +94,50 @@ class HealthFacts(Struct):
     """Calls that wait, batches and calls so far, of this process."""
 
 
-async def look(services: Services, state: State, person: Person) -> HealthFacts:
+class Queue(NamedTuple):
+    """What waits for one company, and since when."""
+
+    company: str
+    lines: int
+    places: dict[str, int]
+    oldest: str
+
+
+async def overview(visit: Visit) -> Response:
+    """Where things stand."""
+    facts = await _look(visit.services, visit.state, visit.someone)
+    groups = _checks(facts)
+    every = [check for _, checks in groups for check in checks]
+    return render(
+        "console/overview.html",
+        visit,
+        groups_of_checks=groups,
+        worst=worst(every),
+        acts=[check.name for check in every if check.mark is Mark.ACT],
+        looks=[check.name for check in every if check.mark is Mark.LOOK],
+        queues=_queues(facts),
+        low=facts.low if visit.may(Right.COMPANIES_VIEW) else [],
+        workers=facts.workers,
+    )
+
+
+def _queues(facts: HealthFacts) -> list[Queue]:
+    """Companies whose lines wait, those with the most first."""
+    places: dict[str, dict[str, int]] = {}
+    for (state, company, place), lines in facts.orders.waiting.items():
+        if state == facts.state.word:
+            places.setdefault(company, dict.fromkeys(_PLACES, 0))[place] += lines
+    oldest = {
+        who: age for (state, who), age in facts.orders.oldest_wait_s.items() if state == facts.state.word
+    }
+    found = [
+        Queue(company, sum(counts.values()), counts, duration(oldest.get(company, 0.0)))
+        for company, counts in places.items()
+    ]
+    return sorted(found, key=lambda one: (-one.lines, one.company))
+
+
+async def _look(services: Services, state: State, person: Person) -> HealthFacts:
     """The facts of now."""
     async with services.pool.acquire() as conn:
         return HealthFacts(
@@ -133,7 +179,7 @@ def worst(checks: list[HealthCheck]) -> Mark:
     return next(mark for mark in (Mark.ACT, Mark.LOOK, Mark.GOOD) if mark in marks or mark is Mark.GOOD)
 
 
-def checks(facts: HealthFacts) -> list[tuple[str, list[HealthCheck]]]:
+def _checks(facts: HealthFacts) -> list[tuple[str, list[HealthCheck]]]:
     """Every fact with its mark and the page that tells more, in groups."""
     groups = {"Orders": _orders, "Suppliers": _suppliers, "Clients": _clients, "Machine": _machine}
     return [(title, [_led(check) for check in of(facts)]) for title, of in groups.items()]
@@ -150,13 +196,10 @@ def _orders(facts: HealthFacts) -> Iterator[HealthCheck]:
     oldest = max(
         (age for (state, _), age in facts.orders.oldest_wait_s.items() if state == word), default=0.0
     )
-    if lines:
-        said = f"The oldest has waited for {duration(oldest)}."
-        yield HealthCheck(
-            "Paid lines that wait", number(lines), said, _above(oldest, WAIT_LOOK_S, WAIT_ACT_S)
-        )
-    else:
-        yield HealthCheck("Paid lines that wait", "0", "Everything that was paid for is delivered.")
+    waits = f"The oldest has waited for {duration(oldest)}."
+    delivered = "Everything that was paid for is delivered."
+    mark = _above(oldest, WAIT_LOOK_S, WAIT_ACT_S)
+    yield _count("Paid lines that wait", lines, delivered, waits, mark)
     waiting, batches, calls = facts.batchers["confirm"]
     size = f"{calls / batches:.1f}" if batches else "–"
     said = f"{number(calls)} calls in {number(batches)} batches of this process; {number(waiting)} wait now."
@@ -171,21 +214,15 @@ def _orders(facts: HealthFacts) -> Iterator[HealthCheck]:
 
 def _suppliers(facts: HealthFacts) -> Iterator[HealthCheck]:
     away = sorted(name for name, one in facts.orders.suppliers.items() if one.breaker)
-    if away:
-        said = f"Not bought from now: {', '.join(away[:5])}{' …' if len(away) > 5 else ''}."
-        yield HealthCheck("Breakers open", number(len(away)), said, Mark.LOOK)
-    else:
-        yield HealthCheck(
-            "Breakers open", "0", f"{number(len(facts.orders.suppliers))} suppliers can be asked."
-        )
-    unknown = facts.offers.unknown
-    said = "A person has to find out what came of them." if unknown else "The end of every purchase is known."
-    yield HealthCheck(
-        "Purchases that nobody knows", number(unknown), said, Mark.ACT if unknown else Mark.GOOD
+    shut = f"Not bought from now: {', '.join(away[:5])}{' …' if len(away) > 5 else ''}."
+    yield _count(
+        "Breakers open", len(away), f"{number(len(facts.orders.suppliers))} suppliers can be asked.", shut
     )
+    known, unknown = "The end of every purchase is known.", "A person has to find out what came of them."
+    yield _count("Purchases that nobody knows", facts.offers.unknown, known, unknown, Mark.ACT)
     stale = facts.offers.stale + facts.offers.none
     said = f"{number(facts.offers.fresh)} prices are fresh; those that are not can't be used."
-    yield HealthCheck("Offers without a fresh price", number(stale), said, Mark.LOOK if stale else Mark.GOOD)
+    yield _count("Offers without a fresh price", stale, said, said)
 
 
 def _clients(facts: HealthFacts) -> Iterator[HealthCheck]:
@@ -196,14 +233,11 @@ def _clients(facts: HealthFacts) -> Iterator[HealthCheck]:
     )
     mark = max(_above(late, WEBHOOK_LOOK_S, WEBHOOK_ACT_S), Mark.LOOK if trouble else Mark.GOOD, key=_rank)
     yield HealthCheck("Webhooks are late by", duration(late), said, mark)
-    low = len(facts.low)
-    said = "They are listed below." if low else "No company is below what it wants to be told about."
-    yield HealthCheck("Low balances", number(low), said, Mark.LOOK if low else Mark.GOOD)
+    none = "No company is below what it wants to be told about."
+    yield _count("Low balances", len(facts.low), none, "They are listed below.")
     if facts.proposals is not None:
-        waiting = bool(facts.proposals)
-        said = "Others have proposed to move money." if waiting else "Nobody has proposed to move money."
-        mark = Mark.LOOK if waiting else Mark.GOOD
-        yield HealthCheck("Payments to decide about", number(facts.proposals), said, mark)
+        none, some = "Nobody has proposed to move money.", "Others have proposed to move money."
+        yield _count("Payments to decide about", facts.proposals, none, some)
 
 
 def _machine(facts: HealthFacts) -> Iterator[HealthCheck]:
@@ -214,9 +248,8 @@ def _machine(facts: HealthFacts) -> Iterator[HealthCheck]:
     else:
         said = "Nothing is delivered late, refunded, bought or sent: start `voucherd worker` or `voucherd serve`."
         yield HealthCheck("Workers at work", "0", said, Mark.ACT)
-    missing = len(facts.pending)
-    said = "Run `voucherd migrate`." if missing else "The schema is this program's."
-    yield HealthCheck("Migrations to run", number(missing), said, Mark.ACT if missing else Mark.GOOD)
+    same, older = "The schema is this program's.", "Run `voucherd migrate`."
+    yield _count("Migrations to run", len(facts.pending), same, older, Mark.ACT)
     yield HealthCheck(
         "Database", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes, all together."
     )
@@ -236,6 +269,11 @@ def _backup(taken: Backup | None) -> HealthCheck:
     return HealthCheck(
         "Last backup", f"{duration(age_s)} ago", said, _above(age_s, BACKUP_LOOK_S, BACKUP_ACT_S)
     )
+
+
+def _count(name: str, count: int, none: str, some: str, mark: Mark = Mark.LOOK) -> HealthCheck:
+    """A count that is good at 0."""
+    return HealthCheck(name, number(count), some, mark) if count else HealthCheck(name, "0", none)
 
 
 def _above(value: float, look: float, act: float) -> Mark:

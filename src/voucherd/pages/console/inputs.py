@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import date
-from typing import Final, TypeVar
+from typing import Final
 
 from voucherd.catalogue.texts import read_amount
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection
-from voucherd.http import HttpError
 from voucherd.money import DIGITS, Money
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 _INT_MAX: Final = 2**31 - 1
 _DAY: Final = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}")
-
-T = TypeVar("T")
-
-
-class Problems(dict[str, str]):
-    """What is wrong with a form, by field; empty where nothing is."""
-
-    def read(self, field: str, parse: Callable[[], T]) -> T | None:
-        """What the field says; None, and a problem beside the field, if it can't be read."""
-        try:
-            return parse()
-        except ValueError as wrong:
-            # A refusal of ours names its field: here it stands beside it.
-            self[field] = getattr(wrong, "rule", None) or str(wrong)
-            return None
-
-
-def missing() -> HttpError:
-    """There is no such thing."""
-    return HttpError(404, "not_found", "not found")
 
 
 def number_in(visit: Visit, place: str, highest: int = _INT_MAX) -> int:

@@ -11,25 +11,24 @@ from voucherd.catalogue.rules import is_slug
 from voucherd.db import Connection
 from voucherd.http import Response
 from voucherd.pages.console.purchases import before_of
+from voucherd.pages.forms import whole
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.purchasing import records
 from voucherd.purchasing.records import PurchaseProblem
-from voucherd.services import Services
 from voucherd.vault import lots as shelves
 from voucherd.vault import store as vault
 from voucherd.vault.store import LotLine
 
 PAGE_SIZE: Final = 50
 SOON: Final = timedelta(days=30)
-NUMBER_DIGITS_MAX: Final = 18
 
 
-async def lots(services: Services, visit: Visit) -> Response:
+async def lots(visit: Visit) -> Response:
     """The lots: what expires first, or the newest with those that are sold out."""
     slug, sold_out = visit.query.get("slug"), visit.query.get("sold_out") == "yes"
     before, after = visit.query.get("before"), visit.query.get("after")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         now = await conn.fetchval("SELECT now()")
         product_id = await _product(conn, slug) if slug else None
         found: list[LotLine] = []
@@ -41,7 +40,7 @@ async def lots(services: Services, visit: Visit) -> Response:
                 slug=slug or None,
                 state=visit.state,
                 sold_out=True,
-                before=_number(before),
+                before=whole(before),
                 limit=PAGE_SIZE + 1,
             )
         else:
@@ -66,9 +65,9 @@ async def lots(services: Services, visit: Visit) -> Response:
     )
 
 
-async def late(services: Services, visit: Visit) -> Response:
+async def late(visit: Visit) -> Response:
     """Codes that came when no line wanted them any more (OP-46)."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await records.newest(
             conn,
             problem=PurchaseProblem.LATE,
@@ -103,10 +102,6 @@ def _warning(lot: LotLine, now: datetime) -> tuple[str, str]:
     return "warn", "today" if days == 0 else f"in {days} day{'s' if days > 1 else ''}"
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX else None
-
-
 def _written(lot: LotLine) -> str:
     """The place of a lot in the list, for the next page's address."""
     since = None if lot.expires_at is None else lot.expires_at - datetime.fromtimestamp(0, UTC)
@@ -116,7 +111,7 @@ def _written(lot: LotLine) -> str:
 
 def _place(text: str) -> tuple[datetime | None, int] | None:
     expiry, _, last = text.partition(".")
-    number, lot_id = _number(expiry), _number(last)
+    number, lot_id = whole(expiry), whole(last)
     if lot_id is None or (number is None and expiry != "never"):
         return None
     if number is None:

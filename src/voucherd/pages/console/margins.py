@@ -1,4 +1,4 @@
-"""What a product costs us beside what it sells for, and what changed from one version of it to the next."""
+"""A product's face value, price, cost and margin in words, and its changes from one version to the next."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import BP_ONE
-from voucherd.catalogue.products import ProductVersion, price_with_fee
+from voucherd.catalogue.products import Fee, ProductDraft, ProductVersion, price_with_fee
 from voucherd.catalogue.texts import face_text
 from voucherd.db import Connection
 from voucherd.ids import State
-from voucherd.money import Money, divide_half_up, plain, worth
-from voucherd.pages.console.amounts import price_words
+from voucherd.money import RATE_DIGITS, Money, digits, divide_half_up, plain, to_minor, worth
 from voucherd.suppliers import overview
 from voucherd.suppliers.offers import QuoteTerms
 from voucherd.vault import shelf
@@ -123,3 +122,36 @@ def differences(older: ProductVersion, newer: ProductVersion) -> list[tuple[str,
 
 def _words(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def price_words(version: ProductVersion) -> str:
+    """The price, or how it is made from the face value."""
+    if version.price_minor is not None and version.price_currency is not None:
+        return str(Money(version.price_minor, version.price_currency))
+    times = _times(version.fee_variable_e8 or 0)
+    fixed = version.fee_fixed_minor or 0
+    return f"×{times} + {Money(fixed, version.face_currency)}" if fixed else f"×{times}"
+
+
+def face_fields(draft: ProductDraft) -> dict[str, str]:
+    """The face value as the form's fields have it."""
+    face = draft.face
+    if isinstance(face, Money):
+        return {"face_value": str(face), "face_value_range": ""}
+    low = plain(face.min_minor, digits(face.currency))
+    return {"face_value": "", "face_value_range": f"{low}-{Money(face.max_minor, face.currency)}"}
+
+
+def selling_fields(draft: ProductDraft) -> dict[str, str]:
+    """The price or the fee as the form's fields have it."""
+    selling = draft.selling
+    if not isinstance(selling, Fee):
+        return {"price": str(selling), "fee": ""}
+    currency = draft.face.currency
+    fixed = to_minor(selling.fixed, currency)
+    times = _times(selling.variable_e8)
+    return {"price": "", "fee": f"{times}+{plain(fixed, digits(currency))}" if fixed else times}
+
+
+def _times(variable_e8: int) -> str:
+    return plain(variable_e8, RATE_DIGITS).rstrip("0").rstrip(".")

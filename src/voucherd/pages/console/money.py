@@ -13,19 +13,17 @@ from voucherd.approvals.model import (
     Approval,
     ApprovalClosed,
     ApprovalKind,
-    ApprovalNotFound,
     SamePerson,
 )
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
-from voucherd.db import Connection, Tx, transaction
+from voucherd.db import Connection, Tx
 from voucherd.http import Response
 from voucherd.money import DIGITS, Money
-from voucherd.pages.console.inputs import Problems, amount_of, currency_of, missing, number_in, number_of
+from voucherd.pages.console.inputs import amount_of, currency_of, number_in, number_of
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
-from voucherd.services import Services
 from voucherd.wallet import deeds
 from voucherd.wallet import store as wallets
 from voucherd.wallet.deeds import BadPayment, NothingBooked
@@ -38,7 +36,7 @@ KINDS: Final = {
     "up": (ApprovalKind.CORRECTION, 1, "Correction, upwards"),
     "down": (ApprovalKind.CORRECTION, -1, "Correction, downwards"),
 }
-_REFUSALS: Final = {
+_REFUSALS: Final[dict[type[Exception], str]] = {
     ApprovalClosed: "It was decided before, or nobody decided in time.",
     SamePerson: "Nobody agrees to what he proposed himself: a second person has to.",
     NothingBooked: "A payment with this reference was booked before. Nothing was moved.",
@@ -47,10 +45,9 @@ _REFUSALS: Final = {
 }
 
 
-async def payments(services: Services, visit: Visit) -> Response:
+async def payments(visit: Visit) -> Response:
     """What was proposed, and what became of it."""
-    async with services.pool.acquire() as conn:
-        found = await lists.of_operator(conn)
+    found = await visit.look(lists.of_operator)
     return render(
         "console/money.html",
         visit,
@@ -59,104 +56,61 @@ async def payments(services: Services, visit: Visit) -> Response:
     )
 
 
-async def new_payment(services: Services, visit: Visit) -> Response:
+async def new_payment(visit: Visit) -> Response:
     """The form of a proposal."""
-    return await _form(services, visit, Problems())
+    async with visit.pool.acquire() as conn:
+        company = await _named(conn, visit)
+        if company is None and not visit.problems:
+            raise missing()
+        balances = [] if company is None else await wallets.balances(conn, company.id, visit.state)
+    held = [one.currency for one in balances]
+    others = [code for code in sorted(DIGITS) if code not in held]
+    return render(
+        "console/payment_new.html",
+        visit,
+        company=company,
+        kinds=[(word, label) for word, (_, _, label) in KINDS.items()],
+        currencies=[(code, code) for code in [*held, *others]],
+        balances=[Money(one.balance_minor - one.held_minor, one.currency) for one in balances],
+    )
 
 
-async def propose(services: Services, visit: Visit) -> Response:
+async def propose(visit: Visit) -> Response:
     """Propose to move money."""
-    form, problems = visit.form, Problems()
+    form, problems = visit.form, visit.problems
     kind = KINDS.get(form.get("kind"))
     if kind is None:
         problems["kind"] = "must be one of these"
-    currency = problems.read("currency", lambda: currency_of(form.get("currency")))
-    money = problems.read("amount", lambda: amount_of(form.get("amount"), currency or "EUR"))
-    async with services.pool.acquire() as conn:
-        company = await _named(conn, visit)
+    currency = visit.read("currency", currency_of)
+    money = visit.read("amount", lambda text: amount_of(text, currency or "EUR"))
+    company = await visit.look(_named, visit)
     if company is None:
         problems["company"] = "there is no such company"
     if problems or company is None or kind is None or money is None:
-        return await _form(services, visit, problems)
+        return await new_payment(visit)
     money, reference = Money(kind[1] * money.minor, money.currency), form.get("reference")
     try:
-        async with transaction(services.pool) as tx:
-            proposed = await deeds.propose(
-                tx, visit.actor, kind[0], company, visit.state, money, reference, form.get("note")
-            )
+        proposed = await visit.do(
+            deeds.propose, kind[0], company, visit.state, money, reference, form.get("note")
+        )
     except BadPayment as bad:
-        return await _form(services, visit, Problems({bad.field: bad.rule}))
+        problems[bad.field] = bad.rule
+        return await new_payment(visit)
     except AlreadyProposed:
-        waits = "a payment with this reference waits for approval already"
-        return await _form(services, visit, Problems({"reference": waits}))
-    visit.tell("It is proposed. It moves when a second person agrees.")
-    return see_other(f"/console/money/{proposed.id}")
+        problems["reference"] = "a payment with this reference waits for approval already"
+        return await new_payment(visit)
+    return visit.go(f"/console/money/{proposed.id}", "It is proposed. It moves when a second person agrees.")
 
 
-async def payment(services: Services, visit: Visit) -> Response:
+async def payment(visit: Visit, problem: str = "") -> Response:
     """One proposal, with the balance before and after."""
-    return await _page(services, visit, await _found(services, visit))
-
-
-async def approve(services: Services, visit: Visit) -> Response:
-    """Agree to a proposal of somebody else: the money moves."""
-    return await _decide(services, visit, deeds.approve, lambda one: f"Done: {one.money} for {one.company}.")
-
-
-async def reject(services: Services, visit: Visit) -> Response:
-    """Say no to a proposal of somebody else."""
-    return await _decide(
-        services, visit, deeds.reject, lambda _: "It is rejected. Nothing was moved.", "note"
-    )
-
-
-async def withdraw(services: Services, visit: Visit) -> Response:
-    """Take back what one has proposed oneself."""
-    return await _decide(
-        services, visit, deeds.withdraw, lambda _: "It is withdrawn. Nothing was moved.", "note"
-    )
-
-
-async def _decide(
-    services: Services,
-    visit: Visit,
-    decide: Callable[[Tx, Actor, int], Awaitable[Approval]],
-    said: Callable[[Approval], str],
-    kind: str = "good",
-) -> Response:
-    number = number_in(visit, "number", _NUMBER_MAX)
-    try:
-        async with transaction(services.pool) as tx:
-            done = await decide(tx, visit.actor, number)
-    except ApprovalNotFound:
-        raise missing() from None
-    except (ApprovalClosed, SamePerson, NothingBooked, ReferenceReused, Overdrawn) as refused:
-        return await _page(services, visit, await _found(services, visit), _REFUSALS[type(refused)])
-    visit.tell(said(done), kind)
-    return see_other(f"/console/money/{number}")
-
-
-async def _named(conn: Connection, visit: Visit) -> Company | None:
-    """The company that a path or a form names by its number."""
-    number = number_of(visit.parameters.get("company") or visit.form.get("company"), 2**31 - 1)
-    return None if number is None else (await company_store.companies(conn, [number])).get(number)
-
-
-async def _found(services: Services, visit: Visit) -> Approval:
-    try:
-        return await approvals.find(services.pool, number_in(visit, "number", _NUMBER_MAX), None)
-    except ApprovalNotFound:
-        raise missing() from None
-
-
-async def _page(services: Services, visit: Visit, one: Approval, problem: str = "") -> Response:
-    async with services.pool.acquire() as conn:
-        before = await deeds.available(conn, one.company_id, one.currency, one.state)
+    one = await approvals.find(visit.pool, number_in(visit, "number", _NUMBER_MAX), None)
+    before = await visit.look(deeds.available, one.company_id, one.currency, one.state)
     own = one.requested_by == visit.someone.id
     return render(
         "console/payment.html",
         visit,
-        status=409 if problem else 200,
+        status=409 if problem else None,
         one=one,
         before=before,
         after=Money(before.minor + one.amount_minor, one.currency),
@@ -167,22 +121,36 @@ async def _page(services: Services, visit: Visit, one: Approval, problem: str = 
     )
 
 
-async def _form(services: Services, visit: Visit, problems: Problems) -> Response:
-    async with services.pool.acquire() as conn:
-        company = await _named(conn, visit)
-        if company is None and not problems:
-            raise missing()
-        balances = [] if company is None else await wallets.balances(conn, company.id, visit.state)
-    held = [one.currency for one in balances]
-    others = [code for code in sorted(DIGITS) if code not in held]
-    return render(
-        "console/payment_new.html",
-        visit,
-        status=422 if problems else 200,
-        company=company,
-        problems=problems,
-        form=visit.form,
-        kinds=[(word, label) for word, (_, _, label) in KINDS.items()],
-        currencies=[(code, code) for code in [*held, *others]],
-        balances=[Money(one.balance_minor - one.held_minor, one.currency) for one in balances],
-    )
+async def approve(visit: Visit) -> Response:
+    """Agree to a proposal of somebody else: the money moves."""
+    return await _decide(visit, deeds.approve, lambda one: f"Done: {one.money} for {one.company}.")
+
+
+async def reject(visit: Visit) -> Response:
+    """Say no to a proposal of somebody else."""
+    return await _decide(visit, deeds.reject, lambda _: "It is rejected. Nothing was moved.", "note")
+
+
+async def withdraw(visit: Visit) -> Response:
+    """Take back what one has proposed oneself."""
+    return await _decide(visit, deeds.withdraw, lambda _: "It is withdrawn. Nothing was moved.", "note")
+
+
+async def _decide(
+    visit: Visit,
+    decide: Callable[[Tx, Actor, int], Awaitable[Approval]],
+    said: Callable[[Approval], str],
+    kind: str = "good",
+) -> Response:
+    number = number_in(visit, "number", _NUMBER_MAX)
+    try:
+        done = await visit.do(decide, number)
+    except tuple(_REFUSALS) as refused:
+        return await payment(visit, _REFUSALS[type(refused)])
+    return visit.go(f"/console/money/{number}", said(done), kind)
+
+
+async def _named(conn: Connection, visit: Visit) -> Company | None:
+    """The company that a path or a form names by its number."""
+    number = number_of(visit.parameters.get("company") or visit.form.get("company"), 2**31 - 1)
+    return None if number is None else (await company_store.companies(conn, [number])).get(number)

@@ -8,16 +8,17 @@ from voucherd.catalogue.cache import VersionCache
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyNotFound
 from voucherd.db import Connection
-from voucherd.http import HttpError, Response
+from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders import cancel_by_operator, reading, register
 from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
 from voucherd.orders.register import Registered
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.pages.periods import read_period
+from voucherd.pages.buyer.orders import items_of
+from voucherd.pages.forms import read_period
 from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
@@ -40,19 +41,19 @@ KINDS: Final = {
 _GIVEN: Final = ("company", "status", "reference", "from", "to")
 
 
-async def orders(services: Services, visit: Visit) -> Response:
+async def orders(visit: Visit) -> Response:
     """Orders of every company, newest first."""
     query = visit.query
     trx = query.get("trx")
     problem = ""
     if trx:
-        if await _read(services, trx) is not None:
+        if await _read(visit.services, trx) is not None:
             return see_other(f"{PATH}/{trx}")
         problem = "There is no order of that number."
     given = {name: query.get(name)[:REFERENCE_CHARS_MAX] for name in _GIVEN}
     period = read_period(query)
-    before = services.ids.order_id(query.get("before")) if query.get("before") else None
-    async with services.pool.acquire() as conn:
+    before = visit.services.ids.order_id(query.get("before")) if query.get("before") else None
+    async with visit.pool.acquire() as conn:
         company_id, unknown = await _company(conn, given["company"])
         filters = register.OrderSearch(
             visit.state,
@@ -65,11 +66,11 @@ async def orders(services: Services, visit: Visit) -> Response:
         page = register.OrderSearchPage([], None)
         if not unknown:
             page = await register.search(conn, filters, size=PAGE_SIZE, before=before)
-    onward = "" if page.before is None else services.ids.trx_unkept(page.before)
+    onward = "" if page.before is None else visit.services.ids.trx_unkept(page.before)
     return render(
         "console/orders.html",
         visit,
-        rows=[_row(services, one) for one in page.rows],
+        rows=[_row(visit.services, one) for one in page.rows],
         given=given,
         trx=trx,
         problem=problem or unknown or period.problem,
@@ -80,10 +81,10 @@ async def orders(services: Services, visit: Visit) -> Response:
     )
 
 
-async def order(services: Services, visit: Visit) -> Response:
+async def order(visit: Visit) -> Response:
     """One order: lines, money, events, purchases, deliveries, and who has seen its codes."""
-    found = await _found(services, visit)
-    async with services.pool.acquire() as conn:
+    found = await _found(visit)
+    async with visit.pool.acquire() as conn:
         company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
         happened = await register.happened(conn, found.id, ROWS_SHOWN)
         facts: dict[str, Any] = {
@@ -101,33 +102,36 @@ async def order(services: Services, visit: Visit) -> Response:
         **_about(visit, found),
         **facts,
         ranges=_ranges(found),
-        items=_items(found),
+        items=items_of(found),
         can_cancel=can_cancel and visit.may(Right.ORDERS_CANCEL),
     )
 
 
-async def cancel_page(services: Services, visit: Visit) -> Response:
+async def cancel_page(visit: Visit) -> Response:
     """What cancelling would do, before it is done."""
-    found = await _found(services, visit)
-    foretold = await cancel_by_operator.preview(services.pool, services.settings, found)
+    found = await _found(visit)
+    foretold = await cancel_by_operator.preview(visit.pool, visit.services.settings, found)
     if isinstance(foretold, Refusal):
-        visit.tell(f"The order is {found.status.name.lower()} and can’t be cancelled.", "bad")
-        return see_other(f"{PATH}/{visit.parameters['trx']}")
-    async with services.pool.acquire() as conn:
-        company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
+        return visit.go(
+            f"{PATH}/{visit.parameters['trx']}",
+            f"The order is {found.status.name.lower()} and can’t be cancelled.",
+            "bad",
+        )
+    company = (await visit.look(company_store.companies, [found.company_id]))[found.company_id]
     return render("console/order_cancel.html", visit, **_about(visit, found), company=company, would=foretold)
 
 
-async def cancel(services: Services, visit: Visit) -> Response:
+async def cancel(visit: Visit) -> Response:
     """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
-    found = await _found(services, visit)
+    found = await _found(visit)
     trx = visit.parameters["trx"]
     try:
-        after = await cancel_by_operator.cancel(services.pool, services.settings, visit.actor, trx, found)
+        after = await cancel_by_operator.cancel(visit.pool, visit.services.settings, visit.actor, trx, found)
     except Refusal:
-        visit.tell("The order has ended by itself and can’t be cancelled any more.", "bad")
-        return see_other(f"{PATH}/{trx}")
-    services.orders.watch.wake(after.id)
+        return visit.go(
+            f"{PATH}/{trx}", "The order has ended by itself and can’t be cancelled any more.", "bad"
+        )
+    visit.services.orders.watch.wake(after.id)
     if after.status is Status.DELETED:
         visit.tell("The order is withdrawn. Nothing was charged.")
     elif after.status is Status.PENDING:
@@ -157,10 +161,10 @@ async def _read(services: Services, trx: str) -> Order | None:
         return (await reading.read(conn, [order_id], VersionCache())).get(order_id)
 
 
-async def _found(services: Services, visit: Visit) -> Order:
-    found = await _read(services, visit.parameters["trx"])
+async def _found(visit: Visit) -> Order:
+    found = await _read(visit.services, visit.parameters["trx"])
     if found is None:
-        raise HttpError(404, "not_found", "not found")
+        raise missing()
     return found
 
 
@@ -190,19 +194,6 @@ def _about(visit: Visit, found: Order) -> dict[str, Any]:
         "refunded": Money(found.refunded_minor, currency),
         "held": Money(found.held_minor, currency),
     }
-
-
-def _items(found: Order) -> list[dict[str, Any]]:
-    currency = found.payment_currency
-    return [
-        {
-            "item": item,
-            "face": Money(item.unit.face_minor, item.version.face_currency),
-            "single": Money(item.unit_charge_minor, currency),
-            "sum": Money(item.unit_charge_minor * item.amount, currency),
-        }
-        for item in found.items
-    ]
 
 
 def _ranges(found: Order) -> list[dict[str, Any]]:

@@ -7,21 +7,19 @@ from typing import Final
 from voucherd.catalogue.fx import FILE_BYTES_MAX
 from voucherd.pages.console import (
     companies,
+    health,
     lots,
     money,
     orders,
-    overview,
     prices,
     product_files,
     products,
     purchases,
     rates,
     reports,
-    statements,
     stock,
     suppliers,
     trail,
-    uploads,
 )
 from voucherd.pages.page import Audience, Page
 from voucherd.people.roles import Right
@@ -40,13 +38,13 @@ _ONE: Final = "/console/companies/{company}"
 _LIST: Final = "/console/prices/{list}"
 
 PAGES: Final[tuple[Page, ...]] = (
-    Page("GET", "/console", overview.overview, _OPERATOR),
+    Page("GET", "/console", health.overview, _OPERATOR),
     # ── companies ──
     Page("GET", "/console/companies", companies.companies, _OPERATOR, _SEE),
     Page("POST", "/console/companies", companies.add_company, _OPERATOR, _MANAGE),
     Page("GET", "/console/companies/new", companies.new_company, _OPERATOR, _MANAGE),
     Page("GET", _ONE, companies.company, _OPERATOR, _SEE),
-    Page("GET", f"{_ONE}/statement", statements.statement, _OPERATOR, _SEE),
+    Page("GET", f"{_ONE}/statement", companies.statement, _OPERATOR, _SEE),
     Page("POST", f"{_ONE}/standing", companies.set_standing, _OPERATOR, _MANAGE),
     Page("POST", f"{_ONE}/limits", companies.set_limits, _OPERATOR, _MANAGE),
     Page("POST", f"{_ONE}/prices", companies.set_prices, _OPERATOR, _MANAGE),
@@ -90,21 +88,23 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/products", products.products, _OPERATOR, _GOODS),
     Page("GET", "/console/products/-/new", products.new_page, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/new", products.add, _OPERATOR, _GOODS, _TEXTS),
-    Page("GET", "/console/products/-/files", product_files.files_page, _OPERATOR, _GOODS),
+    Page("GET", "/console/products/-/files", product_files.FILES.form, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/files", product_files.upload, _OPERATOR, _GOODS, _FILE),
     Page("GET", "/console/products/-/export", product_files.export, _OPERATOR, _GOODS),
-    Page("GET", "/console/products/-/files/{upload}", product_files.report, _OPERATOR, _GOODS),
+    Page("GET", "/console/products/-/files/{upload}", product_files.FILES.report, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/files/{upload}", product_files.take, _OPERATOR, _GOODS),
-    Page("GET", "/console/products/-/files/{upload}/progress", uploads.product_progress, _OPERATOR, _GOODS),
+    Page(
+        "GET", "/console/products/-/files/{upload}/progress", product_files.FILES.progress, _OPERATOR, _GOODS
+    ),
     Page("GET", "/console/products/{slug}", products.product, _OPERATOR, _GOODS),
     Page("GET", "/console/products/{slug}/edit", products.edit_page, _OPERATOR, _GOODS),
     Page("POST", "/console/products/{slug}/edit", products.edit, _OPERATOR, _GOODS, _TEXTS),
     Page("POST", "/console/products/{slug}/active", products.activate, _OPERATOR, _GOODS),
     Page("GET", "/console/stock/import", stock.import_page, _OPERATOR, _STOCK),
     Page("POST", "/console/stock/import", stock.upload, _OPERATOR, _STOCK, _FILE),
-    Page("GET", "/console/stock/import/{upload}", stock.report, _OPERATOR, _STOCK),
+    Page("GET", "/console/stock/import/{upload}", stock.FILES.report, _OPERATOR, _STOCK),
     Page("POST", "/console/stock/import/{upload}", stock.take, _OPERATOR, _STOCK),
-    Page("GET", "/console/stock/import/{upload}/progress", uploads.stock_progress, _OPERATOR, _STOCK),
+    Page("GET", "/console/stock/import/{upload}/progress", stock.FILES.progress, _OPERATOR, _STOCK),
     Page("GET", "/console/lots", lots.lots, _OPERATOR, _STOCK),
     Page("GET", "/console/late-codes", lots.late, _OPERATOR, _STOCK),
     Page("GET", "/console/suppliers", suppliers.suppliers, _OPERATOR, _SUPPLY),

@@ -12,96 +12,60 @@ from voucherd.catalogue.cells import RowCells
 from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.db import transaction
 from voucherd.http import Response
-from voucherd.pages.console import uploads as files
-from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.console.uploads import Far, FilePages, chosen_file
+from voucherd.pages.forms import sentence
+from voucherd.pages.render import sheet
+from voucherd.pages.visit import Visit
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
-from voucherd.sheets.writing import Format, write
 from voucherd.vault import uploads
-from voucherd.vault.uploads import UploadPhase, UploadRow
+from voucherd.vault.uploads import UploadPhase
 
-KIND: Final = "products"
-PATH: Final = "/console/products/-/files"
+FILES: Final = FilePages(
+    "products", "/console/products/-/files", "console/product_files.html", "console/product_report.html"
+)
 CHANGES_SHOWN: Final = 200
 
-_TYPES: Final = {
-    Format.CSV: b"text/csv; charset=utf-8",
-    Format.XLSX: b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
 
-
-async def files_page(services: Services, visit: Visit) -> Response:
-    """Files out, files in, and the last ones that came."""
-    return await _page(services, visit)
-
-
-async def export(services: Services, visit: Visit) -> Response:
+async def export(visit: Visit) -> Response:
     """All products as a file that the import reads."""
-    format_ = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
     prices = visit.query.get("prices") == "yes"
-    async with services.pool.acquire() as conn:
-        columns, rows = await search.sheet(conn, prices=prices)
-    stream = io.BytesIO()
-    await asyncio.to_thread(write, stream, format_, "products", columns, rows)
-    name = f"{'prices' if prices else 'products'}.{format_.value}"
-    disposition = (b"content-disposition", f'attachment; filename="{name}"'.encode())
-    return Response(200, stream.getvalue(), _TYPES[format_], [disposition])
+    columns, rows = await visit.look(search.sheet, prices=prices)
+    return await sheet(visit, "prices" if prices else "products", columns, rows, title="products")
 
 
-async def upload(services: Services, visit: Visit) -> Response:
+async def upload(visit: Visit) -> Response:
     """Keep the file, and find out what it would change."""
-    file = files.chosen_file(visit)
-    if isinstance(file, str):
-        return await _page(services, visit, file)
-    upload_id = await files.keep(services, visit, KIND, file, {})
+    file = chosen_file(visit)
+    if file is None:
+        return await FILES.form(visit)
 
-    async def try_out(_far: files.Far) -> None:
+    async def try_out(_far: Far) -> tuple[UploadPhase, dict[str, Any]]:
         try:
             rows = await asyncio.to_thread(_read, file.content)
         except SheetRefused as refused:
-            await uploads.end(
-                services.pool, upload_id, UploadPhase.REFUSED, {"problem": _sentence(str(refused))}
-            )
-            return
-        async with services.pool.acquire() as conn:
-            known = await product_deeds.planned_from(conn, rows)
+            return UploadPhase.REFUSED, {"problem": sentence(refused)}
+        known = await visit.look(product_deeds.planned_from, rows)
         plan = await asyncio.to_thread(product_rows.plan, rows, *known)
         good = not plan.error_count and bool(plan.changes)
-        await uploads.end(
-            services.pool, upload_id, UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
-        )
+        return UploadPhase.READY if good else UploadPhase.REFUSED, _told(plan)
 
-    files.run(services, upload_id, try_out)
-    return see_other(f"{PATH}/{upload_id}")
+    return await FILES.keep(visit, file, {}, try_out)
 
 
-async def report(services: Services, visit: Visit) -> Response:
-    """What a file would change, how far it is, or what it changed."""
-    row = await files.find(services, visit, KIND)
-    return render("console/product_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
-
-
-async def take(services: Services, visit: Visit) -> Response:
+async def take(visit: Visit) -> Response:
     """Add and change products as the file says: all of it, or nothing."""
-    row = await files.find(services, visit, KIND)
-    content = await files.take_out(services, row)
-    if content is None:
-        visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
-    else:
-        files.run(services, row.id, lambda far: _take(services, visit, row, content, far))
-    return see_other(f"{PATH}/{row.id}")
+    row = await FILES.find(visit)
 
+    async def take_in(content: bytes, far: Far) -> None:
+        rows = await asyncio.to_thread(_read, content)
+        async with transaction(visit.pool) as tx:
+            # Planned anew: somebody may have changed a product since the dry run.
+            plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
+            phase = UploadPhase.REFUSED if plan.error_count else UploadPhase.TAKEN
+            await uploads.end(tx, row.id, phase, _told(plan))
 
-async def _take(services: Services, visit: Visit, row: UploadRow, content: bytes, far: files.Far) -> None:
-    rows = await asyncio.to_thread(_read, content)
-    async with transaction(services.pool) as tx:
-        # Planned anew: somebody may have changed a product since the dry run.
-        plan = await product_deeds.import_file(tx, visit.actor, row.name, rows, far)
-        await uploads.end(
-            tx, row.id, UploadPhase.REFUSED if plan.error_count else UploadPhase.TAKEN, _told(plan)
-        )
+    return await FILES.take(visit, row, take_in)
 
 
 def _read(content: bytes) -> list[RowCells]:
@@ -125,20 +89,3 @@ def _lines(change: ProductFileChange) -> list[tuple[int, str, str, str, str]]:
     if change.added:
         return [(change.row, change.draft.slug, "new", "", change.draft.name)]
     return [(change.row, change.draft.slug, *field) for field in change.fields]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-async def _page(services: Services, visit: Visit, problem: str = "") -> Response:
-    async with services.pool.acquire() as conn:
-        newest = await uploads.newest(conn, KIND)
-    return render(
-        "console/product_files.html",
-        visit,
-        status=422 if problem else 200,
-        problem=problem,
-        newest=newest,
-        path=PATH,
-    )

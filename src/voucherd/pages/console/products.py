@@ -18,15 +18,14 @@ from voucherd.catalogue.products import (
 )
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import ProductSearch
-from voucherd.catalogue.store import ProductExists, UnknownProduct
+from voucherd.catalogue.store import ProductExists
 from voucherd.catalogue.texts import face_text, read_face, read_selling
-from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console import margins
-from voucherd.pages.console.amounts import face_fields, price_words, selling_fields
+from voucherd.pages.console.margins import face_fields, price_words, selling_fields
+from voucherd.pages.forms import FormFields, sentence
 from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit
 from voucherd.storefront import search
 from voucherd.vault import lots
 
@@ -38,6 +37,8 @@ _ACTIVE: Final = {"yes": True, "no": False}
 BRANDS_OFFERED_MAX: Final = 200
 _TEXTS: Final = ("name", "brand", "product_type", "category", "redeem_type", "region", "vat_category")
 _LEAFLET: Final = ("redeem_instructions", "terms", "image_url")
+_WRITTEN: Final = (*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug")
+_FLAGS: Final = ("async_delivery", "incentive", "active", "allow_loss")
 _FIELDS: Final = {"type": "product_type"}
 """Fields whose rule is told under another name."""
 CHOICES: Final[dict[str, Any]] = {
@@ -47,7 +48,7 @@ CHOICES: Final[dict[str, Any]] = {
 }
 
 
-async def products(services: Services, visit: Visit) -> Response:
+async def products(visit: Visit) -> Response:
     """Every product, for sale or not, by slug."""
     query = visit.query
     given = {
@@ -64,7 +65,7 @@ async def products(services: Services, visit: Visit) -> Response:
         active=_ACTIVE.get(given["active"]),
     )
     after, before = query.get("after"), query.get("before")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
         brands = await store.list_brands(conn)
         categories = await register.categories(conn)
@@ -93,10 +94,10 @@ async def products(services: Services, visit: Visit) -> Response:
     )
 
 
-async def product(services: Services, visit: Visit) -> Response:
+async def product(visit: Visit) -> Response:
     """One product: price, stock, offers, and what it was before."""
-    async with services.pool.acquire() as conn:
-        listing = await _listing(conn, visit)
+    async with visit.pool.acquire() as conn:
+        listing = await register.find(conn, visit.parameters["slug"])
         version = listing.version
         leaflet = (await store.leaflets(conn, [version.version_id]))[version.version_id]
         editions = await register.editions(conn, version.product_id, size=EDITIONS_SHOWN + 1)
@@ -113,7 +114,7 @@ async def product(services: Services, visit: Visit) -> Response:
         more_editions=len(editions) > EDITIONS_SHOWN,
         shelves=shelves,
         costs=costs,
-        guard=margins.guard_words(services.settings.margin_min_bp),
+        guard=margins.guard_words(visit.services.settings.margin_min_bp),
     )
 
 
@@ -128,125 +129,90 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
     return rows
 
 
-async def new_page(_services: Services, visit: Visit) -> Response:
+async def new_page(visit: Visit) -> Response:
     """The form for a product to be."""
-    values = dict.fromkeys((*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug"), "")
-    values |= {"vat_category": "multi_purpose", "region": "ww", "active": "yes"}
-    return _form(visit, values)
+    return _form(
+        visit,
+        dict.fromkeys(_WRITTEN, "") | {"vat_category": "multi_purpose", "region": "ww", "active": "yes"},
+    )
 
 
-async def add(services: Services, visit: Visit) -> Response:
+async def add(visit: Visit) -> Response:
     """Add a product."""
     form = visit.form
-    values = _given(visit)
     try:
-        draft = ProductDraft(
-            slug=form.get("slug"),
-            **{name: form.get(name) for name in _TEXTS},
-            face=read_face(form.get("face_value") or None, form.get("face_value_range") or None),
-            selling=read_selling(form.get("price") or None, form.get("fee") or None),
-            async_delivery="async_delivery" in form,
-            incentive="incentive" in form,
-            **{name: _lines(form.get(name)) for name in _LEAFLET},
-        )
-        async with transaction(services.pool) as tx:
-            await product_deeds.add(tx, visit.actor, draft, active="active" in form)
+        draft = ProductDraft(slug=form.get("slug"), **_read(form))
+        await visit.do(product_deeds.add, draft, active="active" in form)
     except BadProduct as bad:
-        return _form(visit, values, problems=_problem(bad))
+        return _again(visit, bad)
     except ProductExists:
-        return _form(visit, values, problems={"slug": "There is a product of that name already."})
-    visit.tell(f"{draft.name} was added.")
-    return see_other(f"{PATH}/{draft.slug}")
+        visit.problems["slug"] = "There is a product of that name already."
+        return _again(visit)
+    return visit.go(f"{PATH}/{draft.slug}", f"{draft.name} was added.")
 
 
-async def edit_page(services: Services, visit: Visit) -> Response:
+async def edit_page(visit: Visit) -> Response:
     """The form with the product as it stands."""
-    async with services.pool.acquire() as conn:
-        listing = await _listing(conn, visit)
+    async with visit.pool.acquire() as conn:
+        listing = await register.find(conn, visit.parameters["slug"])
         version_id = listing.version.version_id
         leaflet = (await store.leaflets(conn, [version_id]))[version_id]
-    return _form(visit, _values(listing, leaflet), slug=listing.version.slug)
+    return _form(visit, _values(listing, leaflet), listing.version.slug)
 
 
-async def edit(services: Services, visit: Visit) -> Response:
+async def edit(visit: Visit) -> Response:
     """Change a product; orders made before keep their prices."""
-    async with services.pool.acquire() as conn:
-        slug = (await _listing(conn, visit)).version.slug
-    form, values = visit.form, _given(visit)
+    slug = (await visit.look(register.find, visit.parameters["slug"])).version.slug
+    form = visit.form
     try:
-        changes = ProductChanges(
-            **{name: form.get(name) for name in _TEXTS},
-            face=read_face(form.get("face_value") or None, form.get("face_value_range") or None),
-            selling=read_selling(form.get("price") or None, form.get("fee") or None),
-            async_delivery="async_delivery" in form,
-            incentive="incentive" in form,
-            **{name: _lines(form.get(name)) for name in _LEAFLET},
-            active="active" in form,
-            allow_loss="allow_loss" in form,
-        )
-        async with transaction(services.pool) as tx:
-            await product_deeds.change(tx, visit.actor, slug, changes)
+        changes = ProductChanges(**_read(form), active="active" in form, allow_loss="allow_loss" in form)
+        await visit.do(product_deeds.change, slug, changes)
     except BadProduct as bad:
-        return _form(visit, values, slug=slug, problems=_problem(bad))
-    visit.tell("Saved. Orders that were made before keep their prices.")
-    return see_other(f"{PATH}/{slug}")
+        return _again(visit, bad, slug)
+    return visit.go(f"{PATH}/{slug}", "Saved. Orders that were made before keep their prices.")
 
 
-async def activate(services: Services, visit: Visit) -> Response:
+async def activate(visit: Visit) -> Response:
     """Put a product on sale, or take it off."""
-    async with services.pool.acquire() as conn:
-        slug = (await _listing(conn, visit)).version.slug
+    slug = (await visit.look(register.find, visit.parameters["slug"])).version.slug
     active = _ACTIVE.get(visit.form.get("active"))
     if active is None:
         raise HttpError(400, "bad_active", "Say whether it is for sale.")
-    async with transaction(services.pool) as tx:
-        await product_deeds.change(tx, visit.actor, slug, ProductChanges(active=active))
-    visit.tell(
-        "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered."
+    await visit.do(product_deeds.change, slug, ProductChanges(active=active))
+    return visit.go(
+        f"{PATH}/{slug}",
+        "It is for sale now." if active else "It is not for sale any more. What is paid for is delivered.",
     )
-    return see_other(f"{PATH}/{slug}")
 
 
-async def _listing(conn: Any, visit: Visit) -> Listing:
-    try:
-        return await register.find(conn, visit.parameters["slug"])
-    except UnknownProduct:
-        raise HttpError(404, "not_found", "not found") from None
+def _read(form: FormFields) -> dict[str, Any]:
+    """The fields that a new product and a change have in common."""
+    return {
+        **{name: form.get(name) for name in _TEXTS},
+        "face": read_face(form.get("face_value") or None, form.get("face_value_range") or None),
+        "selling": read_selling(form.get("price") or None, form.get("fee") or None),
+        "async_delivery": "async_delivery" in form,
+        "incentive": "incentive" in form,
+        # Without the carriage returns that browsers send.
+        **{name: form.get(name).replace("\r\n", "\n") for name in _LEAFLET},
+    }
 
 
-def _form(
-    visit: Visit, values: dict[str, str], *, slug: str = "", problems: dict[str, str] | None = None
-) -> Response:
-    facts = CHOICES | {"values": values, "slug": slug, "problems": problems or {}}
-    return render("console/product_form.html", visit, status=422 if problems else 200, **facts)
+def _form(visit: Visit, values: dict[str, str], slug: str = "") -> Response:
+    return render("console/product_form.html", visit, values=values, slug=slug, **CHOICES)
 
 
-def _given(visit: Visit) -> dict[str, str]:
-    """The form as it was sent, to be shown again."""
-    names = (*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug")
-    flags = ("async_delivery", "incentive", "active", "allow_loss")
-    values = {name: visit.form.get(name) for name in names}
-    return values | {name: "yes" if name in visit.form else "" for name in flags}
+def _again(visit: Visit, bad: BadProduct | None = None, slug: str = "") -> Response:
+    """The form as it was sent, with its problem."""
+    if bad is not None:
+        visit.problems[_FIELDS.get(bad.field, bad.field.replace("-", "_"))] = sentence(bad.rule)
+    values = {name: visit.form.get(name) for name in _WRITTEN}
+    return _form(visit, values | {name: "yes" if name in visit.form else "" for name in _FLAGS}, slug)
 
 
 def _values(listing: Listing, leaflet: Leaflet) -> dict[str, str]:
     draft = draft_of(listing.version, leaflet)
     values = {name: str(getattr(draft, name)) for name in ("slug", *_TEXTS, *_LEAFLET)}
-    flags = {
-        "async_delivery": draft.async_delivery,
-        "incentive": draft.incentive,
-        "active": listing.active,
-        "allow_loss": listing.allow_loss,
-    }
-    values |= {name: "yes" if on else "" for name, on in flags.items()}
+    flags = (draft.async_delivery, draft.incentive, listing.active, listing.allow_loss)
+    values |= {name: "yes" if on else "" for name, on in zip(_FLAGS, flags, strict=True)}
     return values | face_fields(draft) | selling_fields(draft)
-
-
-def _problem(bad: BadProduct) -> dict[str, str]:
-    name = _FIELDS.get(bad.field, bad.field.replace("-", "_"))
-    return {name: f"{bad.rule[:1].upper()}{bad.rule[1:]}."}
-
-
-def _lines(text: str) -> str:
-    """A text without the carriage returns that browsers send."""
-    return text.replace("\r\n", "\n")

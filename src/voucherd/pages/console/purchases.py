@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+from contextlib import suppress
 from typing import Any, Final
 
+from msgspec import Struct
+
+from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.texts import read_amount
 from voucherd.db import Connection
-from voucherd.http import HttpError, Response
+from voucherd.http import Response
 from voucherd.money import Money
+from voucherd.orders import reading
 from voucherd.orders.model import Order
 from voucherd.orders.store import OrderCaches
-from voucherd.pages.console import settling
+from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, AttemptPhase
 from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooManyCodes, masked
 from voucherd.purchasing.outcomes import AttemptClosed, Hand, NothingNew
 from voucherd.purchasing.records import ID_DIGITS, PurchaseProblem, Record
-from voucherd.services import Services
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
@@ -33,22 +37,26 @@ PAGE_SIZE: Final = 50
 
 _PHASES: Final = {phase.name.lower(): phase for phase in AttemptPhase}
 _ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS}}}")
+_WORDS: Final = {
+    AttemptPhase.CALLING: "This purchase is being made at this moment: wait until the call has ended.",
+    AttemptPhase.ASKING: "This purchase is being asked about already.",
+    AttemptPhase.FAILED: "This purchase has failed already.",
+    AttemptPhase.UNKNOWN: "Nobody knows what became of it: settle it, or ask again.",
+}
 
 
-class Wrong(Exception):
-    """A field of the form that can't be used."""
+class Stake(Struct, frozen=True):
+    """The lines of one currency that wait for a purchase, and what their buyers paid or hold for them."""
 
-    def __init__(self, field: str, text: str) -> None:
-        super().__init__(text)
-        self.field = field
-        self.text = text
+    lines: int
+    amount: Money
 
 
-async def purchases(services: Services, visit: Visit) -> Response:
+async def purchases(visit: Visit) -> Response:
     """Purchases that need a hand, or any others; newest first."""
     problem = visit.query.get("problem", "any" if visit.query.get("supplier") else "unknown")
     supplier, status = visit.query.get("supplier"), visit.query.get("status")
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         known = [row.name for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         found = await records.newest(
             conn,
@@ -67,7 +75,7 @@ async def purchases(services: Services, visit: Visit) -> Response:
         visit,
         rows=page,
         given=given,
-        problems=[
+        choices=[
             ("unknown", "Need a hand"),
             ("any", "Any"),
             *((p, p) for p in PurchaseProblem if p != "unknown"),
@@ -78,9 +86,9 @@ async def purchases(services: Services, visit: Visit) -> Response:
     )
 
 
-async def purchase(services: Services, visit: Visit) -> Response:
+async def purchase(visit: Visit) -> Response:
     """One purchase: for whom it was made, what it brought, and what people did about it."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         row = await supplier_store.supplier(conn, record.supplier)
         lines = await records.bought_for(conn, record.id)
@@ -88,20 +96,20 @@ async def purchase(services: Services, visit: Visit) -> Response:
             "lots": await records.lots(conn, record.id),
             "deeds": await records.deeds(conn, record.id),
         }
-    kept = await by_hand.quarantined(services.pool, services.sealer, attempt, _hand(visit), reveal=False)
+    kept = await by_hand.quarantined(visit.pool, visit.services.sealer, attempt, _hand(visit), reveal=False)
     facts["quarantined"] = [(masked(one.code), masked(one.serial), one.reason, one.at) for one in kept]
-    facts["lines"] = [(services.ids.trx_unkept(line.order_id), line) for line in lines]
+    facts["lines"] = [(visit.services.ids.trx_unkept(line.order_id), line) for line in lines]
     facts["can_ask"] = record.phase is AttemptPhase.UNKNOWN and registry.can_look_up(row.kind, row.config)
-    facts["can_settle"] = settling.can_be_settled(record)
+    facts["can_settle"] = _can_be_settled(record)
     facts["price"] = Money(record.price_minor, record.currency)
     facts["price_max"] = Money(record.price_max_minor, record.currency)
     facts["face"] = Money(record.face_minor, record.face_currency)
     return render("console/purchase.html", visit, one=record, **facts)
 
 
-async def ask(services: Services, visit: Visit) -> Response:
+async def ask(visit: Visit) -> Response:
     """Ask the supplier once more what became of it. Nothing is bought."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         row = await supplier_store.supplier(conn, record.supplier)
     back = see_other(f"{PATH}/{record.id}")
@@ -109,55 +117,72 @@ async def ask(services: Services, visit: Visit) -> Response:
         visit.tell(f"{row.name} can’t be asked about purchases: settle it by hand.", "bad")
         return back
     try:
-        await by_hand.retry(services.pool, attempt, _hand(visit))
+        await by_hand.retry(visit.pool, attempt, _hand(visit))
     except AttemptClosed as refused:
-        visit.tell(settling.standing_words(record, refused.phase), "bad")
+        visit.tell(_standing_words(record, refused.phase), "bad")
         return back
     visit.tell(f"{row.name} is asked again now.")
     return back
 
 
-async def settle_page(services: Services, visit: Visit) -> Response:
+async def settle_page(visit: Visit) -> Response:
     """What settling would do to money and codes, and the two forms that do it."""
-    return await _settle_form(services, visit)
-
-
-async def settle_failed(services: Services, visit: Visit) -> Response:
-    """Nothing (more) was bought: its lines are bought elsewhere, or refunded."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
+        at_stake = await _at_stake(conn, record)
+    if not _can_be_settled(record):
+        return visit.go(f"{PATH}/{record.id}", _standing_words(record, record.phase), "bad")
+    return render(
+        "console/settle.html",
+        visit,
+        one=record,
+        settled=attempt.settled,
+        at_stake=at_stake,
+        quoted=Money(record.price_minor, record.currency),
+        face=Money(record.face_minor, record.face_currency),
+        # Never the codes themselves: they are bearer secrets, and are pasted again.
+        values={
+            name: visit.form.get(name) for name in ("failed_note", "bought_note", "price", "external_id")
+        },
+    )
+
+
+async def settle_failed(visit: Visit) -> Response:
+    """Nothing (more) was bought: its lines are bought elsewhere, or refunded."""
+    record, attempt = await visit.look(_both, visit)
+    hand = _reason(visit, "failed_note")
+    if hand is None:
+        return await settle_page(visit)
     try:
-        caches, hand = OrderCaches.empty(services.settings), _reason(visit, "failed_note")
-        moved = await by_hand.fail(services.pool, caches, attempt, hand)
-    except Wrong as wrong:
-        return await _settle_form(services, visit, {wrong.field: wrong.text})
+        caches = OrderCaches.empty(visit.services.settings)
+        moved = await by_hand.fail(visit.pool, caches, attempt, hand)
     except (AttemptClosed, TooEarly) as refused:
         return _refused(visit, record, refused)
-    return await _settled(services, visit, record, moved)
+    return await _settled(visit, record, moved)
 
 
-async def settle_bought(services: Services, visit: Visit) -> Response:
+async def settle_bought(visit: Visit) -> Response:
     """These codes were bought: they are stored and delivered like any others."""
-    async with services.pool.acquire() as conn:
-        record, attempt = await _both(conn, visit)
+    record, attempt = await visit.look(_both, visit)
+    hand = _reason(visit, "bought_note")
+    bought = None if hand is None else await _bought(visit)
+    if hand is None or bought is None:
+        return await settle_page(visit)
     try:
-        caches, hand = OrderCaches.empty(services.settings), _reason(visit, "bought_note")
-        bought = await _bought(visit)
-        moved = await by_hand.receive(services.pool, caches, services.sealer, attempt, bought, hand)
-    except Wrong as wrong:
-        return await _settle_form(services, visit, {wrong.field: wrong.text})
-    except NoRateFor as missing:
-        text = f"There is no exchange rate for {missing.currency}."
-        return await _settle_form(services, visit, {"price": text})
+        caches = OrderCaches.empty(visit.services.settings)
+        moved = await by_hand.receive(visit.pool, caches, visit.services.sealer, attempt, bought, hand)
+    except NoRateFor as unrated:
+        visit.problems["price"] = f"There is no exchange rate for {unrated.currency}."
     except NothingNew:
-        text = "None of these codes can be taken: they are known, malformed or expired."
-        return await _settle_form(services, visit, {"codes": text})
+        visit.problems["codes"] = "None of these codes can be taken: they are known, malformed or expired."
     except TooManyCodes:
-        text = f"{attempt.count} were asked for: at most {attempt.count + SURPLUS_MAX} are believed."
-        return await _settle_form(services, visit, {"codes": text})
+        most = attempt.count + SURPLUS_MAX
+        visit.problems["codes"] = f"{attempt.count} were asked for: at most {most} are believed."
     except AttemptClosed as refused:
         return _refused(visit, record, refused)
-    return await _settled(services, visit, record, moved)
+    else:
+        return await _settled(visit, record, moved)
+    return await settle_page(visit)
 
 
 async def before_of(conn: Connection, visit: Visit) -> Record | None:
@@ -173,47 +198,45 @@ async def _both(conn: Connection, visit: Visit) -> tuple[Record, Attempt]:
     found = await records.find(conn, digits) if _ID.fullmatch(digits) else []
     attempt = await attempts.find(conn, found[0].id) if found else None
     if attempt is None:
-        raise HttpError(404, "not_found", "not found")
+        raise missing()
     return found[0], attempt
 
 
-async def _bought(visit: Visit) -> Bought:
-    """What the form says was bought: codes from a file or from the field, each code once."""
+async def _bought(visit: Visit) -> Bought | None:
+    """What the form says was bought: codes from a file or from the field, each code once; None with a problem."""
     file, text = visit.files.get("file"), visit.form.raw("codes")
     content = file.content if file is not None and file.content else text.replace("\r\n", "\n").encode()
     try:
         codes = await asyncio.to_thread(by_hand.read_codes, io.BytesIO(content))
     except BadCodes as bad:
         first = "".join(f" Line {line.line}: {line.reason}." for line in bad.bad[:3])
-        words = str(bad)
-        raise Wrong("codes", f"{words[:1].upper()}{words[1:]}.{first}") from None
+        visit.problems["codes"] = sentence(bad) + first
+        return None
     external_id = visit.form.get("external_id") or None
     if external_id is not None and len(external_id) > EXTERNAL_ID_CHARS_MAX:
-        raise Wrong("external_id", f"Must be at most {EXTERNAL_ID_CHARS_MAX} characters.")
-    return Bought(codes, external_id, _price(visit.form.get("price")))
-
-
-def _price(text: str) -> Money | None:
+        visit.problems["external_id"] = f"Must be at most {EXTERNAL_ID_CHARS_MAX} characters."
+        return None
     try:
-        return read_amount("price", text) if text else None
+        price = read_amount("price", visit.form.get("price")) if visit.form.get("price") else None
     except BadProduct:
-        raise Wrong("price", "Must be an amount and a currency, such as 9.10 EUR.") from None
+        visit.problems["price"] = "Must be an amount and a currency, such as 9.10 EUR."
+        return None
+    return Bought(codes, external_id, price)
 
 
 def _hand(visit: Visit, note: str = "") -> Hand:
     return by_hand.hand_of(visit.actor, visit.someone.email[: by_hand.BY_CHARS_MAX], note)
 
 
-def _reason(visit: Visit, field: str) -> Hand:
-    """Who settles it, with the reason that the form gives."""
-    try:
+def _reason(visit: Visit, field: str) -> Hand | None:
+    """The person who settles it, with the reason that the form gives; None, and a problem, without one."""
+    with suppress(BadHand):
         hand = _hand(visit, visit.form.get(field))
-    except BadHand:
-        hand = None
-    if hand is None or not hand.note:
-        most = by_hand.NOTE_CHARS_MAX
-        raise Wrong(field, f"Say why, in 1 to {most} characters on one line: it is written down.")
-    return hand
+        if hand.note:
+            return hand
+    most = by_hand.NOTE_CHARS_MAX
+    visit.problems[field] = f"Say why, in 1 to {most} characters on one line: it is written down."
+    return None
 
 
 def _refused(visit: Visit, record: Record, refused: AttemptClosed | TooEarly) -> Response:
@@ -221,39 +244,42 @@ def _refused(visit: Visit, record: Record, refused: AttemptClosed | TooEarly) ->
         at = f"{record.settles_at:%H:%M:%S}"
         text = f"A request may be on its way to {record.supplier} until {at} UTC: it could be bought twice."
     else:
-        text = settling.standing_words(record, refused.phase)
-    visit.tell(text, "bad")
-    return see_other(f"{PATH}/{record.id}")
+        text = _standing_words(record, refused.phase)
+    return visit.go(f"{PATH}/{record.id}", text, "bad")
 
 
-async def _settled(services: Services, visit: Visit, before: Record, moved: list[Order]) -> Response:
+async def _settled(visit: Visit, before: Record, moved: list[Order]) -> Response:
     for order in moved:
-        services.orders.watch.wake(order.id)
-    async with services.pool.acquire() as conn:
-        after = (await records.find(conn, before.id.hex))[0]
-    visit.tell(by_hand.settled_words(before, after))
-    return see_other(f"{PATH}/{before.id}")
+        visit.services.orders.watch.wake(order.id)
+    after = (await visit.look(records.find, before.id.hex))[0]
+    return visit.go(f"{PATH}/{before.id}", by_hand.settled_words(before, after))
 
 
-async def _settle_form(services: Services, visit: Visit, problems: dict[str, str] | None = None) -> Response:
-    async with services.pool.acquire() as conn:
-        record, attempt = await _both(conn, visit)
-        at_stake = await settling.at_stake(conn, record)
-    if not settling.can_be_settled(record):
-        visit.tell(settling.standing_words(record, record.phase), "bad")
-        return see_other(f"{PATH}/{record.id}")
-    return render(
-        "console/settle.html",
-        visit,
-        status=422 if problems else 200,
-        one=record,
-        settled=attempt.settled,
-        at_stake=at_stake,
-        quoted=Money(record.price_minor, record.currency),
-        face=Money(record.face_minor, record.face_currency),
-        problems=problems or {},
-        # Never the codes themselves: they are bearer secrets, and are pasted again.
-        values={
-            name: visit.form.get(name) for name in ("failed_note", "bought_note", "price", "external_id")
-        },
+def _can_be_settled(record: Record) -> bool:
+    """Whether a person may say what became of it."""
+    return record.phase in (AttemptPhase.ASKING, AttemptPhase.UNKNOWN) or (
+        record.phase in (AttemptPhase.BOUGHT, AttemptPhase.FAILED) and record.codes < record.count
     )
+
+
+def _standing_words(record: Record, phase: AttemptPhase) -> str:
+    """Why nothing can be done about a purchase as it stands."""
+    if phase is AttemptPhase.BOUGHT:
+        return f"This purchase is bought already: {record.codes} of {record.count} codes came."
+    return _WORDS[phase]
+
+
+async def _at_stake(conn: Connection, record: Record) -> list[Stake]:
+    """What the lines that wait for a purchase cost their buyers, by currency."""
+    lines = [line for line in await records.bought_for(conn, record.id) if line.waiting]
+    orders = await reading.read(conn, list({line.order_id for line in lines}), VersionCache())
+    found: dict[str, tuple[int, int]] = {}
+    for line in lines:
+        order = orders.get(line.order_id)
+        if order is None:
+            continue
+        item = next(one for one in order.items if one.first_line <= line.line_from < one.end_line)
+        count, minor = found.get(order.payment_currency, (0, 0))
+        added = line.waiting * item.unit_charge_minor
+        found[order.payment_currency] = (count + line.waiting, minor + added)
+    return [Stake(count, Money(minor, currency)) for currency, (count, minor) in sorted(found.items())]

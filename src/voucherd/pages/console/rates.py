@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store, vat_store
 from voucherd.catalogue.fx import BadRates, parse_ecb, parse_rate
-from voucherd.catalogue.rate_deeds import BadMargin, NoMargin, VatRateNotFound, rate_text, share_text
+from voucherd.catalogue.rate_deeds import BadMargin, rate_text, share_text
 from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.catalogue.vat_store import BadVatRate
-from voucherd.db import transaction
 from voucherd.http import Response
-from voucherd.pages.console.inputs import Problems, currency_of, day_of, missing
+from voucherd.pages.console.inputs import currency_of, day_of
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit, missing
 
 HISTORY_SHOWN_MAX: Final = 90
 
 
-async def rates(services: Services, visit: Visit) -> Response:
+async def rates(visit: Visit) -> Response:
     """The rates in force, the margins on them, and how their refresh stands."""
-    return await _rates(services, visit, Problems())
+    async with visit.pool.acquire() as conn:
+        found = await store.list_rates(conn)
+        margins = await fx_store.margins(conn)
+        standing = await fx_store.feed(conn)
+    today = standing.now.date()
+    return render(
+        "console/rates.html",
+        visit,
+        rows=[(rate, rate_text(rate.eur_e8), (today - rate.day).days) for rate in found],
+        margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
+        feed=standing,
+        due=visit.services.settings.fx_url is not None and fx_feed.is_due(standing),
+        url=visit.services.settings.fx_url,
+    )
 
 
-async def set_rate(services: Services, visit: Visit) -> Response:
+async def set_rate(visit: Visit) -> Response:
     """Set today's rate of one currency by hand."""
-    problems = Problems()
-    currency = problems.read("currency", lambda: currency_of(visit.form.get("currency")))
-    eur_e8 = problems.read("rate", lambda: parse_rate(visit.form.get("rate")))
+    currency, eur_e8 = visit.read("currency", currency_of), visit.read("rate", parse_rate)
     if currency is None or eur_e8 is None:
-        return await _rates(services, visit, problems)
+        return await rates(visit)
     try:
-        async with transaction(services.pool) as tx:
-            day = await rate_deeds.set_rate(tx, visit.actor, currency, eur_e8)
+        day = await visit.do(rate_deeds.set_rate, currency, eur_e8)
     except BadRates as bad:
-        return await _rates(services, visit, Problems({"currency": str(bad)}))
-    visit.tell(f"1 {currency} = {rate_text(eur_e8)} EUR from {day} on.")
-    return see_other("/console/fx")
+        visit.problems["currency"] = str(bad)
+        return await rates(visit)
+    return visit.go("/console/fx", f"1 {currency} = {rate_text(eur_e8)} EUR from {day} on.")
 
 
-async def import_rates(services: Services, visit: Visit) -> Response:
+async def import_rates(visit: Visit) -> Response:
     """Take the rates of one of the European Central Bank's files."""
     upload = visit.files.get("file")
     try:
@@ -51,114 +60,48 @@ async def import_rates(services: Services, visit: Visit) -> Response:
         # The whole history is megabytes: orders are not to wait for it.
         days = await asyncio.to_thread(parse_ecb, upload.content)
     except BadRates as bad:
-        return await _rates(services, visit, Problems({"file": str(bad)}))
-    async with transaction(services.pool) as tx:
-        count = await rate_deeds.import_rates(tx, visit.actor, upload.name, days)
-    visit.tell(f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are set.")
-    return see_other("/console/fx")
+        visit.problems["file"] = str(bad)
+        return await rates(visit)
+    count = await visit.do(rate_deeds.import_rates, upload.name, days)
+    return visit.go(
+        "/console/fx", f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are set."
+    )
 
 
-async def set_margin(services: Services, visit: Visit) -> Response:
+async def set_margin(visit: Visit) -> Response:
     """Add a share to prices in one currency that are paid in another."""
-    form, problems = visit.form, Problems()
-    of = problems.read("of", lambda: currency_of(form.get("of")))
-    to = problems.read("to", lambda: currency_of(form.get("to")))
-    margin_bp = problems.read("share", lambda: read_share("share", form.get("share")))
+    of, to = visit.read("of", currency_of), visit.read("to", currency_of)
+    margin_bp = visit.read("share", partial(read_share, "share"))
     if of is None or to is None or margin_bp is None:
-        return await _rates(services, visit, problems)
+        return await rates(visit)
     try:
-        async with transaction(services.pool) as tx:
-            await rate_deeds.set_margin(tx, visit.actor, of, to, margin_bp)
+        await visit.do(rate_deeds.set_margin, of, to, margin_bp)
     except BadMargin as bad:
-        return await _rates(services, visit, Problems({bad.field: bad.rule}))
-    visit.tell(f"Prices in {of} that are paid in {to} cost {share_text(margin_bp)} more.")
-    return see_other("/console/fx")
+        visit.problems[bad.field] = bad.rule
+        return await rates(visit)
+    return visit.go("/console/fx", f"Prices in {of} that are paid in {to} cost {share_text(margin_bp)} more.")
 
 
-async def remove_margin(services: Services, visit: Visit) -> Response:
+async def remove_margin(visit: Visit) -> Response:
     """Take the margin of a pair away."""
     of, to = visit.form.get("of"), visit.form.get("to")
-    try:
-        async with transaction(services.pool) as tx:
-            await rate_deeds.remove_margin(tx, visit.actor, of, to)
-    except NoMargin:
-        raise missing() from None
-    visit.tell(f"Prices in {of} that are paid in {to} are converted as they are.", "note")
-    return see_other("/console/fx")
+    await visit.do(rate_deeds.remove_margin, of, to)
+    return visit.go("/console/fx", f"Prices in {of} that are paid in {to} are converted as they are.", "note")
 
 
-async def currency(services: Services, visit: Visit) -> Response:
+async def currency(visit: Visit) -> Response:
     """Every rate that one currency had."""
     code = visit.parameters["currency"]
-    async with services.pool.acquire() as conn:
-        found = await fx_store.history(conn, code)
+    found = await visit.look(fx_store.history, code)
     if not found:
         raise missing()
     rows = [(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]]
     return render("console/currency.html", visit, code=code, rows=rows, count=len(found))
 
 
-async def vat(services: Services, visit: Visit) -> Response:
+async def vat(visit: Visit) -> Response:
     """The VAT rates: what holds, what held, and what is to come."""
-    return await _vat(services, visit, Problems())
-
-
-async def set_vat(services: Services, visit: Visit) -> Response:
-    """Announce a country's rate from a day on."""
-    form, problems = visit.form, Problems()
-    country = form.get("country").upper()
-    first = problems.read("from", lambda: day_of(form.get("from")))
-    rate_bp = problems.read("rate", lambda: read_share("rate", form.get("rate")))
-    if problems or first is None or rate_bp is None:
-        return await _vat(services, visit, problems)
-    try:
-        async with transaction(services.pool) as tx:
-            await rate_deeds.announce_vat(tx, visit.actor, country, first, rate_bp)
-    except BadVatRate as bad:
-        problems[bad.field] = bad.rule
-        return await _vat(services, visit, problems)
-    visit.tell(f"{country} has {share_text(rate_bp)} from {first} on.")
-    return see_other("/console/vat")
-
-
-async def remove_vat(services: Services, visit: Visit) -> Response:
-    """Take back a rate that has not begun."""
-    country, problems = visit.form.get("country"), Problems()
-    first = problems.read("from", lambda: day_of(visit.form.get("from")))
-    if first is None:
-        raise missing()
-    try:
-        async with transaction(services.pool) as tx:
-            await rate_deeds.withdraw_vat(tx, visit.actor, country, first)
-    except VatRateNotFound:
-        raise missing() from None
-    visit.tell(f"{country} keeps its rate on {first}.", "note")
-    return see_other("/console/vat")
-
-
-async def _rates(services: Services, visit: Visit, problems: Problems) -> Response:
-    async with services.pool.acquire() as conn:
-        found = await store.list_rates(conn)
-        margins = await fx_store.margins(conn)
-        standing = await fx_store.feed(conn)
-    today = standing.now.date()
-    return render(
-        "console/rates.html",
-        visit,
-        status=422 if problems else 200,
-        problems=problems,
-        form=visit.form,
-        rows=[(rate, rate_text(rate.eur_e8), (today - rate.day).days) for rate in found],
-        margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
-        feed=standing,
-        due=services.settings.fx_url is not None and fx_feed.is_due(standing),
-        url=services.settings.fx_url,
-    )
-
-
-async def _vat(services: Services, visit: Visit, problems: Problems) -> Response:
-    async with services.pool.acquire() as conn:
-        found = await vat_store.history(conn)
+    found = await visit.look(vat_store.history)
     countries: dict[str, dict[str, Any]] = {}
     for one in found:
         row = countries.setdefault(one.country, {"now": None, "past": [], "coming": []})
@@ -172,9 +115,29 @@ async def _vat(services: Services, visit: Visit, problems: Problems) -> Response
     return render(
         "console/vat.html",
         visit,
-        status=422 if problems else 200,
-        problems=problems,
-        form=visit.form,
         countries=countries,
         choices=[(code, code) for code in sorted(EU_COUNTRIES)],
     )
+
+
+async def set_vat(visit: Visit) -> Response:
+    """Announce a country's rate from a day on."""
+    country, first = visit.form.get("country").upper(), visit.read("from", day_of)
+    rate_bp = visit.read("rate", partial(read_share, "rate"))
+    if first is None or rate_bp is None:
+        return await vat(visit)
+    try:
+        await visit.do(rate_deeds.announce_vat, country, first, rate_bp)
+    except BadVatRate as bad:
+        visit.problems[bad.field] = bad.rule
+        return await vat(visit)
+    return visit.go("/console/vat", f"{country} has {share_text(rate_bp)} from {first} on.")
+
+
+async def remove_vat(visit: Visit) -> Response:
+    """Take back a rate that has not begun."""
+    country, first = visit.form.get("country"), visit.read("from", day_of)
+    if first is None:
+        raise missing()
+    await visit.do(rate_deeds.withdraw_vat, country, first)
+    return visit.go("/console/vat", f"{country} keeps its rate on {first}.", "note")

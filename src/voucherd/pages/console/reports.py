@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.pages.charts import Chart, bars
-from voucherd.pages.console.inputs import Problems, missing, optional_day
-from voucherd.pages.render import figure, qualified, render
-from voucherd.pages.visit import Visit
+from voucherd.pages.console.inputs import optional_day
+from voucherd.pages.forms import midnight
+from voucherd.pages.render import attachment, figure, qualified, render
+from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Report, ReportLine, TooManyRows
 from voucherd.reports.sold import Span
 from voucherd.reports.written import columns, csv_text, values, words
 from voucherd.services import Services
 
-CSV: Final = b"text/csv; charset=utf-8"
 REPORT_S_MAX: Final = 20.0
 DAYS_MAX: Final = 1_100
 DAILY_MAX: Final = 62
@@ -29,12 +30,43 @@ DAILY_MAX: Final = 62
 ROWS_SHOWN_MAX: Final = 100
 BARS_MAX: Final = 24
 EXPIRING: Final = timedelta(days=30)
+_HEIGHT: Final = 100
+"""The height of a chart's scale; a bar and the pause behind it are 12 wide."""
+_STEP: Final = 12
 
 Asked: TypeAlias = Callable[[Connection, Span, list[By]], Awaitable[Report]]
 
 
 async def _stock(conn: Connection, _span: Span, by: list[By]) -> Report:
     return await shelves.stock(conn, by or [By.PRODUCT], EXPIRING)
+
+
+class Bar(Struct, frozen=True):
+    """One bar: where it begins and how high it is, from the top, and what it says."""
+
+    x: int
+    y: float
+    height: float
+    said: str
+    below: bool
+    """It stands for less than nothing."""
+
+
+class Chart(Struct, frozen=True):
+    """Bars on a scale from `lowest` to `highest`, with the height of nothing."""
+
+    width: int
+    bars: list[Bar]
+    highest: int
+    lowest: int
+    zero: float
+    first: str
+    last: str
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return self.highest == self.lowest == 0
 
 
 class ReportKind(NamedTuple):
@@ -92,30 +124,27 @@ class Wish(NamedTuple):
     @property
     def span(self) -> Span:
         """The same as reports count it."""
-        return Span(_midnight(self.first), _midnight(self.last + timedelta(days=1)), self.state)
+        return Span(midnight(self.first), midnight(self.last + timedelta(days=1)), self.state)
 
 
-async def report(services: Services, visit: Visit) -> Response:
+async def report(visit: Visit) -> Response:
     """One report of a period, as a chart and a table."""
-    problems = Problems()
-    wish = await _wish(services, visit, problems)
+    wish = await _wish(visit)
     kind = KINDS[wish.kind]
     found, chart = None, None
-    if not problems:
+    if not visit.problems:
         try:
-            found = await _ask(services, wish, wish.by)
-            chart = await _chart(services, wish, found)
+            found = await _ask(visit.services, wish, wish.by)
+            chart = await _chart(visit.services, wish, found)
         except TimeoutError:
-            problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
+            visit.problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
         except TooManyRows:
-            problems["by"] = "these are more rows than anyone reads: choose a shorter time"
+            visit.problems["by"] = "these are more rows than anyone reads: choose a shorter time"
     by = wish.by[0].value if wish.by else ""
     chosen = {"from": wish.first.isoformat(), "to": wish.last.isoformat(), "by": by}
     return render(
         "console/report.html",
         visit,
-        status=422 if problems else 200,
-        problems=problems,
         kinds=[(name, one.label) for name, one in KINDS.items()],
         name=wish.kind,
         kind=kind,
@@ -131,37 +160,32 @@ async def report(services: Services, visit: Visit) -> Response:
     )
 
 
-async def report_file(services: Services, visit: Visit) -> Response:
+async def report_file(visit: Visit) -> Response:
     """The same report as a CSV file."""
-    problems = Problems()
-    wish = await _wish(services, visit, problems)
-    if problems:
-        raise HttpError(400, "bad_period", "; ".join(f"{field}: {said}" for field, said in problems.items()))
+    wish = await _wish(visit)
+    if visit.problems:
+        said = "; ".join(f"{field}: {text}" for field, text in visit.problems.items())
+        raise HttpError(400, "bad_period", said)
     try:
-        found = await _ask(services, wish, wish.by)
+        found = await _ask(visit.services, wish, wish.by)
     except (TimeoutError, TooManyRows):
         raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
     name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
-    return Response(
-        200,
-        (await asyncio.to_thread(csv_text, found)).encode(),
-        CSV,
-        [(b"content-disposition", f'attachment; filename="{name}"'.encode())],
-    )
+    return attachment(name, (await asyncio.to_thread(csv_text, found)).encode())
 
 
-async def _wish(services: Services, visit: Visit, problems: Problems) -> Wish:
+async def _wish(visit: Visit) -> Wish:
     """What the address asks for; without a period this month."""
     name = visit.parameters.get("report", "sales")
     if name not in KINDS:
         raise missing()
-    today = (await services.pool.fetchval("SELECT now()")).astimezone(UTC).date()
-    last = problems.read("to", lambda: optional_day(visit.query.get("to"))) or today
-    first = problems.read("from", lambda: optional_day(visit.query.get("from"))) or last.replace(day=1)
-    if not problems and first > last:
-        problems["from"] = "must not be after the last day"
-    elif not problems and (last - first).days > DAYS_MAX:
-        problems["from"] = f"a page shows {DAYS_MAX} days at most"
+    today = (await visit.pool.fetchval("SELECT now()")).astimezone(UTC).date()
+    last = visit.ask("to", optional_day) or today
+    first = visit.ask("from", optional_day) or last.replace(day=1)
+    if not visit.problems and first > last:
+        visit.problems["from"] = "must not be after the last day"
+    elif not visit.problems and (last - first).days > DAYS_MAX:
+        visit.problems["from"] = f"a page shows {DAYS_MAX} days at most"
     wanted = visit.query.get("by")
     by = [one for one in KINDS[name].by if one.value == wanted]
     return Wish(name, first, last, by, visit.state)
@@ -283,5 +307,24 @@ def _round_euros(minor: int) -> str:
     return _euros(minor).replace(".00 ", " ")
 
 
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
+def bars(points: Sequence[tuple[str, int, str]]) -> Chart:
+    """A bar for each (label, amount, what it says), in order; the scale holds nothing and all of them."""
+    amounts = [amount for _, amount, _ in points]
+    highest, lowest = _next_round(max([0, *amounts])), -_next_round(-min([0, *amounts]))
+    span = highest - lowest or 1
+    zero = round(highest * _HEIGHT / span, 2)
+    drawn = []
+    for at, (label, amount, said) in enumerate(points):
+        height = round(abs(amount) * _HEIGHT / span, 2)
+        y = zero if amount < 0 else round(zero - height, 2)
+        drawn.append(Bar(at * _STEP, y, height, f"{label}: {said}", amount < 0))
+    ends = (points[0][0], points[-1][0]) if points else ("", "")
+    return Chart(len(points) * _STEP, drawn, highest, lowest, zero, *ends)
+
+
+def _next_round(amount: int) -> int:
+    """The next number that is easy to read: 1, 2 or 5 with zeros behind it."""
+    if amount <= 0:
+        return 0
+    power: int = 10 ** (len(str(amount)) - 1)
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= amount)

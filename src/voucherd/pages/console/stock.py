@@ -9,132 +9,88 @@ from voucherd.catalogue.rules import BadProduct, is_slug
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.catalogue.texts import face_text, read_amount
 from voucherd.http import Response
-from voucherd.money import Money
-from voucherd.pages.console import uploads as files
-from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.console.uploads import Far, FilePages, chosen_file
+from voucherd.pages.forms import sentence
+from voucherd.pages.visit import Visit
 from voucherd.suppliers import stocking
 from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, StockTerms
 from voucherd.vault import uploads
 from voucherd.vault.dry_run import rehearse
 from voucherd.vault.imports import ImportRefused, ImportReport
 from voucherd.vault.lines import BadLine
-from voucherd.vault.uploads import UploadPhase, UploadRow
+from voucherd.vault.uploads import UploadPhase
 
-KIND: Final = "stock"
-PATH: Final = "/console/stock/import"
+FILES: Final = FilePages(
+    "stock", "/console/stock/import", "console/stock_import.html", "console/stock_report.html"
+)
 _FIELDS: Final = ("slug", "supplier", "purchase", "face")
 
 
-class _Wrong(Exception):
-    """A field of the form that can't be used."""
-
-    def __init__(self, field: str, text: str) -> None:
-        super().__init__(text)
-        self.field = field
-        self.text = text
-
-
-async def import_page(services: Services, visit: Visit) -> Response:
+async def import_page(visit: Visit) -> Response:
     """The form for a file of codes, and the last files."""
-    values = {name: visit.query.get(name) for name in _FIELDS}
-    return await _form(services, visit, values)
+    given = visit.form if visit.problems else visit.query
+    return await FILES.form(visit, values={name: given.get(name) for name in _FIELDS})
 
 
-async def upload(services: Services, visit: Visit) -> Response:
+async def upload(visit: Visit) -> Response:
     """Keep the file, and try out what an import of it would do."""
     values = {name: visit.form.get(name) for name in _FIELDS}
-    try:
-        terms = await _terms(services, values)
-    except _Wrong as wrong:
-        return await _form(services, visit, values, {wrong.field: wrong.text})
-    file = files.chosen_file(visit)
-    if isinstance(file, str):
-        return await _form(services, visit, values, {"file": file})
-    upload_id = await files.keep(services, visit, KIND, file, values)
+    terms = await _terms(visit, values)
+    file = None if terms is None else chosen_file(visit)
+    if terms is None or file is None:
+        return await import_page(visit)
+    stream, brand_id, size = io.BytesIO(file.content), terms.target.brand_id, len(file.content)
 
-    async def try_out(far: files.Far) -> None:
-        size = len(file.content)
+    async def try_out(far: Far) -> tuple[UploadPhase, dict[str, Any]]:
         try:
             found = await rehearse(
-                services.pool,
-                services.sealer,
-                io.BytesIO(file.content),
-                terms.target.brand_id,
-                lambda done, _codes: far(done, size),
+                visit.pool, visit.services.sealer, stream, brand_id, lambda done, _codes: far(done, size)
             )
         except ImportRefused as refused:
-            await uploads.end(services.pool, upload_id, UploadPhase.REFUSED, _refusal(refused))
-            return
-        report = {
+            return UploadPhase.REFUSED, _refusal(refused)
+        # With nothing new in it there is nothing to take.
+        return UploadPhase.READY if found.fresh else UploadPhase.REFUSED, {
             "fresh": found.fresh,
             "known": found.already_there,
             "bad_count": found.bad_count,
             "bad": _bad(found.bad),
         }
-        # With nothing new in it there is nothing to take.
-        await uploads.end(
-            services.pool, upload_id, UploadPhase.READY if found.fresh else UploadPhase.REFUSED, report
-        )
 
-    files.run(services, upload_id, try_out)
-    return see_other(f"{PATH}/{upload_id}")
+    return await FILES.keep(visit, file, values, try_out)
 
 
-async def report(services: Services, visit: Visit) -> Response:
-    """What an import would do, how far it is, or what it did."""
-    row = await files.find(services, visit, KIND)
-    return render("console/stock_report.html", visit, row=row, phase=row.phase.name.lower(), path=PATH)
-
-
-async def take(services: Services, visit: Visit) -> Response:
+async def take(visit: Visit) -> Response:
     """Take the codes in: all that are new, or none."""
-    row = await files.find(services, visit, KIND)
-    skip_bad = "skip_bad" in visit.form
-    back = see_other(f"{PATH}/{row.id}")
+    row = await FILES.find(visit)
+    skip_bad, back = "skip_bad" in visit.form, f"{FILES.path}/{row.id}"
     if row.report is not None and row.report.get("bad_count") and not skip_bad:
-        visit.tell("Some lines are bad. Correct the file, or say that they are to be left out.", "bad")
-        return back
-    try:
-        terms = await _terms(services, {name: str(row.terms.get(name, "")) for name in _FIELDS})
-    except _Wrong as wrong:
-        visit.tell(wrong.text, "bad")
-        return back
-    content = await files.take_out(services, row)
-    if content is None:
-        visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
-        return back
-    files.run(services, row.id, lambda far: _take(services, visit, row, content, terms, skip_bad, far))
-    return back
+        text = "Some lines are bad. Correct the file, or say that they are to be left out."
+        return visit.go(back, text, "bad")
+    terms = await _terms(visit, {name: str(row.terms.get(name, "")) for name in _FIELDS})
+    if terms is None:
+        return visit.go(back, next(iter(visit.problems.values())), "bad")
 
-
-async def _take(
-    services: Services,
-    visit: Visit,
-    row: UploadRow,
-    content: bytes,
-    terms: StockTerms,
-    skip_bad: bool,
-    far: files.Far,
-) -> None:
     async def note(tx: Any, done: ImportReport) -> None:
         await uploads.end(tx, row.id, UploadPhase.TAKEN, _taken(done))
 
-    try:
-        await stocking.import_file(
-            services.pool,
-            visit.actor,
-            services.sealer,
-            terms,
-            row.name,
-            io.BytesIO(content),
-            skip_bad=skip_bad,
-            progress=lambda done, _codes: far(done, row.bytes),
-            note=note,
-        )
-    except ImportRefused as refused:
-        await uploads.end(services.pool, row.id, UploadPhase.REFUSED, _refusal(refused))
+    async def take_in(content: bytes, far: Far) -> tuple[UploadPhase, dict[str, Any]] | None:
+        try:
+            await stocking.import_file(
+                visit.pool,
+                visit.actor,
+                visit.services.sealer,
+                terms,
+                row.name,
+                io.BytesIO(content),
+                skip_bad=skip_bad,
+                progress=lambda done, _codes: far(done, row.bytes),
+                note=note,
+            )
+        except ImportRefused as refused:
+            return UploadPhase.REFUSED, _refusal(refused)
+        return None
+
+    return await FILES.take(visit, row, take_in)
 
 
 def _taken(done: ImportReport) -> dict[str, Any]:
@@ -148,59 +104,34 @@ def _taken(done: ImportReport) -> dict[str, Any]:
 
 
 def _refusal(refused: ImportRefused) -> dict[str, Any]:
-    text = str(refused)
-    return {
-        "problem": f"{text[:1].upper()}{text[1:]}.",
-        "bad_count": refused.bad_count,
-        "bad": _bad(refused.bad),
-    }
+    return {"problem": sentence(refused), "bad_count": refused.bad_count, "bad": _bad(refused.bad)}
 
 
 def _bad(lines: list[BadLine]) -> list[tuple[int, str]]:
     return [(line.line, line.reason) for line in lines]
 
 
-async def _terms(services: Services, values: dict[str, str]) -> StockTerms:
-    """What the codes are codes of and cost, or the field that is wrong."""
-    slug = values["slug"]
+async def _terms(visit: Visit, values: dict[str, str]) -> StockTerms | None:
+    """The product and the cost of the codes; None, and a problem beside the field that is wrong."""
+    slug, problems = values["slug"], visit.problems
     try:
-        purchase = _amount("purchase", values["purchase"])
-        face = _amount("face", values["face"]) if values["face"] else None
+        purchase = read_amount("purchase", values["purchase"])
+        face = read_amount("face", values["face"]) if values["face"] else None
         if not is_slug(slug):
             raise UnknownProduct(slug)
-        async with services.pool.acquire() as conn:
+        async with visit.pool.acquire() as conn:
             return await stocking.terms(conn, slug, values["supplier"], face, purchase)
-    except BadSupplierName as bad:
-        raise _Wrong("supplier", f"M{str(bad)[1:]}.") from None
+    except BadProduct as bad:
+        problems[bad.field] = "Must be an amount and a currency, such as 46.90 EUR."
+    except BadSupplierName as bad_name:
+        problems["supplier"] = sentence(bad_name)
     except UnknownProduct:
-        raise _Wrong("slug", "There is no product of that slug.") from None
-    except FaceMissing as missing:
-        words = face_text(missing.version)
-        raise _Wrong("face", f"Is needed: the product’s face value is variable, {words}.") from None
+        problems["slug"] = "There is no product of that slug."
+    except FaceMissing as needed:
+        words = face_text(needed.version)
+        problems["face"] = f"Is needed: the product’s face value is variable, {words}."
     except NoSuchFace as other:
-        raise _Wrong("face", f"The product has {face_text(other.version)}.") from None
-    except NoRateFor as missing_rate:
-        raise _Wrong("purchase", f"There is no exchange rate for {missing_rate.currency}.") from None
-
-
-def _amount(field: str, text: str) -> Money:
-    try:
-        return read_amount(field, text)
-    except BadProduct:
-        raise _Wrong(field, "Must be an amount and a currency, such as 46.90 EUR.") from None
-
-
-async def _form(
-    services: Services, visit: Visit, values: dict[str, str], problems: dict[str, str] | None = None
-) -> Response:
-    async with services.pool.acquire() as conn:
-        newest = await uploads.newest(conn, KIND)
-    return render(
-        "console/stock_import.html",
-        visit,
-        status=422 if problems else 200,
-        values=values,
-        problems=problems or {},
-        newest=newest,
-        path=PATH,
-    )
+        problems["face"] = f"The product has {face_text(other.version)}."
+    except NoRateFor as unrated:
+        problems["purchase"] = f"There is no exchange rate for {unrated.currency}."
+    return None

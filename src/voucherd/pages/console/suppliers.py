@@ -7,17 +7,16 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from voucherd.db import Connection, transaction
-from voucherd.http import HttpError, Response
+from voucherd.http import Response
 from voucherd.money import Money
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
-from voucherd.services import Services
+from voucherd.pages.visit import Visit
 from voucherd.suppliers import deeds, overview, registry, trial
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.deeds import LIMITS, SupplierChanges
 from voucherd.suppliers.overview import Lately, SupplierFigures
-from voucherd.suppliers.store import OfferRow, SupplierRow, UnknownSupplier
+from voucherd.suppliers.store import OfferRow, SupplierRow
 from voucherd.suppliers.trial import TrialFinding
 
 PATH: Final = "/console/suppliers"
@@ -35,9 +34,9 @@ _BREAKERS: Final = {"closed": "good", "half-open": "warn", "open": "bad"}
 _ON_UNKNOWN: Final = ("wait", "rebuy")
 
 
-async def suppliers(services: Services, visit: Visit) -> Response:
+async def suppliers(visit: Visit) -> Response:
     """Every supplier of the state, with its health."""
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         found = [row for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         counted = await overview.figures(conn)
         lately = await overview.lately(conn, visit.state)
@@ -51,23 +50,39 @@ async def suppliers(services: Services, visit: Visit) -> Response:
     )
 
 
-async def supplier(services: Services, visit: Visit) -> Response:
+async def supplier(visit: Visit) -> Response:
     """One supplier: its health, its limits and what it sells."""
-    return await _page(services, visit)
+    async with visit.pool.acquire() as conn:
+        row = await supplier_store.supplier(conn, visit.parameters["name"])
+        counted = (await overview.figures(conn)).get(row.id, SupplierFigures())
+        lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)
+        sold = await supplier_store.offers(conn, row.id)
+    slack = Decimal(row.price_slack_bp).scaleb(-2).normalize()
+    values = {name: str(getattr(row, name)) for name in LIMITS}
+    values |= {"price_slack": f"{slack:f}%", "on_unknown": row.on_unknown}
+    if visit.problems:
+        values = {name: visit.form.get(name) for name in values}
+    return render(
+        "console/supplier.html",
+        visit,
+        one=_health(row, counted, lately),
+        limits=_LABELS,
+        values=values,
+        looks_up=registry.can_look_up(row.kind, row.config),
+        # Not its tables: somebody may have put a secret into their headers after all.
+        config={name: value for name, value in row.config.items() if isinstance(value, str | int | bool)},
+        offers=[_offer(row, offer) for offer in sold[:OFFERS_SHOWN]],
+        offers_more=max(len(sold) - OFFERS_SHOWN, 0),
+    )
 
 
-async def change(services: Services, visit: Visit) -> Response:
+async def change(visit: Visit) -> Response:
     """Change a supplier's limits."""
-    async with services.pool.acquire() as conn:
-        row = await _found(conn, visit)
-    form = visit.form
-    problems: dict[str, str] = {}
-    numbers: dict[str, Any] = {
-        name: _whole(form.get(name), low, high) for name, (low, high) in LIMITS.items()
-    }
-    for name, number in numbers.items():
-        if number is None:
-            low, high = LIMITS[name]
+    row = await visit.look(supplier_store.supplier, visit.parameters["name"])
+    form, problems = visit.form, visit.problems
+    numbers: dict[str, Any] = {name: whole(form.get(name), *ends) for name, ends in LIMITS.items()}
+    for name, (low, high) in LIMITS.items():
+        if numbers[name] is None:
             problems[name] = f"Must be a whole number from {low:,} to {high:,}."
     slack_bp = None
     try:
@@ -78,93 +93,47 @@ async def change(services: Services, visit: Visit) -> Response:
     if on_unknown not in _ON_UNKNOWN:
         problems["on_unknown"] = "Choose one."
     if problems:
-        given = {name: form.get(name) for name in (*LIMITS, "price_slack", "on_unknown")}
-        return await _page(services, visit, given=given, problems=problems)
-    await _store(
-        services, visit, row, SupplierChanges(**numbers, price_slack_bp=slack_bp, on_unknown=on_unknown)
-    )
-    visit.tell("Saved.")
-    return see_other(f"{PATH}/{row.name}")
+        return await supplier(visit)
+    await _store(visit, row, SupplierChanges(**numbers, price_slack_bp=slack_bp, on_unknown=on_unknown))
+    return visit.go(f"{PATH}/{row.name}", "Saved.")
 
 
-async def activate(services: Services, visit: Visit) -> Response:
+async def activate(visit: Visit) -> Response:
     """Pause a supplier, or buy there again."""
-    async with services.pool.acquire() as conn:
-        row = await _found(conn, visit)
+    row = await visit.look(supplier_store.supplier, visit.parameters["name"])
     active = visit.form.get("active") == "yes"
-    await _store(services, visit, row, SupplierChanges(active=active))
-    visit.tell(f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.")
-    return see_other(f"{PATH}/{row.name}")
-
-
-async def close_breaker(services: Services, visit: Visit) -> Response:
-    """Try a supplier again at once, although it failed."""
-    async with services.pool.acquire() as conn:
-        row = await _found(conn, visit)
-    async with transaction(services.pool) as tx:
-        done = await deeds.close_breaker(tx, visit.actor, row.name)
-    visit.tell(
-        "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed."
+    await _store(visit, row, SupplierChanges(active=active))
+    return visit.go(
+        f"{PATH}/{row.name}",
+        f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.",
     )
-    return see_other(f"{PATH}/{row.name}")
 
 
-async def test(services: Services, visit: Visit) -> Response:
+async def close_breaker(visit: Visit) -> Response:
+    """Try a supplier again at once, although it failed."""
+    row = await visit.look(supplier_store.supplier, visit.parameters["name"])
+    done = await visit.do(deeds.close_breaker, row.name)
+    return visit.go(
+        f"{PATH}/{row.name}",
+        "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed.",
+    )
+
+
+async def test(visit: Visit) -> Response:
     """Speak with a supplier, if that is asked for; nothing is bought."""
-    async with services.pool.acquire() as conn:
-        row = await _found(conn, visit)
+    row = await visit.look(supplier_store.supplier, visit.parameters["name"])
     found: list[TrialFinding] | None = None
     if visit.query.get("run") == "yes":
         try:
             async with asyncio.timeout(TEST_S_MAX):
-                found, _ = await trial.try_out(services.pool, services.sealer, row)
+                found, _ = await trial.try_out(visit.pool, visit.services.sealer, row)
         except TimeoutError:
             found = [TrialFinding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
     return render("console/supplier_test.html", visit, row=row, found=found)
 
 
-async def _store(services: Services, visit: Visit, row: SupplierRow, made: SupplierChanges) -> None:
-    async with transaction(services.pool) as tx:
-        await deeds.change(tx, visit.actor, row.name, made, services.sealer)
-
-
-async def _found(conn: Connection, visit: Visit) -> SupplierRow:
-    try:
-        row = await supplier_store.supplier(conn, visit.parameters["name"])
-    except UnknownSupplier:
-        raise HttpError(404, "not_found", "not found") from None
-    return row
-
-
-async def _page(
-    services: Services,
-    visit: Visit,
-    *,
-    given: dict[str, str] | None = None,
-    problems: dict[str, str] | None = None,
-) -> Response:
-    async with services.pool.acquire() as conn:
-        row = await _found(conn, visit)
-        counted = (await overview.figures(conn)).get(row.id, SupplierFigures())
-        lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)
-        sold = await supplier_store.offers(conn, row.id)
-    slack = Decimal(row.price_slack_bp).scaleb(-2).normalize()
-    values = {name: str(getattr(row, name)) for name in LIMITS}
-    values |= {"price_slack": f"{slack:f}%", "on_unknown": row.on_unknown}
-    return render(
-        "console/supplier.html",
-        visit,
-        status=422 if problems else 200,
-        one=_health(row, counted, lately),
-        limits=_LABELS,
-        values=given or values,
-        problems=problems or {},
-        looks_up=registry.can_look_up(row.kind, row.config),
-        # Not its tables: somebody may have put a secret into their headers after all.
-        config={name: value for name, value in row.config.items() if isinstance(value, str | int | bool)},
-        offers=[_offer(row, offer) for offer in sold[:OFFERS_SHOWN]],
-        offers_more=max(len(sold) - OFFERS_SHOWN, 0),
-    )
+async def _store(visit: Visit, row: SupplierRow, made: SupplierChanges) -> None:
+    await visit.do(deeds.change, row.name, made, visit.services.sealer)
 
 
 def _health(row: SupplierRow, counted: SupplierFigures, lately: Lately) -> dict[str, Any]:
@@ -223,9 +192,3 @@ def age_words(then: datetime | None, now: datetime) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
-
-
-def _whole(text: str, low: int, high: int) -> int | None:
-    if not text.isascii() or not text.isdecimal() or len(text) > len(str(high)):
-        return None
-    return int(text) if low <= int(text) <= high else None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from voucherd import trail
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyNotFound
 from voucherd.http import Response
-from voucherd.pages.console.inputs import Problems, number_of, optional_day
+from voucherd.pages.console.inputs import number_of, optional_day
+from voucherd.pages.forms import midnight
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
-from voucherd.services import Services
 from voucherd.trail import TrailRow, chain
 from voucherd.trail.chain import Flaw
 from voucherd.vault import reveals
@@ -25,29 +25,27 @@ VERIFY_S_MAX: Final = 20.0
 _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
 
-async def deeds_done(services: Services, visit: Visit) -> Response:
+async def deeds_done(visit: Visit) -> Response:
     """What was done, newest first, with filters."""
-    query, problems = visit.query, Problems()
-    chosen = {name: query.get(name)[:300] for name in _FILTERS}
-    first = problems.read("from", lambda: optional_day(chosen["from"]))
-    last = problems.read("to", lambda: optional_day(chosen["to"]))
+    chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
+    first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
     rows: list[TrailRow] = []
-    async with services.pool.acquire() as conn:
+    async with visit.pool.acquire() as conn:
         owner = None
         if chosen["company"]:
             try:
                 owner = (await company_store.find_company(conn, chosen["company"])).id
             except CompanyNotFound as unknown:
-                problems["company"] = str(unknown)
-        if not problems:
+                visit.problems["company"] = str(unknown)
+        if not visit.problems:
             rows = await trail.page(
                 conn,
                 company_id=owner,
                 actor=chosen["actor"] or None,
                 action=chosen["action"] or None,
-                since=None if first is None else _midnight(first),
-                until=None if last is None else _midnight(last + timedelta(days=1)),
-                before=number_of(query.get("before")),
+                since=None if first is None else midnight(first),
+                until=None if last is None else midnight(last + timedelta(days=1)),
+                before=number_of(visit.query.get("before")),
                 limit=PAGE + 1,
             )
         named = {row.company_id for row in rows if row.company_id is not None}
@@ -59,22 +57,20 @@ async def deeds_done(services: Services, visit: Visit) -> Response:
     return render(
         "console/trail.html",
         visit,
-        status=422 if problems else 200,
         rows=[(row, names.get(row.company_id or 0), _words(row.detail)) for row in rows],
         chosen=chosen,
-        problems=problems,
         heads=heads,
-        newest=qualified(path, chosen) if query.get("before") else "",
+        newest=qualified(path, chosen) if visit.query.get("before") else "",
         older=qualified(path, chosen | {"before": rows[-1].id}) if more else "",
     )
 
 
-async def check_trail(services: Services, visit: Visit) -> Response:
+async def check_trail(visit: Visit) -> Response:
     """Whether any row of the trail was changed since it was sealed."""
     flaws: list[Flaw] = []
     whole = True
     try:
-        async with asyncio.timeout(VERIFY_S_MAX), services.pool.acquire() as conn:
+        async with asyncio.timeout(VERIFY_S_MAX), visit.pool.acquire() as conn:
             async with conn.transaction(isolation="repeatable_read", readonly=True):
                 async for flaw in chain.verify(conn):
                     flaws.append(flaw)
@@ -88,14 +84,13 @@ async def check_trail(services: Services, visit: Visit) -> Response:
     )
 
 
-async def reveals_of(services: Services, visit: Visit) -> Response:
+async def reveals_of(visit: Visit) -> Response:
     """Who has seen the codes of one order."""
     trx = visit.query.get("trx")
-    order_id = services.ids.order_id(trx) if trx else None
+    order_id = visit.services.ids.order_id(trx) if trx else None
     rows = []
     if order_id is not None:
-        async with services.pool.acquire() as conn:
-            rows = await reveals.of_order(conn, order_id, REVEALS_SHOWN_MAX)
+        rows = await visit.look(reveals.of_order, order_id, REVEALS_SHOWN_MAX)
     unknown = bool(trx) and order_id is None
     return render(
         "console/reveals.html", visit, status=422 if unknown else 200, trx=trx, unknown=unknown, rows=rows
@@ -104,7 +99,3 @@ async def reveals_of(services: Services, visit: Visit) -> Response:
 
 def _words(detail: dict[str, Any] | None) -> str:
     return ", ".join(f"{name} {value}" for name, value in (detail or {}).items())
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

@@ -13,99 +13,137 @@ from markupsafe import Markup
 from voucherd import clock
 from voucherd.db import transaction
 from voucherd.http import JSON, HttpError, Response
-from voucherd.pages.people.browsers import browser_of
+from voucherd.pages.forms import whole
 from voucherd.pages.people.links import PASSWORD_HINT
 from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
-from voucherd.pages.visit import Visit, see_other, session_cookie
+from voucherd.pages.visit import Visit, missing, see_other, session_cookie
 from voucherd.people import account as own
 from voucherd.people import passkeys, second_factors, sessions, totp
 from voucherd.people.account import LastSecondFactor, NoSecondFactor, Strengthened
 from voucherd.people.passkeys import BadPasskey, TooManyPasskeys
 from voucherd.people.second_factors import SecondFactorSet
 from voucherd.people.users import hash_password
-from voucherd.services import Services
 
 PATH: Final = "/account"
 FRESH: Final = timedelta(minutes=10)
 """So long after signing in the password is not asked for again."""
+# The first that is found counts: most call themselves by the names of others, too.
+_BROWSERS: Final = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 _WRONG: Final = "That is not your password."
 
 
-async def account(services: Services, visit: Visit) -> Response:
+async def account(visit: Visit) -> Response:
     """Everything about one's own account."""
-    return await _page(services, visit)
+    person, session = visit.someone, visit.session
+    assert session is not None
+    factors = await second_factors.factors(visit.pool, person.id)
+    rows = await sessions.of_user(visit.pool, person.id)
+    return render(
+        "people/account.html",
+        visit,
+        hint=PASSWORD_HINT,
+        factors=factors,
+        must=must_have(visit),
+        owes=must_have(visit) and session.strong_at is None,
+        passkeys=await passkeys.list_passkeys(visit.pool, person.id),
+        passkeys_here=visit.services.sign_in.site is not None,
+        ask=not fresh(visit),
+        sessions=[_shown(row, session.key) for row in rows],
+    )
 
 
-async def change_password(services: Services, visit: Visit) -> Response:
+async def change_password(visit: Visit) -> Response:
     """Choose another password; the other browsers are signed out."""
     person, session = visit.someone, visit.session
     assert session is not None
-    if not await services.sign_in.is_right(person.email, visit.form.raw("current"), visit.origin):
-        return await _page(services, visit, wrong={"current": _WRONG})
+    if not await visit.services.sign_in.is_right(person.email, visit.form.raw("current"), visit.origin):
+        visit.problems["current"] = _WRONG
+        return await account(visit)
     try:
         password_hash = await hash_password(visit.form.raw("password"))
     except ValueError as short:
-        return await _page(services, visit, wrong={"password": f"{str(short).capitalize()}."})
-    async with transaction(services.pool) as tx:
-        await own.change_password(tx, visit.actor, password_hash, session)
-    visit.tell("Your password is changed. Other browsers are signed out.")
-    return see_other(PATH)
+        visit.problems["password"] = f"{str(short).capitalize()}."
+        return await account(visit)
+    await visit.do(own.change_password, password_hash, session)
+    return visit.go(PATH, "Your password is changed. Other browsers are signed out.")
 
 
-async def app_page(services: Services, visit: Visit) -> Response:
+async def app_page(visit: Visit) -> Response:
     """The square to set an authenticator app up with."""
-    return await _app(services, visit)
+    person = visit.someone
+    try:
+        async with transaction(visit.pool) as tx:
+            secret = await second_factors.begin_totp(tx, visit.services.sealer, person.id)
+    except SecondFactorSet:
+        return see_other(PATH)
+    square = segno.make(totp.uri(secret, person.email), error="m")
+    return render(
+        "people/app.html",
+        visit,
+        ask=not fresh(visit),
+        secret=totp.shown(secret),
+        square=Markup(square.svg_inline(scale=5, border=3, light="#fff", title="Code for your app")),  # noqa: S704 - Made of modules, not of words.
+    )
 
 
-async def confirm_app(services: Services, visit: Visit) -> Response:
+async def confirm_app(visit: Visit) -> Response:
     """Take the app as second factor, once it has given a right code."""
-    if not await _trusted(services, visit):
-        return await _app(services, visit, wrong={"current": _WRONG})
+    if not await _trusted(visit):
+        visit.problems["current"] = _WRONG
+        return await app_page(visit)
     session = visit.session
     assert session is not None
-    async with transaction(services.pool) as tx:
-        done = await own.add_app(
-            tx, visit.actor, services.sealer, session, visit.browser, visit.form.get("code")
-        )
+    done = await visit.do(own.add_app, visit.services.sealer, session, visit.browser, visit.form.get("code"))
     if done is None:
-        wrong = {"code": "That code is not right. Is the clock of your telephone right?"}
-        return await _app(services, visit, wrong=wrong)
-    return _strengthened(services, visit, done)
+        visit.problems["code"] = "That code is not right. Is the clock of your telephone right?"
+        return await app_page(visit)
+    return _strengthened(visit, done)
 
 
-async def remove_app(services: Services, visit: Visit) -> Response:
+async def remove_app(visit: Visit) -> Response:
     """Take the app away."""
-    await _refuse_untrusted(services, visit)
+    await _refuse_untrusted(visit)
     try:
-        async with transaction(services.pool) as tx:
-            await own.remove_app(tx, visit.actor, must_have=must_have(services, visit))
+        await visit.do(own.remove_app, must_have=must_have(visit))
     except LastSecondFactor:
         raise _last() from None
-    visit.tell("The app is not asked for any more.")
-    return see_other(PATH)
+    return visit.go(PATH, "The app is not asked for any more.")
 
 
-async def new_codes(services: Services, visit: Visit) -> Response:
+async def new_codes(visit: Visit) -> Response:
     """Ten new recovery codes; those before are void."""
-    await _refuse_untrusted(services, visit)
+    await _refuse_untrusted(visit)
     try:
-        async with transaction(services.pool) as tx:
-            codes = await own.new_recovery_codes(tx, visit.actor)
+        codes = await visit.do(own.new_recovery_codes)
     except NoSecondFactor:
         raise HttpError(400, "no_second_factor", "Set up a second factor first.") from None
     return _codes(visit, codes)
 
 
-async def passkey_options(services: Services, visit: Visit) -> Response:
+async def passkey_options(visit: Visit) -> Response:
     """What a browser needs to make a passkey."""
-    site = services.sign_in.site
+    site = visit.services.sign_in.site
     if site is None:
-        raise HttpError(404, "no_passkeys", "not found")
-    await _refuse_untrusted(services, visit)
+        raise missing()
+    await _refuse_untrusted(visit)
     person = visit.someone
     try:
-        async with transaction(services.pool) as tx:
+        async with transaction(visit.pool) as tx:
             options = await passkeys.begin_registration(
                 tx, site, person.id, person.email, visit.request.client_ip
             )
@@ -116,109 +154,66 @@ async def passkey_options(services: Services, visit: Visit) -> Response:
     return Response(200, msgspec.json.encode(options), JSON)
 
 
-async def add_passkey(services: Services, visit: Visit) -> Response:
+async def add_passkey(visit: Visit) -> Response:
     """Keep the passkey that the browser has made."""
-    site, session = services.sign_in.site, visit.session
+    site, session = visit.services.sign_in.site, visit.session
     if site is None or session is None:
-        raise HttpError(404, "no_passkeys", "not found")
+        raise missing()
     name, answer = visit.form.get("name"), read_answer(visit)
     try:
-        async with transaction(services.pool) as tx:
-            done = await own.add_passkey(tx, visit.actor, site, session, visit.browser, name, answer)
+        done = await visit.do(own.add_passkey, site, session, visit.browser, name, answer)
     except BadPasskey as bad:
-        visit.tell(f"The passkey could not be kept: {bad}.", "bad")
-        return see_other(PATH)
-    return _strengthened(services, visit, done)
+        return visit.go(PATH, f"The passkey could not be kept: {bad}.", "bad")
+    return _strengthened(visit, done)
 
 
-async def remove_passkey(services: Services, visit: Visit) -> Response:
+async def remove_passkey(visit: Visit) -> Response:
     """Take a passkey away."""
-    number = visit.parameters["passkey"]
-    await _refuse_untrusted(services, visit)
-    known = number.isascii() and number.isdigit() and len(number) < 19
+    await _refuse_untrusted(visit)
+    number = whole(visit.parameters["passkey"]) or 0
     try:
-        async with transaction(services.pool) as tx:
-            must = must_have(services, visit)
-            name = await own.remove_passkey(tx, visit.actor, int(number) if known else 0, must_have=must)
+        async with transaction(visit.pool) as tx:
+            must = must_have(visit)
+            name = await own.remove_passkey(tx, visit.actor, number, must_have=must)
     except LastSecondFactor:
         raise _last() from None
     if name is None:
-        raise HttpError(404, "no_passkey", "not found")
-    visit.tell(f"The passkey “{name}” opens nothing any more.")
-    return see_other(PATH)
+        raise missing()
+    return visit.go(PATH, f"The passkey “{name}” opens nothing any more.")
 
 
-async def end_session(services: Services, visit: Visit) -> Response:
+async def end_session(visit: Visit) -> Response:
     """Sign another browser out."""
-    for row in await sessions.of_user(services.pool, visit.someone.id):
+    for row in await sessions.of_user(visit.pool, visit.someone.id):
         if _name(row["key"]) == visit.parameters["session"]:
-            async with transaction(services.pool) as tx:
-                await own.end_session(tx, visit.actor, row["key"])
+            await visit.do(own.end_session, row["key"])
             if visit.session is not None and row["key"] != visit.session.key:
                 visit.tell("That browser is signed out.")
             return see_other(PATH)
-    raise HttpError(404, "no_session", "not found")
+    raise missing()
 
 
-async def end_others(services: Services, visit: Visit) -> Response:
+async def end_others(visit: Visit) -> Response:
     """Sign every other browser out."""
     assert visit.session is not None
-    async with transaction(services.pool) as tx:
-        await own.end_other_sessions(tx, visit.actor, visit.session)
-    visit.tell("All other browsers are signed out.")
-    return see_other(PATH)
+    await visit.do(own.end_other_sessions, visit.session)
+    return visit.go(PATH, "All other browsers are signed out.")
 
 
-def must_have(services: Services, visit: Visit) -> bool:
+def must_have(visit: Visit) -> bool:
     """Whether this person may not be without a second factor."""
     assert visit.session is not None
-    return services.settings.operator_second_factor if visit.someone.company is None else visit.session.asked
+    return (
+        visit.services.settings.operator_second_factor
+        if visit.someone.company is None
+        else visit.session.asked
+    )
 
 
 def fresh(visit: Visit) -> bool:
     """Whether the person has just signed in: then the password need not be asked for again."""
     assert visit.session is not None
     return clock.now() - visit.session.created_at < FRESH
-
-
-async def _page(services: Services, visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
-    person, session = visit.someone, visit.session
-    assert session is not None
-    factors = await second_factors.factors(services.pool, person.id)
-    rows = await sessions.of_user(services.pool, person.id)
-    return render(
-        "people/account.html",
-        visit,
-        status=422 if wrong else 200,
-        wrong=wrong or {},
-        hint=PASSWORD_HINT,
-        factors=factors,
-        must=must_have(services, visit),
-        owes=must_have(services, visit) and session.strong_at is None,
-        passkeys=await passkeys.list_passkeys(services.pool, person.id),
-        passkeys_here=services.sign_in.site is not None,
-        ask=not fresh(visit),
-        sessions=[_shown(row, session.key) for row in rows],
-    )
-
-
-async def _app(services: Services, visit: Visit, *, wrong: dict[str, str] | None = None) -> Response:
-    person = visit.someone
-    try:
-        async with transaction(services.pool) as tx:
-            secret = await second_factors.begin_totp(tx, services.sealer, person.id)
-    except SecondFactorSet:
-        return see_other(PATH)
-    square = segno.make(totp.uri(secret, person.email), error="m")
-    return render(
-        "people/app.html",
-        visit,
-        status=422 if wrong else 200,
-        wrong=wrong or {},
-        ask=not fresh(visit),
-        secret=totp.shown(secret),
-        square=Markup(square.svg_inline(scale=5, border=3, light="#fff", title="Code for your app")),  # noqa: S704 - Made of modules, not of words.
-    )
 
 
 def _shown(row: asyncpg.Record, here: bytes) -> dict[str, object]:
@@ -232,9 +227,16 @@ def _shown(row: asyncpg.Record, here: bytes) -> dict[str, object]:
     }
 
 
-def _strengthened(services: Services, visit: Visit, done: Strengthened) -> Response:
+def browser_of(agent: str) -> str:
+    """A browser in words that its person knows it by."""
+    browser = next((name for mark, name in _BROWSERS if mark in agent), "")
+    system = next((name for mark, name in _SYSTEMS if mark in agent), "")
+    return " on ".join(part for part in (browser, system) if part) or "An unknown browser"
+
+
+def _strengthened(visit: Visit, done: Strengthened) -> Response:
     """Go on in the session that counts from now on."""
-    visit.cookies.append(session_cookie(services.settings, done.token))
+    visit.cookies.append(session_cookie(visit.services.settings, done.token))
     return see_other(PATH) if done.codes is None else _codes(visit, done.codes)
 
 
@@ -242,15 +244,15 @@ def _codes(visit: Visit, codes: list[str]) -> Response:
     return render("people/codes.html", visit, codes=codes)
 
 
-async def _trusted(services: Services, visit: Visit) -> bool:
+async def _trusted(visit: Visit) -> bool:
     """Whether the person has just signed in, or gave the password again."""
     if fresh(visit):
         return True
-    return await services.sign_in.is_right(visit.someone.email, visit.form.raw("current"), visit.origin)
+    return await visit.services.sign_in.is_right(visit.someone.email, visit.form.raw("current"), visit.origin)
 
 
-async def _refuse_untrusted(services: Services, visit: Visit) -> None:
-    if not await _trusted(services, visit):
+async def _refuse_untrusted(visit: Visit) -> None:
+    if not await _trusted(visit):
         raise HttpError(403, "wrong_password", _WRONG)
 
 

@@ -8,7 +8,6 @@ from voucherd.approvals import deeds, lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.model import Approval, ApprovalClosed, ApprovalNotFound, SamePerson
 from voucherd.companies import store as company_store
-from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
 from voucherd.orders import consent
@@ -21,10 +20,10 @@ from voucherd.orders.rules.refusals import (
     SpendLimitExceeded,
 )
 from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
+from voucherd.pages.forms import whole
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people.roles import Right
-from voucherd.services import Services
 
 ORDERS: Final = "/portal/approvals"
 
@@ -39,11 +38,11 @@ _REFUSED: Final[dict[type[Exception], str]] = {
 _OVER: Final = "It was decided before, or its time is over."
 
 
-async def orders(services: Services, visit: Visit) -> Response:
+async def orders(visit: Visit) -> Response:
     """The orders that wait for a second person, and those that waited before."""
-    found = await lists.of_company(services.pool, visit.company_id, visit.state)
-    amount = (await company_store.policy(services.pool, visit.company_id)).approve_from_eur_minor
-    trxs = {one.id: services.ids.trx(one.order_id) for one in found if one.order_id is not None}
+    found = await lists.of_company(visit.pool, visit.company_id, visit.state)
+    amount = (await company_store.policy(visit.pool, visit.company_id)).approve_from_eur_minor
+    trxs = {one.id: visit.services.ids.trx(one.order_id) for one in found if one.order_id is not None}
     return render(
         "people/approvals.html",
         visit,
@@ -55,12 +54,12 @@ async def orders(services: Services, visit: Visit) -> Response:
     )
 
 
-async def approve_order(services: Services, visit: Visit) -> Response:
+async def approve_order(visit: Visit) -> Response:
     """Allow a colleague's order: it is confirmed at once."""
-    approval = await _find(services, visit)
-    buyer = await buyer_of(services, visit)
+    approval = await _find(visit)
+    buyer = await buyer_of(visit)
     try:
-        await consent.agree(services.orders, services.pool, buyer, approval.id, wait_s_max=WAIT_S_MAX)
+        await consent.agree(visit.services.orders, visit.pool, buyer, approval.id, wait_s_max=WAIT_S_MAX)
     except (ApprovalClosed, SamePerson) as refused:
         visit.tell(
             _OVER if isinstance(refused, ApprovalClosed) else "Somebody else has to approve it.", "bad"
@@ -72,25 +71,19 @@ async def approve_order(services: Services, visit: Visit) -> Response:
     return see_other(ORDERS)
 
 
-async def _find(services: Services, visit: Visit) -> Approval:
-    number = visit.parameters["approval"]
-    if not (number.isascii() and number.isdigit() and len(number) < 19):
-        raise HttpError(404, "no_such_approval", "not found")
-    try:
-        found = await approvals.find(services.pool, int(number), visit.company_id)
-    except ApprovalNotFound:
-        raise HttpError(404, "no_such_approval", "not found") from None
-    if found.state is not visit.state:
-        raise HttpError(404, "no_such_approval", "not found")
+async def _find(visit: Visit) -> Approval:
+    number = whole(visit.parameters["approval"])
+    found = None if number is None else await approvals.find(visit.pool, number, visit.company_id)
+    if found is None or found.state is not visit.state:
+        raise missing()
     return found
 
 
-async def reject_order(services: Services, visit: Visit) -> Response:
+async def reject_order(visit: Visit) -> Response:
     """Say no: the order stays as it was, and can be cancelled."""
-    approval = await _find(services, visit)
+    approval = await _find(visit)
     try:
-        async with transaction(services.pool) as tx:
-            await deeds.reject(tx, visit.actor, approval.id)
+        await visit.do(deeds.reject, approval.id)
     except SamePerson:
         visit.tell("What you asked for yourself you can withdraw.", "bad")
     except ApprovalClosed:
@@ -100,12 +93,11 @@ async def reject_order(services: Services, visit: Visit) -> Response:
     return see_other(ORDERS)
 
 
-async def withdraw_order(services: Services, visit: Visit) -> Response:
+async def withdraw_order(visit: Visit) -> Response:
     """Take one's own request back."""
-    approval = await _find(services, visit)
+    approval = await _find(visit)
     try:
-        async with transaction(services.pool) as tx:
-            await deeds.withdraw(tx, visit.actor, approval.id)
+        await visit.do(deeds.withdraw, approval.id)
     except ApprovalNotFound:
         raise HttpError(403, "not_yours", "Only whoever asked can withdraw it.") from None
     except ApprovalClosed:

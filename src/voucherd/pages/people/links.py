@@ -11,74 +11,58 @@ from voucherd.pages.visit import Visit, see_other
 from voucherd.people import account, links
 from voucherd.people.links import LinkKind
 from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password
-from voucherd.services import Services
 
 PASSWORD_HINT: Final = (
     f"At least {PASSWORD_CHARACTERS_MIN} characters. A few words that only you think of are best."
 )
-_TITLES: Final = {LinkKind.RESET: "Choose a new password", LinkKind.INVITATION: "Welcome"}
 
 
-async def forgotten_page(_services: Services, visit: Visit) -> Response:
+async def forgotten_page(visit: Visit) -> Response:
     """The form for who has forgotten the password."""
     return render("people/forgotten.html", visit, sent="sent" in visit.query)
 
 
-async def forgotten(services: Services, visit: Visit) -> Response:
+async def forgotten(visit: Visit) -> Response:
     """Note the wish for a new password; the answer is the same whoever asks for whomever."""
-    await services.sign_in.forgotten(visit.form.get("email"), visit.origin)
+    await visit.services.sign_in.forgotten(visit.form.get("email"), visit.origin)
     return see_other("/forgotten?sent=yes")
 
 
-async def reset_page(services: Services, visit: Visit) -> Response:
-    """The form for a new password, for who has the link."""
-    return await _page(services, visit, LinkKind.RESET)
+class PasswordPages:
+    """The pages of one kind of link: the form for a password, and choosing it."""
 
+    def __init__(self, kind: LinkKind, title: str) -> None:
+        self.kind, self.title = kind, title
 
-async def reset(services: Services, visit: Visit) -> Response:
-    """Choose a new password; everybody who was signed in as this person is signed out."""
-    return await _choose(services, visit, LinkKind.RESET)
-
-
-async def invitation_page(services: Services, visit: Visit) -> Response:
-    """The form for the first password, for who was invited."""
-    return await _page(services, visit, LinkKind.INVITATION)
-
-
-async def invitation(services: Services, visit: Visit) -> Response:
-    """Choose the first password."""
-    return await _choose(services, visit, LinkKind.INVITATION)
-
-
-async def _page(services: Services, visit: Visit, kind: LinkKind, *, problem: str = "") -> Response:
-    holder = await links.look(services.pool, visit.parameters["token"], kind)
-    if holder is None:
-        raise _over()
-    return render(
-        "people/choose.html",
-        visit,
-        status=422 if problem else 200,
-        title=_TITLES[kind],
-        email=holder.email,
-        path=visit.request.path,
-        problem=problem,
-        hint=PASSWORD_HINT,
-    )
-
-
-async def _choose(services: Services, visit: Visit, kind: LinkKind) -> Response:
-    token, password = visit.parameters["token"], visit.form.raw("password")
-    # Looked at before the password is hashed: that is work, and not for whoever makes up links.
-    if await links.look(services.pool, token, kind) is None:
-        raise _over()
-    try:
-        password_hash = await hash_password(password)
-    except ValueError as short:
-        return await _page(services, visit, kind, problem=f"{str(short).capitalize()}.")
-    async with transaction(services.pool) as tx:
-        if not await account.choose_password(tx, token, kind, password_hash, visit.origin):
+    async def page(self, visit: Visit) -> Response:
+        """The form for a password, for who has the link."""
+        holder = await links.look(visit.pool, visit.parameters["token"], self.kind)
+        if holder is None:
             raise _over()
-    return see_other("/sign-in?done=password")
+        path = visit.request.path
+        return render(
+            "people/choose.html", visit, title=self.title, email=holder.email, path=path, hint=PASSWORD_HINT
+        )
+
+    async def choose(self, visit: Visit) -> Response:
+        """Choose the password; everybody who was signed in as this person is signed out."""
+        token = visit.parameters["token"]
+        # Looked at before the password is hashed: that is work, and not for who makes up links.
+        if await links.look(visit.pool, token, self.kind) is None:
+            raise _over()
+        try:
+            password_hash = await hash_password(visit.form.raw("password"))
+        except ValueError as short:
+            visit.problems["password"] = f"{str(short).capitalize()}."
+            return await self.page(visit)
+        async with transaction(visit.pool) as tx:
+            if not await account.choose_password(tx, token, self.kind, password_hash, visit.origin):
+                raise _over()
+        return see_other("/sign-in?done=password")
+
+
+RESET: Final = PasswordPages(LinkKind.RESET, "Choose a new password")
+INVITATION: Final = PasswordPages(LinkKind.INVITATION, "Welcome")
 
 
 def _over() -> HttpError:

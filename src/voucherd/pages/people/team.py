@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Concatenate, Final, ParamSpec
 
+from voucherd.actors import Actor
 from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Policy
 from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
+from voucherd.pages.forms import sentence, whole
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, see_other
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import deeds as people
 from voucherd.people import members
 from voucherd.people.deeds import EnoughInvitations, Invitation, OwnSecondFactor
-from voucherd.people.members import LastOwner, Member, PersonNotFound, TooManyPeople
+from voucherd.people.members import LastOwner, Member, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
-from voucherd.services import Services
+
+P = ParamSpec("P")
 
 OPERATOR: Final = "the operator's console"
 ROLES: Final = {
@@ -38,85 +42,86 @@ class Team:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    async def page(self, services: Services, visit: Visit) -> Response:
+    async def page(self, visit: Visit) -> Response:
         """Everybody who belongs here."""
-        return await self._page(services, visit)
+        side = _side(visit)
+        roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
+        policy = None if side is None else await company_store.policy(visit.pool, side)
+        amount = None if policy is None else policy.approve_from_eur_minor
+        return render(
+            "people/team.html",
+            visit,
+            path=self.path,
+            members=await members.members(visit.pool, side),
+            roles=[(role, f"{role}: {ROLES[role]}") for role in roles],
+            policy=policy,
+            approve_from="" if amount is None else str(Money(amount, "EUR").decimal()),
+            email=visit.form.get("email"),
+            role=visit.form.get("role") or ("support" if side is None else "buyer"),
+        )
 
-    async def invite(self, services: Services, visit: Visit) -> Response:
+    async def invite(self, visit: Visit) -> Response:
         """Add somebody, and mail a link to choose a password."""
         email, role = visit.form.get("email"), visit.form.get("role")
         try:
-            async with transaction(services.pool) as tx:
+            async with transaction(visit.pool) as tx:
                 draft = UserDraft(email, _side(visit), role)
-                user = await people.invite(tx, visit.actor, draft, _invitation(services, visit))
+                user = await people.invite(tx, visit.actor, draft, _invitation(visit))
         except TooManyPeople:
-            return await self._page(
-                services, visit, wrong=f"There are {members.PEOPLE_MAX} people here already."
-            )
+            visit.problems["email"] = f"There are {members.PEOPLE_MAX} people here already."
         except UserExists:
-            return await self._page(services, visit, wrong="This address has an account already.")
+            visit.problems["email"] = "This address has an account already."
         except ValueError as wrong:
-            return await self._page(services, visit, wrong=f"{str(wrong)[:1].upper()}{str(wrong)[1:]}.")
-        visit.tell(f"An invitation is on its way to {user.email}.")
-        return see_other(self.path)
+            visit.problems["email"] = sentence(wrong)
+        if visit.problems:
+            return await self.page(visit)
+        return visit.go(self.path, f"An invitation is on its way to {user.email}.")
 
-    async def invite_again(self, services: Services, visit: Visit) -> Response:
+    async def invite_again(self, visit: Visit) -> Response:
         """Mail another link to somebody who has not chosen a password yet."""
         try:
-            async with transaction(services.pool) as tx:
-                person = await _person(tx, visit)
-                await people.invite_again(tx, visit.actor, person, _invitation(services, visit))
-            visit.tell(f"Another invitation is on its way to {person.email}.")
+            person = await _do(visit, people.invite_again, _invitation(visit))
         except EnoughInvitations:
-            visit.tell("Enough invitations are on their way. Look into the mailbox first.", "bad")
-        return see_other(self.path)
+            said = "Enough invitations are on their way. Look into the mailbox first."
+            return visit.go(self.path, said, "bad")
+        return visit.go(self.path, f"Another invitation is on its way to {person.email}.")
 
-    async def set_role(self, services: Services, visit: Visit) -> Response:
+    async def set_role(self, visit: Visit) -> Response:
         """Give somebody another role."""
         role = visit.form.get("role")
         try:
-            async with transaction(services.pool) as tx:
-                person = await _person(tx, visit)
-                await people.set_role(tx, visit.actor, person, role)
+            person = await _do(visit, people.set_role, role)
         except LastOwner:
             return self._stays(visit)
         except ValueError:
             raise HttpError(400, "bad_role", "There is no such role here.") from None
-        visit.tell(f"{person.email} is {role} now.")
-        return see_other(self.path)
+        return visit.go(self.path, f"{person.email} is {role} now.")
 
-    async def deactivate(self, services: Services, visit: Visit) -> Response:
+    async def deactivate(self, visit: Visit) -> Response:
         """Let somebody in no more; who is signed in is signed out."""
         try:
-            async with transaction(services.pool) as tx:
-                person = await _person(tx, visit)
-                await people.deactivate(tx, visit.actor, person)
+            person = await _do(visit, people.deactivate)
         except LastOwner:
             return self._stays(visit)
         if person.id != visit.someone.id:
             visit.tell(f"{person.email} can’t sign in any more.")
         return see_other(self.path)
 
-    async def activate(self, services: Services, visit: Visit) -> Response:
+    async def activate(self, visit: Visit) -> Response:
         """Let somebody in again."""
-        async with transaction(services.pool) as tx:
-            person = await _person(tx, visit)
-            await people.activate(tx, visit.actor, person)
-        visit.tell(f"{person.email} can sign in again.")
-        return see_other(self.path)
+        person = await _do(visit, people.activate)
+        return visit.go(self.path, f"{person.email} can sign in again.")
 
-    async def reset_second_factor(self, services: Services, visit: Visit) -> Response:
+    async def reset_second_factor(self, visit: Visit) -> Response:
         """Take the second factors of somebody away who has lost them."""
         try:
-            async with transaction(services.pool) as tx:
-                person = await _person(tx, visit)
-                await people.reset_second_factor(tx, visit.actor, person)
+            person = await _do(visit, people.reset_second_factor)
         except OwnSecondFactor:
             raise HttpError(400, "own_second_factor", "Your own are on the page of your account.") from None
-        visit.tell(f"{person.email} signs in with the password alone, until a second factor is set up.")
-        return see_other(self.path)
+        said = f"{person.email} signs in with the password alone, until a second factor is set up."
+        return visit.go(self.path, said)
 
-    async def set_policy(self, services: Services, visit: Visit) -> Response:
+    async def set_policy(self, visit: Visit) -> Response:
         """Choose what the company asks of its people."""
         text = visit.form.get("approve_from")
         try:
@@ -124,49 +129,27 @@ class Team:
             if amount is not None and amount <= 0:
                 raise ValueError
         except ValueError:
-            return await self._page(services, visit, wrong_amount="An amount looks like 1000 or 1000.00.")
+            visit.problems["approve_from"] = "An amount looks like 1000 or 1000.00."
+            return await self.page(visit)
         asked = Policy(visit.form.get("second_factor") == "yes", amount)
-        async with transaction(services.pool) as tx:
-            await company_deeds.set_policy(tx, visit.actor, visit.company, asked)
-        visit.tell("The rules are changed.")
-        return see_other(self.path)
+        await visit.do(company_deeds.set_policy, visit.company, asked)
+        return visit.go(self.path, "The rules are changed.")
 
     def _stays(self, visit: Visit) -> Response:
         role = members.top_role(_side(visit))
-        visit.tell(f"Nobody else is {role} here: give somebody else that role first.", "bad")
-        return see_other(self.path)
-
-    async def _page(
-        self, services: Services, visit: Visit, *, wrong: str = "", wrong_amount: str = ""
-    ) -> Response:
-        side = _side(visit)
-        roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
-        policy = None if side is None else await company_store.policy(services.pool, side)
-        amount = None if policy is None else policy.approve_from_eur_minor
-        return render(
-            "people/team.html",
-            visit,
-            status=422 if wrong or wrong_amount else 200,
-            path=self.path,
-            members=await members.members(services.pool, side),
-            roles=[(role, f"{role}: {ROLES[role]}") for role in roles],
-            policy=policy,
-            approve_from="" if amount is None else str(Money(amount, "EUR").decimal()),
-            email=visit.form.get("email"),
-            role=visit.form.get("role") or ("support" if side is None else "buyer"),
-            wrong=wrong,
-            wrong_amount=wrong_amount,
-        )
+        return visit.go(self.path, f"Nobody else is {role} here: give somebody else that role first.", "bad")
 
 
 TEAM: Final = Team("/portal/team")
+
+
 STAFF: Final = Team("/console/staff")
 
 
-def _invitation(services: Services, visit: Visit) -> Invitation:
+def _invitation(visit: Visit) -> Invitation:
     me = visit.someone
     where = OPERATOR if me.company is None else me.company.name
-    return Invitation(services.settings.public_url, where, me.name or me.email)
+    return Invitation(visit.services.settings.public_url, where, me.name or me.email)
 
 
 def _side(visit: Visit) -> int | None:
@@ -174,12 +157,18 @@ def _side(visit: Visit) -> int | None:
     return None if visit.someone.company is None else visit.company_id
 
 
-async def _person(tx: Tx, visit: Visit) -> Member:
-    """The person that the path names, of one's own side."""
-    number = visit.parameters["person"]
-    if not (number.isascii() and number.isdigit() and len(number) < 19):
-        raise HttpError(404, "no_such_person", "not found")
-    try:
-        return await members.member(tx, int(number), _side(visit))
-    except PersonNotFound:
-        raise HttpError(404, "no_such_person", "not found") from None
+async def _do(
+    visit: Visit,
+    deed: Callable[Concatenate[Tx, Actor, Member, P], Awaitable[object]],
+    /,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Member:
+    """Do a deed about the person that the path names, of one's own side; that person."""
+    number = whole(visit.parameters["person"])
+    if number is None:
+        raise missing()
+    async with transaction(visit.pool) as tx:
+        person = await members.member(tx, number, _side(visit))
+        await deed(tx, visit.actor, person, *args, **kwargs)
+    return person

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
 
+import segno
+from barcode.codex import Code128
+from barcode.errors import BarcodeError
+from markupsafe import Markup
+
 from voucherd import clock
 from voucherd.catalogue import logos
-from voucherd.http import HttpError, Response
+from voucherd.http import Request, Response
 from voucherd.limits import unknown_links
 from voucherd.pages.assets import FOR_EVER
-from voucherd.pages.recipient import pictures, visitors
 from voucherd.pages.recipient.words import LANGUAGES, PageWords, pick
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.recipients.pins import PIN_DIGITS_MAX, PinCheck, Tried
 from voucherd.recipients.service import Closed, ShownVoucher
 from voucherd.recipients.vouchers import VoucherStatus
-from voucherd.services import Services
 
 _UNSEEN: Final = (b"x-robots-tag", b"noindex, nofollow, noarchive, nosnippet")
 _STATUSES: Final = {None: 200, PinCheck.WRONG: 422, PinCheck.NOT_NOW: 429}
 
 _STEP: Final = re.compile(r"([0-9]{1,2})[.)]\s+(.+)")
+
+TONES: Final = 12
+"""Gradients of the style sheet; each carries white text."""
+BARCODE_CHARS_MAX: Final = 40
+"""A longer one is wider than a telephone, and no scanner reads it there."""
+_QUIET: Final = 10
+"""Modules of white that Code 128 wants at each end."""
+_AGENT_CHARS_MAX: Final = 1_000
+# Programs that fetch the links of chats, mails and posts to show a preview or to look for harm, and those that collect
+# pages. Browsers inside of apps carry the app's name, too, and a person looks through them: the names are no shorter
+# than they must be. CUBOT makes telephones.
+_PROGRAMS: Final = re.compile(
+    r"(?<!cu)bot\b|crawler|spider|slurp|preview|prefetch|prerender|headless|externalhit|facebookcatalog|meta-external"
+    r"|^whatsapp/|slack-imgproxy|pinterest/0|viber|line-poker|kakaotalk-scrap|mastodon|embedly|iframely|google-|googleother"
+    r"|googleimageproxy|mediapartners|favicons|safelinks|microsoft office|ms-office|outlook|exchangewebservices"
+    r"|proofpoint|mimecast|barracuda|trendmicro|symantec|virustotal|urlscan|phishtank|zscaler|cloudmark|netcraft"
+    r"|^python|^curl/|^wget|libwww|httpclient|http-client|^okhttp|^java/|^go-http|node-fetch|^axios|^undici|^ruby|^php",
+    re.IGNORECASE,
+)
 
 TITLES: Final = {
     "giftcard": "Your gift card from {brand}",
@@ -33,60 +56,57 @@ TITLES: Final = {
 }
 
 
-async def voucher(services: Services, visit: Visit) -> Response:
+async def voucher(visit: Visit) -> Response:
     """What is behind the link, without the code."""
-    if services.unknown_links.spent(visit.request.client_ip):
+    if visit.services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
-    person = visitors.is_person(visit.request)
-    closed = await services.recipients.open(visit.parameters["token"], person=person)
+    person = is_person(visit.request)
+    closed = await visit.services.recipients.open(visit.parameters["token"], person=person)
     if closed is None:
-        return _unknown(services, visit)
-    return _page(services, visit, closed, None)
+        return _unknown(visit)
+    return _page(visit, closed, None)
 
 
-async def reveal(services: Services, visit: Visit) -> Response:
+async def reveal(visit: Visit) -> Response:
     """The code, to a person who asks for it. Not after a redirect: nothing but the click itself may show it."""
-    token, recipients = visit.parameters["token"], services.recipients
-    if services.unknown_links.spent(visit.request.client_ip):
+    token, recipients = visit.parameters["token"], visit.services.recipients
+    if visit.services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
-    stale = _stale(services, visit, token)
+    stale = _stale(visit, token)
     if stale:
         closed = await recipients.open(token, person=False)
-        return (
-            _unknown(services, visit) if closed is None else _page(services, visit, closed, None, stale=stale)
-        )
+        return _unknown(visit) if closed is None else _page(visit, closed, None, stale=stale)
     found = await recipients.reveal(token, visit.form.get("pin"), visit.request.client_ip)
     if found is None:
-        return _unknown(services, visit)
+        return _unknown(visit)
     if isinstance(found, ShownVoucher):
-        return _page(services, visit, Closed(found.voucher), found)
-    return _page(services, visit, found, None)
+        return _page(visit, Closed(found.voucher), found)
+    return _page(visit, found, None)
 
 
-async def logo(services: Services, visit: Visit) -> Response:
+async def logo(visit: Visit) -> Response:
     """A brand's logo. Another one has another name, so a cache may keep it for ever."""
     name = visit.parameters["name"]
     content = None
     if logos.NAME.fullmatch(name):
-        async with services.pool.acquire() as conn:
-            content = await logos.find_logo(conn, name)
+        content = await visit.look(logos.find_logo, name)
     if content is None:
-        raise HttpError(404, "no_such_logo", "not found")
+        raise missing()
     return Response(200, content, logos.TYPES[name.rpartition(".")[2]], cache_control=FOR_EVER)
 
 
-def _stale(services: Services, visit: Visit, token: str) -> str:
+def _stale(visit: Visit, token: str) -> str:
     """Why this click shows nothing; empty for one that may."""
-    if not visitors.is_person(visit.request):
+    if not is_person(visit.request):
         return _words(visit).text("Please open this link in another browser to see the code.")
-    if not services.recipients.form_fits(token, visit.form.get("word"), clock.now()):
+    if not visit.services.recipients.form_fits(token, visit.form.get("word"), clock.now()):
         return _words(visit).text("This page was open for a long time. Please try once more.")
     return ""
 
 
-def _unknown(services: Services, visit: Visit) -> Response:
+def _unknown(visit: Visit) -> Response:
     """A link that leads nowhere, and never did as far as anyone can tell."""
-    services.unknown_links.note(visit.request.client_ip)
+    visit.services.unknown_links.note(visit.request.client_ip)
     return _notice(visit, 404)
 
 
@@ -95,9 +115,7 @@ def _words(visit: Visit) -> PageWords:
     return PageWords(pick(visit.query.get("lang"), accepted))
 
 
-def _page(
-    services: Services, visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: str = ""
-) -> Response:
+def _page(visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: str = "") -> Response:
     words, found, now = _words(visit), closed.voucher, clock.now()
     token = visit.parameters["token"]
     ready = found.standing is VoucherStatus.READY
@@ -115,16 +133,16 @@ def _page(
         until=None if found.expires_at is None else words.day(found.expires_at),
         place=words.place(found.region),
         steps=steps(found.instructions),
-        word=services.recipients.form_word(token, now) if ready and shown is None else "",
+        word=visit.services.recipients.form_word(token, now) if ready and shown is None else "",
         pin_digits_max=PIN_DIGITS_MAX,
         problem=_problem(words, closed.tried),
         blocked=closed.tried is not None and closed.tried.told is PinCheck.NOT_NOW,
         stale=stale,
-        tone=pictures.tone(found.brand_slug),
-        ornament=pictures.ornament(found.brand_slug),
+        tone=tone(found.brand_slug),
+        ornament=ornament(found.brand_slug),
         shown=shown,
-        qr=None if shown is None else pictures.qr_code(shown.code),
-        bars=None if shown is None else pictures.barcode(shown.code),
+        qr=None if shown is None else qr_code(shown.code),
+        bars=None if shown is None else barcode(shown.code),
     )
     response.headers.append(_UNSEEN)
     return response
@@ -165,3 +183,67 @@ def _notice(visit: Visit, status: int) -> Response:
 
 def _facts(visit: Visit, words: PageWords) -> dict[str, object]:
     return {"t": words.text, "language": words.language, "languages": LANGUAGES, "path": visit.request.path}
+
+
+def is_person(request: Request) -> bool:
+    """Whether a person looks at this page. In doubt not: what does not count can be opened again."""
+    headers = request.headers
+    if not request.body_wanted:
+        return False
+    ahead = headers.get(b"sec-purpose", b"") + headers.get(b"purpose", b"") + headers.get(b"x-moz", b"")
+    if b"prefetch" in ahead.lower() or b"preview" in ahead.lower() or b"prerender" in ahead.lower():
+        return False
+    agent = headers.get(b"user-agent", b"").decode("latin-1")[:_AGENT_CHARS_MAX]
+    if not agent:
+        return False
+    return _PROGRAMS.search(agent) is None
+
+
+def qr_code(code: str) -> Markup:
+    """The code as a QR code, black on white."""
+    made = segno.make_qr(code, error="m")
+    drawn = made.svg_inline(border=4, svgclass=None, lineclass=None, omitsize=True, dark="#000", light="#fff")
+    return Markup(drawn.replace("<svg ", '<svg role="img" aria-labelledby="qr-name" ', 1))  # noqa: S704 - Squares.
+
+
+def barcode(code: str) -> Markup | None:
+    """The code as Code 128; None where that can't write it, or it would be too wide."""
+    if len(code) > BARCODE_CHARS_MAX:
+        return None
+    try:
+        (modules,) = Code128(code).build()
+    except BarcodeError:
+        return None
+    bars, at = [], _QUIET
+    for bar in modules.split("0"):
+        if bar:
+            bars.append(f"M{at} 0h{len(bar)}v40h-{len(bar)}z")
+        at += len(bar) + 1
+    width = len(modules) + 2 * _QUIET
+    return Markup(  # noqa: S704 - Numbers and constants only.
+        f'<svg viewBox="0 0 {width} 40" preserveAspectRatio="none" role="img" aria-labelledby="bars-name">'
+        f'<path fill="#fff" d="M0 0h{width}v40h-{width}z"/><path fill="#000" d="{"".join(bars)}"/></svg>'
+    )
+
+
+def tone(brand_slug: str) -> int:
+    """The gradient of a brand: always the same one."""
+    return _digest(brand_slug)[0] % TONES
+
+
+def ornament(brand_slug: str) -> Markup:
+    """Circles of light behind a brand's card: always the same ones."""
+    digest = _digest(brand_slug)
+    circles = "".join(
+        f'<circle cx="{digest[at] * 340 // 255}" cy="{digest[at + 1] * 214 // 255}" r="{60 + digest[at + 2] // 2}" '
+        f'fill="#fff" fill-opacity="{("0.10", "0.06", "0.08")[at % 3]}"/>'
+        for at in (1, 5, 9)
+    )
+    return Markup(  # noqa: S704 - Numbers and constants only.
+        '<svg class="ornament" viewBox="0 0 340 214" preserveAspectRatio="xMidYMid slice" aria-hidden="true">'
+        f"{circles}</svg>"
+    )
+
+
+def _digest(brand_slug: str) -> bytes:
+    return hashlib.blake2b(brand_slug.encode(), digest_size=16).digest()
