@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from voucherd.limits import allowances
 from voucherd.limits.allowances import DEVICE, HERE, NETWORK, Devices, Tally
 from voucherd.networks import UNKNOWN, network_of
-from voucherd.people import recovery_codes, totp
+from voucherd.people import second_factors, totp
 from voucherd.people.passkeys import site_of
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -53,19 +53,19 @@ def test_anything_that_is_no_code_is_none(text: str) -> None:
     now_s = 1_700_000_010
     near = {totp.code(RFC_SECRET, now_s // totp.STEP_S + off) for off in (-1, 0, 1)}
     assert (totp.matching_step(RFC_SECRET, text, now_s) is None) == (digits not in near)
-    assert recovery_codes.code_hash(1, text) is None
+    assert second_factors.code_hash(1, text) is None
 
 
 def test_recovery_codes_are_hard_to_guess_and_easy_to_type() -> None:
     """OP-92: ten codes, 79 bits each; capitals and missing hyphens don't matter, whose they are does."""
-    codes = recovery_codes.new_codes()
-    assert len(set(codes)) == recovery_codes.CODES == 10
+    codes = second_factors.new_codes()
+    assert len(set(codes)) == second_factors.CODES == 10
     code = codes[0]
     typed = f" {code.upper().replace('-', ' ')} "
     assert (
-        recovery_codes.code_hash(1, typed)
-        == recovery_codes.code_hash(1, code)
-        != recovery_codes.code_hash(2, code)
+        second_factors.code_hash(1, typed)
+        == second_factors.code_hash(1, code)
+        != second_factors.code_hash(2, code)
     )
 
 

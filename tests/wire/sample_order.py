@@ -12,11 +12,11 @@ from typing import Final
 from msgspec import Raw
 from msgspec.structs import replace
 
-from voucherd.api.handlers import SHAPES
 from voucherd.api.wire.order import render
 from voucherd.api.wire.quote import quoted as wire_quote
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
+from voucherd.api.wire.versions import SHAPES
 from voucherd.api.wire.view import View
 from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.ids import Identifiers, State

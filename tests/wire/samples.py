@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from tests.wire import sample_order as sample
 from tests.wire.sample_order import CONFIRMED_AT, CREATED_AT, IDS
+from voucherd.api import accounts
 from voucherd.api.catalogue_requests import number_cursor
 from voucherd.api.order_parts import LINES_PAGE
 from voucherd.api.query import PAGE_SIZE
-from voucherd.api.wire import accounts, catalogue, keys, webhooks
+from voucherd.api.wire import catalogue, keys, webhooks
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.parts import CODES_HEAD, code_rows

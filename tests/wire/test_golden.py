@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.wire import gallery
-from voucherd.api.handlers import SHAPES
 from voucherd.api.wire.order import render
 from voucherd.api.wire.templates import TemplateBook
+from voucherd.api.wire.versions import SHAPES
 from voucherd.orders.model import Order
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -20,7 +20,7 @@ from openapi_spec_validator import validate
 from tests.shop import Company, Shop
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.api.openapi import document, problems
-from voucherd.api.openapi.objects import OBJECTS, REQUEST_OBJECTS
+from voucherd.api.openapi.reference import OBJECTS, REQUEST_OBJECTS
 from voucherd.api.operations import OPERATIONS
 from voucherd.api.requests import OUTCOMES
 from voucherd.api.routes import ROUTES

@@ -22,7 +22,6 @@ from voucherd.api import (
     key_requests,
     openapi,
     order_parts,
-    redemption,
     requests,
     webhook_requests,
 )
@@ -110,7 +109,7 @@ BAD_CART = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}
 READ_BODY: dict[Op, tuple[bytes, Callable[[Request], object]]] = {
     Op.CREATE: (BAD_CART, lambda request: requests.create(request, 1, State.LIVE)),
     Op.QUOTE: (BAD_CART, lambda request: requests.create(request, 1, State.LIVE)),
-    Op.PROTECT: (b'{"pin":"12"}', redemption.read_pin),
+    Op.PROTECT: (b'{"pin":"12"}', order_parts.read_pin),
     Op.ADD_WEBHOOK: (b'{"url":"https://10.0.0.1/"}', lambda request: webhook_requests.add(request, ())),
     Op.CHANGE_WEBHOOK: (b'{"enabled":"no"}', lambda request: webhook_requests.change(request, ())),
     Op.ROTATE_WEBHOOK: (b'{"overlapSeconds":-1}', webhook_requests.rotate),

@@ -9,8 +9,8 @@ import pytest
 
 from tests.handmade import order
 from tests.wire import gallery
-from voucherd.api.handlers import SHAPES
 from voucherd.api.wire.order import is_large, render, stream
+from voucherd.api.wire.versions import SHAPES
 from voucherd.orders.answers import Codes
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Outcome
 from voucherd.orders.rules.states import Payment, Status

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from voucherd.api import query
 from voucherd.api.errors import AccountNotFound
 from voucherd.api.handlers import Call
-from voucherd.api.wire import accounts as wire
-from voucherd.api.wire.shapes import AccountEntryPage, WalkMetadata
+from voucherd.api.wire.shapes import Account, AccountEntry, AccountEntryPage, WalkMetadata
 from voucherd.api.wire.templates import encode
+from voucherd.clock import written
 from voucherd.http import JSON, Request, Response
 from voucherd.ids import Identifiers
-from voucherd.money import DIGITS
+from voucherd.money import DIGITS, digits, plain
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.services import Services
 from voucherd.sheets import csv_text as csv
 from voucherd.wallet.ledger import EntryKind
-from voucherd.wallet.statement import StatementFilters, WalletAccount
+from voucherd.wallet.statement import StatementFilters, StatementLine, WalletAccount
 from voucherd.wallet.statement_file import file_name, statement_file
+from voucherd.wallet.store import Balance
 
 KINDS: Final = {kind.word: kind for kind in EntryKind}
 
@@ -38,7 +40,7 @@ async def accounts(services: Services, call: Call) -> Response:
     """The company's balances in the key's state."""
     currency = read_currency(call.request)
     found = await services.statements.balances(call.caller.company_id, call.caller.state)
-    shown = [wire.account(one) for one in found if currency in (None, one.currency)]
+    shown = [account(one) for one in found if currency in (None, one.currency)]
     return Response(200, encode(shown), JSON)
 
 
@@ -52,7 +54,7 @@ async def statement(services: Services, call: Call) -> Response:
         return Response(200, body, csv.CSV, csv.headers(name))
     part = await services.statements.page(account, asked.filters, after=asked.after, size=asked.size)
     page = AccountEntryPage(
-        wire.entries(part.lines, account.currency, services.ids),
+        entries(part.lines, account.currency, services.ids),
         WalkMetadata(asked.size, None if part.after is None else query.write_place(part.after)),
     )
     return Response(200, encode(page), JSON)
@@ -128,3 +130,35 @@ def _kind(word: str) -> EntryKind:
     if kind is None:
         raise BadInput(_KIND.name, query.either([*KINDS]))
     return kind
+
+
+def account(balance: Balance) -> Account:
+    """A balance as clients see it."""
+    places = digits(balance.currency)
+    held_minor = balance.held_minor
+    total, held, available = (
+        # Not kept like prices are: hardly two balances are alike.
+        Raw(plain(minor, places).encode())
+        for minor in (balance.balance_minor, held_minor, balance.balance_minor - held_minor)
+    )
+    return Account(balance.currency, balance.state.word, total, held, available)
+
+
+def entries(lines: Iterable[StatementLine], currency: str, ids: Identifiers) -> list[AccountEntry]:
+    """Movements as clients see them."""
+    places = digits(currency)
+    return [
+        AccountEntry(
+            line.seq,
+            written(line.at),
+            line.kind.word,
+            Raw(plain(line.amount_minor, places).encode()),
+            Raw(plain(line.hold_minor, places).encode()),
+            Raw(plain(line.balance_after_minor, places).encode()),
+            Raw(plain(line.held_after_minor, places).encode()),
+            currency,
+            None if line.order_id is None else ids.trx_unkept(line.order_id),
+            line.reference,
+        )
+        for line in lines
+    ]

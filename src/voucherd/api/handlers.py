@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from voucherd.actors import Actor, ActorKind
 from voucherd.api import requests
 from voucherd.api.errors import Op
-from voucherd.api.wire import next as v_next
-from voucherd.api.wire import v100, v103
-from voucherd.api.wire.order import Shape, is_large, render, stream
+from voucherd.api.wire.order import is_large, render, stream
 from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
+from voucherd.api.wire.versions import SHAPES
 from voucherd.api.wire.view import View
 from voucherd.http import JSON, Request, Response
 from voucherd.idempotency.model import Ticket
@@ -32,7 +31,6 @@ from voucherd.services import Services
 from voucherd.vault.model import Reveal, Via, Viewer
 from voucherd.webhooks.service import Owner
 
-SHAPES: Final[dict[str, Shape]] = {"1.00": v100.SHAPE, "1.03": v103.SHAPE, "Next": v_next.SHAPE}
 SANDBOX_DECLINES: Final = 0.5
 """Contract 8: the chance that a sandbox Confirm or Resolve is cancelled at once."""
 

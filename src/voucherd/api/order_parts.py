@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from voucherd.api import query
+import msgspec
+from msgspec import Struct
+
+from voucherd.api import query, requests
 from voucherd.api.handlers import Call, view_of
+from voucherd.api.idempotent import write
+from voucherd.api.wire.fields import doc
 from voucherd.api.wire.parts import codes_file, lines_page
-from voucherd.api.wire.shapes import WalkMetadata
+from voucherd.api.wire.shapes import Redemption, WalkMetadata
+from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
 from voucherd.orders.model import Order
+from voucherd.recipients.pins import PIN_DIGITS_MAX, PIN_DIGITS_MIN, checked
 from voucherd.services import Services
 from voucherd.sheets import csv_text as csv
 from voucherd.vault.model import Reveal, Via, Viewer
@@ -73,3 +80,34 @@ def read_lines(request: Request) -> tuple[int, int]:
     given = query.read(request)
     cursor, size = _CURSOR.read(given), _LIMIT.read(given)
     return query.read_place(cursor) if cursor else 0, size
+
+
+class RedemptionBody(Struct):
+    """What is to be asked of recipients before they see a code."""
+
+    pin: Annotated[
+        str | None,
+        doc(
+            f"{PIN_DIGITS_MIN} to {PIN_DIGITS_MAX} digits, or `null` to ask for none any more.",
+            pattern=f"^[0-9]{{{PIN_DIGITS_MIN},{PIN_DIGITS_MAX}}}$",
+        ),
+    ]
+
+
+_decode: Final = msgspec.json.Decoder(RedemptionBody).decode
+
+
+def read_pin(request: Request) -> str | None:
+    """The PIN in a request, or None to ask for none."""
+    body: RedemptionBody = requests.decode(request, _decode)
+    return checked(body.pin)
+
+
+async def protect(services: Services, call: Call) -> Response:
+    """Set the PIN of an order's links, or remove it."""
+    pin = read_pin(call.request)
+    order_id = services.ids.order_id(call.parameter)
+    async with write(services, call) as work:
+        await services.recipients.pins.set(work.tx, call.actor, call.parameter, order_id, pin)
+        shown = Redemption(trx=call.parameter, hasPin=pin is not None)
+        return await work.answered(Response(200, encode(shown), JSON))

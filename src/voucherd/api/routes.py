@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.api import accounts, catalogue, events, handlers, keys, order_parts, redemption, webhooks
+from voucherd.api import accounts, catalogue, events, handlers, keys, order_parts, webhooks
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 from voucherd.keys.key_text import Scope
@@ -48,7 +48,7 @@ ROUTES: Final = (
     Route("GET", "order/{trx}", _ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
     Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, order_parts.lines, Scope.CODES_READ),
     Route("GET", "order/{trx}/codes.csv", _OWN, Op.CODES, Scope.CODES_READ, order_parts.codes),
-    Route("PATCH", "order/{trx}/redemption", _OWN, Op.PROTECT, Scope.ORDERS_WRITE, redemption.protect),
+    Route("PATCH", "order/{trx}/redemption", _OWN, Op.PROTECT, Scope.ORDERS_WRITE, order_parts.protect),
     Route("PATCH", "order/confirm/{trx}", ("1.03", "1.00"), Op.CONFIRM, Scope.ORDERS_WRITE, handlers.confirm),
     Route("PATCH", "order/resolve/{trx}", ("1.03", "Next"), Op.RESOLVE, Scope.ORDERS_WRITE, handlers.resolve),
     Route("PATCH", "order/cancel/{trx}", ("1.03",), Op.CANCEL, Scope.ORDERS_WRITE, handlers.cancel),

@@ -389,17 +389,14 @@ def _lot(lot: records.BoughtLot) -> dict[str, Any]:
 
 
 def _lots_view(lots: Sequence[Document]) -> RenderableType:
-    return table_of(
-        lots,
-        [
-            ">lot",
-            (">codes", "size"),
-            ">spare",
-            (">price", "purchasePrice purchaseCurrency"),
-            ("expires", moment_day("expiresAt")),
-            ("came", "importedAt"),
-        ],
-    )
+    columns: list[Column] = [
+        ">lot",
+        (">codes", "size"),
+        ">spare",
+        (">price", "purchasePrice purchaseCurrency"),
+    ]
+    columns += [("expires", moment_day("expiresAt")), ("came", "importedAt")]
+    return table_of(lots, columns)
 
 
 def _deed(deed: Document) -> str:

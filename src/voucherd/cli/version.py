@@ -12,7 +12,7 @@ app = noun()
 
 
 @command(app, "version")
-async def version(_office: CommandContext) -> Output:
+async def version(_context: CommandContext) -> Output:
     """Say which version this is."""
     number = installed_version("voucherd")
     return Output({"version": number}, f"voucherd {number}")

@@ -1,18 +1,118 @@
-"""Every page: signing in here, each area's pages in a table of its own."""
+"""Every page: all but the console's, which has a table of its own."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from voucherd.pages import guide, sign_in
-from voucherd.pages.buyer.pages import PAGES as BUYER
+from voucherd.pages.buyer import (
+    balances,
+    cart,
+    catalogue,
+    checkout,
+    codes,
+    keys,
+    links,
+    orders,
+    webhooks,
+)
 from voucherd.pages.console.pages import PAGES as CONSOLE
 from voucherd.pages.page import Audience, Page
-from voucherd.pages.people.pages import PAGES as PEOPLE
+from voucherd.pages.people import account, approvals
+from voucherd.pages.people import links as mailed
+from voucherd.pages.people.team import STAFF, TEAM
 from voucherd.pages.recipient import link
+from voucherd.people.roles import Right
 from voucherd.router import Router, names
 
 _PUBLIC, _ANY = Audience.PUBLIC, Audience.SIGNED_IN
+_BUYER, _OPERATOR = Audience.COMPANY, Audience.OPERATOR
+_WALLET, _KEYS, _HOOKS = Right.WALLET_VIEW, Right.KEYS_MANAGE, Right.WEBHOOKS_MANAGE
+_VIEW, _PLACE, _CODES = Right.ORDERS_VIEW, Right.ORDERS_PLACE, Right.CODES_VIEW
+
+BUYER: Final[tuple[Page, ...]] = (
+    Page("GET", "/portal", orders.overview, _BUYER),
+    Page("GET", "/portal/catalogue", catalogue.catalogue, _BUYER, _VIEW),
+    Page("GET", "/portal/catalogue/{slug}", catalogue.product, _BUYER, _VIEW),
+    Page("GET", "/portal/cart", cart.cart, _BUYER, _PLACE),
+    Page("POST", "/portal/cart/add", cart.add, _BUYER, _PLACE),
+    Page("POST", "/portal/cart/change", cart.change, _BUYER, _PLACE),
+    Page("POST", "/portal/cart/order", checkout.order, _BUYER, _PLACE),
+    Page("GET", "/portal/orders", orders.orders, _BUYER, _VIEW),
+    Page("GET", "/portal/orders/{trx}", orders.order, _BUYER, _VIEW),
+    Page("GET", "/portal/orders/{trx}/live", orders.live, _BUYER, _VIEW),
+    Page("POST", "/portal/orders/{trx}/confirm", checkout.confirm, _BUYER, _PLACE),
+    Page("POST", "/portal/orders/{trx}/reopen", checkout.reopen, _BUYER, _PLACE),
+    Page("POST", "/portal/orders/{trx}/again", checkout.again, _BUYER, _PLACE),
+    Page("GET", "/portal/orders/{trx}/cancel", orders.cancel_page, _BUYER, _PLACE),
+    Page("POST", "/portal/orders/{trx}/cancel", orders.cancel, _BUYER, _PLACE),
+    Page("GET", "/portal/orders/{trx}/links", links.links, _BUYER, _VIEW),
+    Page("POST", "/portal/orders/{trx}/links", links.set_pin, _BUYER, _PLACE),
+    Page("POST", "/portal/orders/{trx}/codes", codes.show, _BUYER, _CODES),
+    Page("POST", "/portal/orders/{trx}/download", codes.download, _BUYER, _CODES),
+    Page("GET", "/portal/alerts", balances.alerts, _BUYER, Right.WALLET_VIEW),
+    Page("POST", "/portal/alerts", balances.set_alert, _BUYER, _PLACE),
+    Page("GET", "/portal/balances", balances.balances, _BUYER, _WALLET),
+    Page("GET", "/portal/balances/{currency}", balances.statement, _BUYER, _WALLET),
+    Page("GET", "/portal/balances/{currency}/statement.csv", balances.download, _BUYER, _WALLET),
+    Page("GET", "/portal/keys", keys.keys, _BUYER, _KEYS),
+    Page("GET", "/portal/keys/new", keys.new_key, _BUYER, _KEYS),
+    Page("POST", "/portal/keys", keys.add, _BUYER, _KEYS),
+    Page("POST", "/portal/keys/{key}/rotate", keys.rotate, _BUYER, _KEYS),
+    Page("POST", "/portal/keys/{key}/revoke", keys.revoke, _BUYER, _KEYS),
+    Page("POST", "/portal/guide-key", guide.with_key, _BUYER, _KEYS),
+    Page("GET", "/portal/webhooks", webhooks.webhooks, _BUYER, _HOOKS),
+    Page("GET", "/portal/webhooks/new", webhooks.new_webhook, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks", webhooks.add, _BUYER, _HOOKS),
+    Page("GET", "/portal/webhooks/{webhook}", webhooks.webhook, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}", webhooks.change, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/remove", webhooks.remove, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/rotate", webhooks.rotate, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/test", webhooks.ping, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/recover", webhooks.recover, _BUYER, _HOOKS),
+    Page("POST", "/portal/webhooks/{webhook}/replay/{event}", webhooks.replay, _BUYER, _HOOKS),
+)
+_TEAM, _STAFF = Right.TEAM_MANAGE, Right.STAFF_MANAGE
+_ASK, _ORDERS = Right.ORDERS_VIEW, Right.ORDERS_APPROVE
+
+PEOPLE: Final[tuple[Page, ...]] = (
+    Page("GET", "/forgotten", mailed.forgotten_page, _PUBLIC),
+    Page("POST", "/forgotten", mailed.forgotten, _PUBLIC),
+    Page("GET", "/reset/{token}", mailed.RESET.page, _PUBLIC),
+    Page("POST", "/reset/{token}", mailed.RESET.choose, _PUBLIC),
+    Page("GET", "/invitation/{token}", mailed.INVITATION.page, _PUBLIC),
+    Page("POST", "/invitation/{token}", mailed.INVITATION.choose, _PUBLIC),
+    Page("GET", "/account", account.account, _ANY),
+    Page("POST", "/account/password", account.change_password, _ANY),
+    Page("GET", "/account/app", account.app_page, _ANY),
+    Page("POST", "/account/app", account.confirm_app, _ANY),
+    Page("POST", "/account/app/remove", account.remove_app, _ANY),
+    Page("POST", "/account/codes", account.new_codes, _ANY),
+    Page("POST", "/account/passkeys/options", account.passkey_options, _ANY),
+    Page("POST", "/account/passkeys", account.add_passkey, _ANY),
+    Page("POST", "/account/passkeys/{passkey}/remove", account.remove_passkey, _ANY),
+    Page("POST", "/account/sessions/end", account.end_others, _ANY),
+    Page("POST", "/account/sessions/{session}/end", account.end_session, _ANY),
+    Page("GET", "/portal/team", TEAM.page, _BUYER, _TEAM),
+    Page("POST", "/portal/team", TEAM.invite, _BUYER, _TEAM),
+    Page("POST", "/portal/team/rules", TEAM.set_policy, _BUYER, _TEAM),
+    Page("POST", "/portal/team/{person}/invite", TEAM.invite_again, _BUYER, _TEAM),
+    Page("POST", "/portal/team/{person}/role", TEAM.set_role, _BUYER, _TEAM),
+    Page("POST", "/portal/team/{person}/deactivate", TEAM.deactivate, _BUYER, _TEAM),
+    Page("POST", "/portal/team/{person}/activate", TEAM.activate, _BUYER, _TEAM),
+    Page("POST", "/portal/team/{person}/second-factor", TEAM.reset_second_factor, _BUYER, _TEAM),
+    Page("GET", "/portal/approvals", approvals.orders, _BUYER, _ASK),
+    Page("POST", "/portal/approvals/{approval}/approve", approvals.approve_order, _BUYER, _ORDERS),
+    Page("POST", "/portal/approvals/{approval}/reject", approvals.reject_order, _BUYER, _ORDERS),
+    Page("POST", "/portal/approvals/{approval}/withdraw", approvals.withdraw_order, _BUYER, _ASK),
+    Page("GET", "/console/staff", STAFF.page, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff", STAFF.invite, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff/{person}/invite", STAFF.invite_again, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff/{person}/role", STAFF.set_role, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff/{person}/deactivate", STAFF.deactivate, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff/{person}/activate", STAFF.activate, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff/{person}/second-factor", STAFF.reset_second_factor, _OPERATOR, _STAFF),
+)
 
 SIGN_IN: Final[tuple[Page, ...]] = (
     Page("GET", "/", sign_in.start, _PUBLIC),
@@ -26,13 +126,14 @@ SIGN_IN: Final[tuple[Page, ...]] = (
     Page("POST", "/state", sign_in.switch_state, _ANY),
     Page("GET", "/docs", guide.guide, _PUBLIC),
 )
+
+
 RECIPIENT: Final[tuple[Page, ...]] = (
     Page("GET", "/r/{token}", link.voucher, Audience.LINK),
     Page("POST", "/r/{token}", link.reveal, Audience.LINK),
     Page("GET", "/logo/{name}", link.logo, Audience.LINK),
 )
 PAGES: Final[tuple[Page, ...]] = SIGN_IN + PEOPLE + RECIPIENT + BUYER + CONSOLE
-
 
 VALUE_CHARS_MAX: Final = 200
 

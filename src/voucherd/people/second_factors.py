@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx
-from voucherd.people import recovery_codes as recovery
 from voucherd.people import totp
 
 
@@ -109,7 +110,7 @@ async def use_totp(tx: Tx | Pool, sealing: TextSealer, user_id: int, text: str) 
 
 async def use_recovery_code(tx: Tx | Pool, user_id: int, text: str) -> bool:
     """Whether it is one of the person's codes and unused; it is used from now on."""
-    digest = recovery.code_hash(user_id, text)
+    digest = code_hash(user_id, text)
     if digest is None:
         return False
     used = await tx.fetchval(
@@ -125,10 +126,10 @@ async def use_recovery_code(tx: Tx | Pool, user_id: int, text: str) -> bool:
 async def new_recovery_codes(tx: Tx, user_id: int) -> list[str]:
     """Ten codes, shown this once; those before are void."""
     await tx.execute("DELETE FROM recovery_code WHERE user_id = $1", user_id)
-    codes = recovery.new_codes()
+    codes = new_codes()
     await tx.executemany(
         "INSERT INTO recovery_code (user_id, hash) VALUES ($1, $2)",
-        [(user_id, recovery.code_hash(user_id, one)) for one in codes],
+        [(user_id, code_hash(user_id, one)) for one in codes],
     )
     return codes
 
@@ -163,3 +164,27 @@ async def tidy(tx: Tx, user_id: int) -> None:
 def totp_place(user_id: int) -> bytes:
     """Where a person's secret is sealed."""
     return f"totp/{user_id}".encode("ascii")
+
+
+CODES: Final = 10
+_LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
+"""Nothing that is taken for something else when it is read from paper."""
+_GROUPS: Final = 4
+_GROUP_LETTERS: Final = 4
+_SHAPE: Final = _GROUPS * _GROUP_LETTERS
+
+
+def new_codes() -> list[str]:
+    """Codes of 79 random bits each: too many to guess even for who has their hashes."""
+    return [
+        "-".join("".join(secrets.choice(_LETTERS) for _ in range(_GROUP_LETTERS)) for _ in range(_GROUPS))
+        for _ in range(CODES)
+    ]
+
+
+def code_hash(user_id: int, text: str) -> bytes | None:
+    """The hash of a code, however it was typed; None for a text that can't be one."""
+    letters = "".join(text.lower().replace("-", "").split())
+    if len(letters) != _SHAPE or not set(letters) <= set(_LETTERS):
+        return None
+    return hashlib.sha256(f"recovery/{user_id}/{letters}".encode("ascii")).digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -127,3 +128,29 @@ async def balances(conn: Connection, company_id: int, state: State | None = None
         None if state is None else int(state),
     )
     return [Balance(r[0], r[1], r[2], State(r[3]), r[4], r[5]) for r in rows]
+
+
+class Movement(Struct, frozen=True):
+    """One entry of an order's."""
+
+    at: datetime
+    kind: EntryKind
+    amount: Money
+    hold: Money
+    balance_after: Money
+
+
+async def movements(conn: Connection, order_id: int, limit: int) -> list[Movement]:
+    """The entries of an order, oldest first."""
+    rows = await conn.fetch(
+        """
+        SELECT e.at, e.kind, e.amount_minor, e.hold_minor, e.balance_after_minor, w.currency
+        FROM entry e JOIN wallet w ON w.id = e.wallet_id WHERE e.order_id = $1 ORDER BY e.seq LIMIT $2
+        """,
+        order_id,
+        limit,
+    )
+    return [
+        Movement(row[0], EntryKind(row[1]), *(Money(minor, row[5]) for minor in tuple(row)[2:5]))
+        for row in rows
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.api import order_parts, query, redemption, requests
+from voucherd.api import order_parts, query, requests
 from voucherd.api.errors import Op
 from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.wire import shapes
@@ -121,6 +121,6 @@ REDEEMING: Final[dict[Op, Operation]] = {
         "set before the order is confirmed, so that no link is ever without it.",
         (DescribedAnswer(200, "The links ask for the PIN from now on.", shapes.Redemption),),
         (TRX,),
-        redemption.RedemptionBody,
+        order_parts.RedemptionBody,
     ),
 }

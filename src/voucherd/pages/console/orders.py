@@ -23,7 +23,7 @@ from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
 from voucherd.vault import reveals
-from voucherd.wallet import order_entries
+from voucherd.wallet import store
 
 PATH: Final = "/console/orders"
 PAGE_SIZE: Final = 50
@@ -91,7 +91,7 @@ async def order(visit: Visit) -> Response:
             "company": company,
             "happened": happened,
             "told": await register.notifications(conn, [one.id for one in happened], ROWS_SHOWN),
-            "movements": await order_entries.movements(conn, found.id, ROWS_SHOWN),
+            "movements": await store.movements(conn, found.id, ROWS_SHOWN),
             "purchases": await records.of_order(conn, found.id, ROWS_SHOWN),
             "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN),
         }

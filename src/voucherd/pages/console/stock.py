@@ -15,8 +15,7 @@ from voucherd.pages.visit import Visit
 from voucherd.suppliers import stocking
 from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, StockTerms
 from voucherd.vault import uploads
-from voucherd.vault.dry_run import rehearse
-from voucherd.vault.imports import ImportRefused, ImportReport
+from voucherd.vault.imports import ImportRefused, ImportReport, rehearse
 from voucherd.vault.lines import BadLine
 from voucherd.vault.uploads import UploadPhase
 
