@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
@@ -178,7 +179,8 @@ class Tracer:
             sys.settrace(None)
 
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Callable[..., Any] | None:
-        if frame.f_code.co_filename not in self._files:
+        # The body of a module or class runs for the first file of tests alone that needs it.
+        if frame.f_code.co_filename not in self._files or not frame.f_code.co_flags & CO_OPTIMIZED:
             return None
         lines = self._found[frame.f_code.co_filename]
 
