@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
@@ -86,7 +87,8 @@ class Reach:
             chosen = [test for test, at in reached.items() if not set(at).isdisjoint(place.lines)]
         else:  # It is made while the module is loaded, and every test of a file that uses the module may notice.
             files = {test.partition("::")[0] for test in reached}
-            chosen = [test for test in self.lines if test.partition("::")[0] in files]
+            # A module without functions of its own is reached by none, and may be used by any.
+            chosen = [test for test in self.lines if not files or test.partition("::")[0] in files]
         return sorted(chosen, key=lambda test: (self.seconds[test], test))
 
 
@@ -177,7 +179,8 @@ class Tracer:
             sys.settrace(None)
 
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Callable[..., Any] | None:
-        if frame.f_code.co_filename not in self._files:
+        # The body of a module or class runs for the first file of tests alone that needs it.
+        if frame.f_code.co_filename not in self._files or not frame.f_code.co_flags & CO_OPTIMIZED:
             return None
         lines = self._found[frame.f_code.co_filename]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from voucherd.keys.grants import BeyondOwn, changed_draft, new_draft, require_within
+from voucherd.keys.grants import KEYS_MAX, BeyondOwn, changed_draft, new_draft, require_within
 from voucherd.keys.key_text import KeyDraft, KeyWish, Scope, read_networks
 
 END = datetime(2027, 1, 1, tzinfo=UTC)
@@ -49,6 +49,7 @@ def test_nothing_beyond_its_own_is_handed_on_in_any_way(more: KeyWish, field: st
         with pytest.raises(BeyondOwn) as refused:
             attempt()
         assert refused.value.field == field
+        assert str(refused.value) == f"{field}: {refused.value.rule}"
     plain: dict[str, Any] = {"scopes": FREE.scopes - {Scope.KEYS_WRITE}, "rate_limit": 600}
     assert new_draft(FREE, more) == replace(replace(FREE, **plain), **more)
 
@@ -63,6 +64,16 @@ def test_what_is_not_said_is_as_with_the_key_that_says_it() -> None:
     assert new_draft(OWN, asked).scopes == {Scope.KEYS_WRITE}
     mapped = KeyWish(allow_ips=read_networks(["::ffff:192.0.2.0/121"]))
     assert [str(one) for one in new_draft(OWN, mapped).allow_ips] == ["192.0.2.0/25"]
+
+
+def test_a_company_has_at_most_a_hundred_keys_in_each_state() -> None:
+    """OP-29: the number that the contract names."""
+    assert KEYS_MAX == 100
+
+
+def test_an_operator_makes_any_key() -> None:
+    """OP-29: only a key is bound by what it has itself."""
+    assert new_draft(None, KeyWish(rate_limit=901)) == KeyDraft(rate_limit=901)
 
 
 def test_a_change_leaves_alone_what_it_does_not_name() -> None:

@@ -178,3 +178,8 @@ def test_as_many_orders_are_remembered_as_may_be(monkeypatch: pytest.MonkeyPatch
     assert [small.order_id(name) for name in names] == [2, 4, 6]
     assert small.order_id(small.trx_unkept(8)) == 8
     assert len(small._recent) == 1, "what is not to be kept pushes nothing out"
+
+
+def test_the_last_bit_of_a_number_is_its_state() -> None:
+    """OP-29: live and sandbox are told apart by it everywhere."""
+    assert [State(number & 1) for number in (2, 3)] == [State.LIVE, State.SANDBOX]

@@ -23,11 +23,13 @@ from voucherd.keys.key_text import (
     bearer_key,
     new_key,
     permits,
+    plain_terms,
     read_networks,
     read_scopes,
+    told,
     well_formed,
 )
-from voucherd.keys.model import STANDINGS, Key, KeyNotFound, KeyNotUsable
+from voucherd.keys.model import STANDINGS, IssuedKey, Key, KeyNotFound, KeyNotUsable
 from voucherd.limits.rate_limits import RateWindow
 
 MICROSECOND = timedelta(microseconds=1)
@@ -263,3 +265,39 @@ def test_a_refusal_names_the_key_that_it_is_about(refusal: KeyNotFound | KeyNotU
     """OP-29: by its number, which gives nothing away."""
     assert refusal.key_id == 7
     assert "key 7" in str(refusal)
+
+
+def test_a_new_key_is_shown_without_its_text_and_its_hash() -> None:
+    """OP-29: it is shown once, and neither gets into a log by the way."""
+    key = new_key(State.LIVE)
+    assert repr(key) == f"NewKey(prefix={key.prefix!r})"
+    assert repr(IssuedKey(7, key.prefix, key.text)) == f"IssuedKey(id=7, prefix={key.prefix!r})"
+
+
+def test_a_key_may_be_used_from_anywhere_or_from_its_networks_alone() -> None:
+    """OP-29: an empty list of networks has all addresses."""
+    bound = KeyDraft(allow_ips=read_networks(["192.0.2.0/24"]))
+    assert (KeyDraft().anywhere, bound.anywhere) == (True, False)
+    assert KeyDraft().permits("198.51.100.1") is bound.permits("192.0.2.9") is True
+    assert bound.permits("198.51.100.1") is False
+
+
+def test_the_terms_of_a_key_are_told_plainly() -> None:
+    """OP-29: to columns in the order of the fields, to the trail by their names."""
+    networks = read_networks(["192.0.2.0/24"])
+    scopes = frozenset({Scope.ORDERS_WRITE, Scope.CODES_READ})
+    in_order = sorted(scopes)
+    assert plain_terms(KeyDraft("till", scopes, networks, 5)) == [
+        "till",
+        in_order,
+        networks,
+        5,
+        None,
+        None,
+        None,
+    ]
+    assert told({"scopes": scopes, "allow_ips": networks, "rate_limit": 5}) == {
+        "scopes": in_order,
+        "allow_ips": ["192.0.2.0/24"],
+        "rate_limit": 5,
+    }
