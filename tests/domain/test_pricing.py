@@ -205,7 +205,7 @@ def test_vat_follows_the_company_s_country_and_vat_number(
 
 def test_an_eu_country_without_a_rate_is_never_sold_to_without_vat() -> None:
     """OP-52: a hole in the data is an error."""
-    with pytest.raises(NoVatRate, match="no VAT rate for FI") as refused:
+    with pytest.raises(NoVatRate, match="no VAT rate for its country, FI, today") as refused:
         vat_bp("FI", None, "NL", {"NL": 2100})
     assert refused.value.country == "FI"
 

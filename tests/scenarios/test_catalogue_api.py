@@ -386,3 +386,28 @@ async def test_a_bad_parameter_is_named_with_its_rule(quiet_shop: Shop) -> None:
     for slug in ("nothing", "GIFT-10", "%00", "%FF", "x" * 300):
         answer = await shop.call("GET", f"/api/1.03/product/{slug}", company)
         assert (answer.status_code, answer.text) == (404, "product not found")
+
+
+async def test_a_country_without_a_vat_rate_is_refused_by_name_wherever_it_would_see_a_price(
+    quiet_shop: Shop,
+) -> None:
+    """OP-52: Create, Quote, the catalogue and one product say the same, and nothing is an error of ours."""
+    shop = quiet_shop
+    await shop.product("gift-10", stock=1)
+    company, neighbour = await shop.company(country="FI"), await shop.company()
+    await shop.pool.execute("DELETE FROM vat_rate WHERE country = 'FI'")
+    cart = {"items": [{"productSlug": "gift-10", "amount": 1}], "paymentCurrency": "EUR"}
+    for method, path, body in (
+        ("POST", "order", cart),
+        ("POST", "order/quote", cart),
+        ("GET", "product", None),
+        ("GET", "product/gift-10", None),
+    ):
+        answers = [
+            await shop.client.request(method, f"/api/1.03/{path}", json=body, headers=one.bearer())
+            for one in (company, neighbour)
+        ]
+        said = "company: there is no VAT rate for its country, FI, today"
+        assert (answers[0].status_code, answers[0].text) == (400, said), path
+        assert answers[1].status_code < 300, path
+    await shop.assert_books_balance()

@@ -8,6 +8,7 @@ import structlog
 
 from voucherd.api import errors
 from voucherd.batcher import BatcherFull
+from voucherd.catalogue.pricing import NoVatRate
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HttpError, Request, Response
 from voucherd.idempotency.model import TicketTaken
@@ -35,6 +36,8 @@ def failed(request: Request, error: Exception) -> Response:  # noqa: PLR0911 - O
             return errors.error(request, 409, *IN_USE, headers=_RETRY_SOON, retryable=True)
         case TooManyStrangers():
             return errors.http_error(request, _too_many_strangers(error))
+        case NoVatRate():
+            return errors.error(request, 400, "bad_input", f"company: {error}")
         case BatcherFull():
             return _unavailable(request, "busy", "too many requests are waiting")
         case StoredUnseen():

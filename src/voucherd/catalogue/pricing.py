@@ -33,7 +33,7 @@ class NoVatRate(LookupError):
 
     def __init__(self, country: str) -> None:
         self.country = country
-        super().__init__(f"no VAT rate for {country}")
+        super().__init__(f"there is no VAT rate for its country, {country}, today")
 
 
 class PriceTooLarge(ValueError):

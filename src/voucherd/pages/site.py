@@ -14,6 +14,7 @@ from voucherd.approvals.model import ApprovalNotFound
 from voucherd.batcher import BatcherFull
 from voucherd.catalogue.logos import BrandNotFound
 from voucherd.catalogue.price_deeds import NothingSaid
+from voucherd.catalogue.pricing import NoVatRate
 from voucherd.catalogue.rate_deeds import NoMargin, VatRateNotFound
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import UNAVAILABLE
@@ -110,6 +111,8 @@ class Site:
         except (OrderNotFound, BadInput) as refusal:
             status = 404 if isinstance(refusal, OrderNotFound) else 400
             response = self._problem(visit, HttpError(status, "refused", ""))
+        except NoVatRate as refused:
+            response = self._problem(visit, HttpError(400, "no_vat_rate", f"Your company: {refused}."))
         except StoredUnseen:
             text = "It is done, but can't be shown just now. Look at your orders before you try again."
             response = self._problem(visit, HttpError(503, "done_but_unseen", text))

@@ -285,7 +285,7 @@ def _price_cart(
     try:
         rate_bp = vat_bp(buyer.country, buyer.vat_number, shop.operator_country, shop.vat_rates)
     except NoVatRate as missing:
-        raise BadInput("company", f"there is no VAT rate for its country, {missing.country}, today") from None
+        raise BadInput("company", str(missing)) from None
     units, losses = [], []
     for line, face_minor in zip(command.cart, faces, strict=True):
         product = shop.listings[line.slug].version
