@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from datetime import datetime, timedelta
@@ -293,9 +294,13 @@ async def test_real_resolved_orders_are_as_described(
     await shop.product("gift-10", stock=10)
     for version in ("1.03", "Next"):
         trx = await _ordered(shop, described, company, state=State.SANDBOX)
-        answer = await shop.finalise(
-            "resolve", company, trx, version=version, state=State.SANDBOX, outcome=outcome
+        resolving = asyncio.create_task(
+            shop.finalise("resolve", company, trx, version=version, state=State.SANDBOX, outcome=outcome)
         )
+        if outcome == "slow:60":
+            await shop.until_status(company, trx, "pending", state=State.SANDBOX)
+            await shop.time_is_up(trx)
+        answer = await resolving
         assert answer.status_code == 200
         assert_described(described, f"/api/{version}/order/resolve/{{trx}}", answer)
 
