@@ -367,15 +367,10 @@ def _line(line: records.BoughtFor, names: Identifiers) -> dict[str, Any]:
 
 
 def _lines_view(lines: Sequence[Document]) -> RenderableType:
-    return table_of(
-        lines,
-        [
-            ("order", "trx"),
-            "?company",
-            (">lines", lambda one: "–".join(map(str, sorted({one["lineFrom"], one["lineTo"]})))),
-            ("standing", lambda one: f"{one['waiting']} wait for it" if one["waiting"] else "over"),
-        ],
-    )
+    columns: list[Column] = [("order", "trx"), "?company"]
+    columns += [(">lines", lambda one: "–".join(map(str, sorted({one["lineFrom"], one["lineTo"]}))))]
+    columns += [("standing", lambda one: f"{one['waiting']} wait for it" if one["waiting"] else "over")]
+    return table_of(lines, columns)
 
 
 def _lot(lot: records.BoughtLot) -> dict[str, Any]:
