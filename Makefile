@@ -31,16 +31,19 @@ setup: $(VENV)/.installed  ## Create .venv with everything in it, locked and has
 demo: setup  ## Start the whole service with a demo shop and print a first order to try
 	@$(BIN)/voucherd demo $(ARGS)
 
-.PHONY: chromium
-chromium:
-	@if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null; then \
+.PHONY: packages
+packages:
+	@missing=; \
+	{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || missing="$$missing chromium"; \
+	command -v php >/dev/null || missing="$$missing php-cli"; \
+	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "Installing Chromium for the tests of pages …"; \
-	    (apt-get install -y -qq chromium || (apt-get update -qq && apt-get install -y -qq chromium)) >/dev/null; \
-	  else echo "There is no Chromium here: the tests of pages in a browser will be skipped." >&2; fi; fi
+	    echo "Installing for the tests:$$missing …"; \
+	    (apt-get install -y -qq $$missing || (apt-get update -qq && apt-get install -y -qq $$missing)) >/dev/null; \
+	  else echo "Missing here:$$missing. The tests that need it will be skipped." >&2; fi; fi
 
 .PHONY: test
-test: setup check chromium  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
+test: setup check packages  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: steady

@@ -51,10 +51,21 @@ async def _happen(shop: Shop, company_id: int, first_order: int) -> None:
 
 async def _hurry(shop: Shop) -> None:
     """Let time pass for what waits for its next attempt, without touching what somebody holds."""
-    await shop.pool.execute("UPDATE webhook_delivery SET next_at = now() WHERE status = 0")
+    # Rows that a sender is writing are left out: waiting for them might be waiting in a circle.
     await shop.pool.execute(
-        "UPDATE webhook_queue q SET next_at = now() WHERE NOT leased AND EXISTS"
-        " (SELECT FROM webhook_delivery d WHERE d.webhook_id = q.webhook_id AND d.status = 0)"
+        """
+        UPDATE webhook_delivery d SET next_at = now()
+        FROM (SELECT webhook_id, event_id FROM webhook_delivery WHERE status = 0 FOR UPDATE SKIP LOCKED) w
+        WHERE d.webhook_id = w.webhook_id AND d.event_id = w.event_id
+        """
+    )
+    await shop.pool.execute(
+        """
+        UPDATE webhook_queue SET next_at = now() WHERE webhook_id IN (
+            SELECT webhook_id FROM webhook_queue q WHERE NOT leased AND EXISTS (
+                SELECT FROM webhook_delivery d WHERE d.webhook_id = q.webhook_id AND d.status = 0)
+            FOR UPDATE SKIP LOCKED)
+        """
     )
 
 

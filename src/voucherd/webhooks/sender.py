@@ -13,10 +13,12 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+import asyncpg
 import structlog
 
 from voucherd import clock
-from voucherd.db import Pool
+from voucherd.batcher import Batcher
+from voucherd.db import UNAVAILABLE, Pool
 from voucherd.events import feed
 from voucherd.events.feed import Event
 from voucherd.vault.seal import Sealer
@@ -37,7 +39,8 @@ CONCURRENCY: Final = 8
 """Deliveries to one endpoint at once, while none fails."""
 TURN_S_MAX: Final = 4.0
 """How long one turn of an endpoint begins new deliveries."""
-RECORD_TRIES_MAX: Final = 5
+RECORD_PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8, 1.6)
+"""How long to wait before outcomes are written down once more, if the database is away or broke a deadlock."""
 TARGETS_KEPT: Final = 4_096
 
 logger = structlog.get_logger(__name__)
@@ -80,9 +83,11 @@ class Sender:
             EndpointLane(make_post(own), SLOW_MAX, slow=True),
         )
         self._wake = asyncio.Event()
-        self._done: list[tuple[EndpointLane, SendReport]] = []
         self._turns: set[asyncio.Task[None]] = set()
-        self._recording: asyncio.Task[None] | None = None
+        # An attempt that is written down twice only counts as two, so any failure may be tried again.
+        self._records: Batcher[SendReport, None] = Batcher(
+            self._record, waiting_max=QUICK_MAX + SLOW_MAX, in_flight_max=1, stores=False
+        )
         self._loops: list[asyncio.Task[None]] = []
         self._stopping = False
 
@@ -104,15 +109,18 @@ class Sender:
         for turn in self._turns:
             turn.cancel()
         await asyncio.gather(*self._loops, *self._turns, return_exceptions=True)
-        if self._recording is not None:
-            await asyncio.wait([self._recording], timeout=STOP_S_MAX)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_S_MAX):
+                await self._records.drain()
         for lane in self.lanes:
             await lane.post.close()
 
     async def settled(self) -> None:
         """Wait until nothing is under way: for tests."""
-        while self._turns or self._recording is not None:
-            await asyncio.gather(*self._turns, *([self._recording] if self._recording else []))
+        while any(lane.held for lane in self.lanes):
+            await asyncio.gather(*self._turns)
+            await self._records.drain()
+            await asyncio.sleep(0)  # For those who hear of it.
 
     # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,9 +193,8 @@ class Sender:
             count = 1 if claim.failures else CONCURRENCY
             await asyncio.gather(*[work_off(queue) for _ in range(min(count, len(claim.deliveries)))])
         finally:
-            self._done.append((lane, report))
-            if self._recording is None:
-                self._recording = asyncio.create_task(self._record())
+            recorded = self._records.submit(claim.webhook_id, report)
+            recorded.add_done_callback(lambda recorded: self._let_go(lane, report, recorded))
 
     async def _attempt(
         self, lane: EndpointLane, claim: DeliveryClaim, delivery: Delivery, event: Event | None
@@ -218,30 +225,20 @@ class Sender:
         ]
         return await lane.post.send(target, headers, message.body)
 
-    async def _record(self) -> None:
-        """Write down everything that has ended by now, and again while there is more."""
-        try:
-            while self._done:
-                ended, self._done = self._done, []
-                await self._recorded([report for _, report in ended])
-                for lane, report in ended:
-                    lane.held.pop(report.claim.webhook_id, None)
-                self._wake.set()
-        finally:
-            self._recording = None
-
-    async def _recorded(self, reports: list[SendReport]) -> None:
-        for tries in range(RECORD_TRIES_MAX):
+    async def _record(self, reports: Sequence[SendReport]) -> list[None]:
+        for pause_s in RECORD_PAUSES_S:
             try:
                 await claims.record(self._pool, reports)
-            except Exception as error:  # noqa: BLE001 - An outcome that is lost means another try: at least once.
+            except (*UNAVAILABLE, asyncpg.TransactionRollbackError) as error:
                 logger.warning("webhooks_not_recorded", error=repr(error))
-                await asyncio.sleep(0.1 * 2.0**tries)
+                await asyncio.sleep(pause_s)
             else:
-                return
-            if len(reports) > 1 and tries:
-                # Should one of them be at fault, the others are written down without it.
-                for report in reports:
-                    await self._recorded([report])
-                return
-        logger.error("webhooks_sent_unrecorded", endpoints=[one.claim.webhook_id for one in reports])
+                return [None] * len(reports)
+        raise TimeoutError
+
+    def _let_go(self, lane: EndpointLane, report: SendReport, recorded: asyncio.Future[None]) -> None:
+        """The endpoint may be taken again. An outcome that is lost means another try: at least once."""
+        lane.held.pop(report.claim.webhook_id, None)
+        if not recorded.cancelled() and (error := recorded.exception()) is not None:
+            logger.error("webhooks_sent_unrecorded", endpoint=report.claim.webhook_id, error=repr(error))
+        self._wake.set()
