@@ -248,10 +248,13 @@ class Shop:
 
     async def age(self, trx: str, interval: str) -> None:
         """Make an order older than it is, by the database's clock."""
+        order_id = self.ids.order_id(trx)
+        assert order_id is not None
+        self.order_service._caches.recent.take(order_id)
         await self.pool.execute(
             f"UPDATE orders SET created_at = created_at - interval '{interval}', "  # noqa: S608 - A test's own words.
             f"expires_at = expires_at - interval '{interval}' WHERE id = $1",
-            self.ids.order_id(trx),
+            order_id,
         )
 
     async def hear(self) -> None:

@@ -15,9 +15,9 @@ from bench.session import Session, sound
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.money import RATE_ONE, Money
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules.ruling import Windows
-from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import claims
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.offer_book import OfferBook

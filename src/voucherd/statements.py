@@ -77,6 +77,12 @@ class RowSet:
         return f"unnest({arrays}) AS {self.alias} ({', '.join(names)})"
 
     @property
+    def numbered(self) -> str:
+        """The rows with one more column, `place`: their number, because a result has no order of its own."""
+        arrays = ", ".join(kind.sql.format(f":{self.alias}.{name}") for name, kind in self._kinds.items())
+        return f"unnest({arrays}) WITH ORDINALITY AS {self.alias} ({self.names}, place)"
+
+    @property
     def parameters(self) -> list[str]:
         """The names of the parameters, in the order of `values`."""
         return [f"{self.alias}.{name}" for name in self._kinds]

@@ -23,9 +23,9 @@ from voucherd.mail import outbox
 from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import server_of
 from voucherd.orders import background, sweeps
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import OrderCaches
 from voucherd.people import letters, links, passkeys
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings

@@ -12,7 +12,7 @@ from tests.shop import Shop
 from tests.suppliers.warehouse import Warehouse
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
-from voucherd.orders.store import OrderCaches
+from voucherd.orders.caches import OrderCaches
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.registry import Spec, open_supplier
 from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier

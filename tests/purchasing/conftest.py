@@ -13,7 +13,7 @@ from tests.purchasing.fake import FakeSupplier
 from tests.shop import Company, Shop, open_shop
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
-from voucherd.orders.store import OrderCaches
+from voucherd.orders.caches import OrderCaches
 from voucherd.purchasing import dispatcher as dispatching
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.suppliers.registry import Spec

@@ -205,7 +205,8 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
     assert await shop.pool.fetchval("SELECT quarantined FROM attempt") == 1
 
     # While a call is being made nobody else has a say, and a hand leaves the breaker alone.
-    other.deeds.append(waits)
+    for supplier in market.suppliers.values():
+        supplier.deeds.append(waits)
     order = await shop.create(company, ("gift", 3))
     await shop.confirm(company, order["trx"])
     await market.dispatcher.settled()  # A quote that comes in late would be a success of its supplier.
@@ -219,7 +220,8 @@ async def test_settled_as_failed_a_cancelled_order_is_refunded_and_a_call_in_fli
             shop.pool, caches, calling, "no", SupplierCall(hand=Hand(SYSTEM, "Ada")), fence=False
         )
     assert await shop.pool.fetchval("SELECT min(failures) FROM supplier_health") == 3
-    other.free.set()
+    for supplier in market.suppliers.values():
+        supplier.free.set()
     await market.dispatcher.settled()
     assert (await shop.find(company, order["trx"]))["orderStatus"] == "finished"
     assert await shop.balance(company) == Money.read("71.50 EUR")

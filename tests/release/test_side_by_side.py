@@ -1,7 +1,6 @@
 """The program before and this one sell from one database while it is migrated: servers are replaced one by one.
 
-The program before is taken from the tag of the newest release that has a dump, where the clone has that tag; else, as
-in a clone without history, this program stands in for it.
+The program before is that of the newest release that has a dump, out of the history of this clone.
 """
 
 from __future__ import annotations
@@ -49,15 +48,25 @@ SAMPLES = (
 """Migrations that this test makes, so that there is always one that came after the program before."""
 
 
-def program_before(version: str, folder: Path) -> Path:
-    """The sources of the release, from its tag; those of this program where there is none."""
-    command = ["git", "-C", str(ROOT), "archive", "--format=tar", f"v{version}", "src"]
-    done = subprocess.run(command, capture_output=True, timeout=GIT_S_MAX, check=False)
-    if done.returncode != 0:
+def program_before(release: Release, folder: Path) -> Path:
+    """The sources of the release: those of its tag, or of the commit before the first migration that came after it."""
+    newer = [one for one in migrations() if one.version > release.last_migration]
+    if not newer:
         return ROOT / "src"
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "src"
+    path = f"src/voucherd/migrations/{newer[0].label}.sql"
+    added = _git("log", "--diff-filter=A", "--format=%H", "--reverse", "--", path).decode().split()
+    for commit in (f"v{release.version}", f"{added[0]}^" if added else "HEAD"):
+        packed = _git("archive", "--format=tar", commit, "src")
+        if packed:
+            with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+                archive.extractall(folder, filter="data")
+            return folder / "src"
+    pytest.skip("this clone has no history: the program before this one was NOT run beside it")
+
+
+def _git(*arguments: str) -> bytes:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, timeout=GIT_S_MAX, check=False).stdout
 
 
 def sample(number: int, sql: str) -> Migration:
@@ -102,9 +111,7 @@ async def test_the_program_before_sells_beside_this_one_while_the_database_is_mi
     monkeypatch.setattr(runner, "migrations", lambda: known)
     write_master(tmp_path / "master.key", MASTER)
     now = environment(released_url, tmp_path, resolve_limit_s=2, confirm_wait_s=0.3)
-    before = now | {
-        "PYTHONPATH": os.pathsep.join([str(program_before(release.version, tmp_path)), str(ROOT)])
-    }
+    before = now | {"PYTHONPATH": os.pathsep.join([str(program_before(release, tmp_path)), str(ROOT)])}
     old = Server(REAL_SERVER, before, tmp_path / "old.log")
     new = Server(REAL_SERVER, now, tmp_path / "new.log")
     ledger, stop = Ledger(), asyncio.Event()

@@ -12,8 +12,8 @@ from tests.patience import HANG_S
 from tests.store.stalls import COMPANIES, ground, queue_up, stall
 from voucherd.db import Pool, transaction
 from voucherd.orders import wait_store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.rules.ruling import Windows
-from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, claims, outcomes, routing
 from voucherd.purchasing.attempts import Attempt, AttemptChange, AttemptPhase
 from voucherd.purchasing.claims import Turns, claim

@@ -27,16 +27,16 @@ class PriceBook:
         self._margins: Mapping[tuple[str, str], int] = {}
         self._lists: Mapping[int, int] = {}
 
-    async def margins(self, conn: Connection) -> Mapping[tuple[str, str], int]:
+    async def margins(self, conn: Connection, epoch: int | None = None) -> Mapping[tuple[str, str], int]:
         """What is added to a price in the first currency that is paid in the second, in basis points."""
-        await self._look(conn)
+        await self._look(conn, epoch)
         return self._margins
 
     async def terms(
-        self, conn: Connection, wanted: Iterable[tuple[int, ProductVersion]]
+        self, conn: Connection, wanted: Iterable[tuple[int, ProductVersion]], epoch: int | None = None
     ) -> dict[tuple[int, int], PriceTerms]:
         """What companies pay for products instead of the catalogue's price, by company and product."""
-        await self._look(conn)
+        await self._look(conn, epoch)
         if not self._lists:
             return {}
         pairs = [(company_id, version) for company_id, version in wanted if company_id in self._lists]
@@ -52,11 +52,13 @@ class PriceBook:
                 made[company_id, version.product_id] = terms
         return made
 
-    async def _look(self, conn: Connection) -> None:
+    async def _look(self, conn: Connection, epoch: int | None) -> None:
+        """Know what is true at this epoch; without one, what was true a moment ago."""
         checked_at = time.monotonic()
-        if checked_at - self._checked_at < EPOCH_AGE_S_MAX:
-            return
-        epoch = await conn.fetchval("SELECT epoch FROM price_epoch")
+        if epoch is None:
+            if checked_at - self._checked_at < EPOCH_AGE_S_MAX:
+                return
+            epoch = await conn.fetchval("SELECT epoch FROM price_epoch")
         if epoch != self._epoch:
             self._margins = await fx_store.margins(conn)
             self._lists = await price_store.assigned(conn)

@@ -68,7 +68,7 @@ class ExchangeRates(Struct, frozen=True):
 PLAIN: Final = ExchangeRates()
 
 
-class UnitPrice(Struct, frozen=True):
+class UnitPrice(Struct, frozen=True, cache_hash=True):
     """One code's price: in its own currency, and (`pay_…`) in the currency that it is paid in."""
 
     face_minor: int

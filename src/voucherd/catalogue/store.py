@@ -104,6 +104,12 @@ async def current(conn: Connection, slugs: Sequence[str], cache: VersionCache = 
     }
 
 
+async def for_sale(conn: Connection, product_ids: Sequence[int]) -> dict[int, bool]:
+    """Whether each of these products is for sale."""
+    rows = await conn.fetch("SELECT id, active FROM product WHERE id = ANY($1::int[])", product_ids)
+    return {row[0]: row[1] for row in rows}
+
+
 async def lock(tx: Tx, slugs: Sequence[str]) -> dict[str, Listing]:
     """The same, held still until the transaction ends; two that ask for many products take turns."""
     # Before any row, like every change, or it and a single change would wait for one another.

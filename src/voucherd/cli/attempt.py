@@ -29,7 +29,7 @@ from voucherd.cli.output import (
 from voucherd.cli.words import amount, bad_lines, moment_day, priced, read_money, span
 from voucherd.db import Connection, Pool
 from voucherd.ids import Identifiers
-from voucherd.orders.store import OrderCaches
+from voucherd.orders.caches import OrderCaches
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, AttemptPhase
 from voucherd.purchasing.by_hand import BadCodes, TooEarly, TooManyCodes, masked

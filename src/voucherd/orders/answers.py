@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool
 from voucherd.orders import reading
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import Refusal
-from voucherd.orders.store import OrderCaches
+from voucherd.orders.store import SealedCodes
 from voucherd.suppliers.offer_book import QuoteInfo
 from voucherd.vault import store as vault
 from voucherd.vault.seal import SealBroken, Sealer
@@ -28,6 +29,7 @@ _NOT_READ: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 """The database said no, or its connection is gone: the driver calls that an error of its interface."""
 
 Codes = list[list[tuple[str, str]]]
+_NONE: Final[SealedCodes] = {}
 
 
 class Answer(Struct, frozen=True):
@@ -80,10 +82,12 @@ class OrderReader:
         self._caches = caches
         self._lots = vault.LotBook()
 
-    async def stored(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
+    async def stored(
+        self, conn: Connection, answers: Sequence[Order | Refusal], sealed: SealedCodes = _NONE
+    ) -> list[Reply]:
         """The answers to stored calls: if something fails here, no call is run again for it."""
         try:
-            return await self.shown(conn, answers)
+            return await self.shown(conn, answers, sealed)
         except _NOT_READ as error:
             logger.warning("answer_read_again", error=repr(error))
         except Exception:
@@ -103,7 +107,9 @@ class OrderReader:
             return error
         return reply
 
-    async def shown(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
+    async def shown(
+        self, conn: Connection, answers: Sequence[Order | Refusal], sealed: SealedCodes = _NONE
+    ) -> list[Reply]:
         """The orders with their codes and the facts of their offers: a few reads for all of them."""
         orders = [answer for answer in answers if isinstance(answer, Order)]
         named = {number for order in orders for number in lots_of(order)}
@@ -111,7 +117,7 @@ class OrderReader:
         quotes = await self._caches.offers.quotes(conn, {-number for number in named if number < 0})
         small = [order for order in orders if order.lines <= INLINE_LINES_MAX]
         try:
-            opened = await self._read_codes(conn, small)
+            opened = await self._read_codes(conn, small, sealed)
         except (VaultHole, SealBroken):
             # One order whose codes can't be read must not take the answer from its neighbours.
             return [await self._alone(conn, answer, lots, quotes) for answer in answers]
@@ -136,14 +142,16 @@ class OrderReader:
             return CodesUnreadable(answer.id)
         return Answer(answer, opened.get(answer.id), lots, quotes)
 
-    async def _read_codes(self, conn: Connection, orders: Sequence[Order]) -> dict[int, Codes]:
+    async def _read_codes(
+        self, conn: Connection, orders: Sequence[Order], sealed: SealedCodes = _NONE
+    ) -> dict[int, Codes]:
         """The codes of these orders, by order."""
         codes: dict[int, Codes] = {}
         # A batch of the largest orders that are not streamed would be more than one read may open.
         for start in range(0, len(orders), READ_ORDERS_MAX):
             ranges = {order.id: delivered_ranges(order) for order in orders[start : start + READ_ORDERS_MAX]}
             wanted = [one for found in ranges.values() for one in found]
-            opened = iter(await vault.read_codes(conn, self._sealer, wanted) if wanted else ())
+            opened = iter(await vault.read_codes(conn, self._sealer, wanted, sealed) if wanted else ())
             codes |= {order_id: [next(opened) for _ in found] for order_id, found in ranges.items()}
         return codes
 

@@ -11,10 +11,10 @@ from typing import Final, TypeAlias
 
 from voucherd.db import Connection, Pool
 from voucherd.orders import store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
 from voucherd.orders.rules.waits import Wait
-from voucherd.orders.store import OrderCaches
 from voucherd.orders.wait_store import COLUMNS, wait_of
 
 TURN_MAX: Final = 64
@@ -83,7 +83,7 @@ async def deliver_waiting(pool: Pool, caches: OrderCaches, turns: Turns) -> list
 
 async def _deliver(conn: Connection, waits: Sequence[Wait], caches: OrderCaches) -> list[Order]:
     async with conn.transaction():
-        facts = await store.load(conn, {wait.order_id for wait in waits}, caches, with_lines=True)
+        facts = await store.load(conn, {wait.order_id for wait in waits}, caches, with_shelves=True)
         ruling = waiting.deliver_waiting(facts, waits)
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]

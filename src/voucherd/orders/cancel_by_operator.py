@@ -8,13 +8,13 @@ from voucherd.actors import Actor
 from voucherd.db import Pool, transaction
 from voucherd.money import Money
 from voucherd.orders import confirm, store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.deeds import cancel_entry
 from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import OrderCaches
 from voucherd.settings import Settings
 
 
@@ -54,9 +54,7 @@ async def preview(pool: Pool, settings: Settings, order: Order) -> CancelPreview
         held = conn.transaction()
         await held.start()
         try:
-            facts = await store.load(
-                conn, [order.id], OrderCaches.empty(settings), with_lines=True, with_shelves=False
-            )
+            facts = await store.load(conn, [order.id], OrderCaches.empty(settings))
             before = facts.orders.get(order.id)
             answer = decide.cancel(facts, [command]).answers[0]
         finally:

@@ -11,56 +11,62 @@ from voucherd.db import Tx
 from voucherd.idempotency import store as idempotency
 from voucherd.idempotency.model import Ticket
 from voucherd.limits.spending import spend_key
-from voucherd.orders import store
+from voucherd.orders import reading, sale, store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.cart import Create
 from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.ruling import Ruling
-from voucherd.orders.store import OrderCaches
+from voucherd.orders.store import SealedCodes
 from voucherd.vault.model import Reveal, Via
 
 
-async def confirm(tx: Tx, caches: OrderCaches, commands: Sequence[Finalise]) -> list[Order | Refusal]:
-    """Debit and deliver every order that may be confirmed or resolved; refuse the rest."""
-    order_ids, owners = store.owned(commands)
+async def confirm(
+    tx: Tx, caches: OrderCaches, commands: Sequence[Finalise]
+) -> tuple[list[Order | Refusal], SealedCodes]:
+    """Debit and deliver every order that may be confirmed or resolved; refuse the rest.
+
+    The codes that were sold come back sealed: they are opened once the transaction has ended well.
+    """
     spend_keys = {
         spend_key(command.company_id, limit, command.state)
         for command in commands
         for limit in command.limits
         if limit.day_max is not None
     }
-    facts = await store.load(tx, order_ids, caches, owners=owners, spend_keys=spend_keys)
+    facts = await sale.load(tx, caches, commands, spend_keys)
     consents = [command.consent for command in commands]
     if any(consents):
         facts.approvals = await approvals.lock(tx, [one.number for one in consents if one])
     ruling = decide.finalise(facts, commands)
-    await _save(tx, commands, ruling)
+    sealed = await _save(tx, commands, ruling)
     if any(consents):
         pairs = zip(consents, ruling.answers, strict=True)
         await approvals.grant(tx, [one for one, answer in pairs if one and isinstance(answer, Order)])
-    return ruling.answers
+    return ruling.answers, sealed
 
 
 async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> list[Order | Refusal]:
     """Delete every order that is not confirmed; cancel and refund the undelivered lines of the others."""
-    order_ids, owners = store.owned(commands)
-    facts = await store.load(tx, order_ids, caches, owners=owners, with_lines=True, with_shelves=False)
+    order_ids, owners = reading.owned(commands)
+    facts = await store.load(tx, order_ids, caches, owners=owners)
     ruling = decide.cancel(facts, commands)
     await _save(tx, commands, ruling)
     return ruling.answers
 
 
-async def _save(tx: Tx, commands: Sequence[Finalise | Cancel], ruling: Ruling) -> None:
+async def _save(tx: Tx, commands: Sequence[Finalise | Cancel], ruling: Ruling) -> SealedCodes:
     """Store the ruling, who will see its codes, the trail's rows, and which order each repeatable request changed."""
-    await store.save(tx, ruling, _reveals(commands, ruling.answers))
+    sealed = await store.save(tx, ruling, _reveals(commands, ruling.answers))
     entries = _entries(commands, ruling.answers)
     if entries:
         await trail.record_all(tx, entries)
     effects = effects_of(commands, ruling.answers)
     if effects:
         await idempotency.name_effects(tx, effects)
+    return sealed
 
 
 def effects_of(

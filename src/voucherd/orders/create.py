@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import structlog
 from msgspec import Struct
 
-from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import PLAIN, ExchangeRates, oldest_day
-from voucherd.companies import store as company_store
+from voucherd.catalogue.products import Listing
 from voucherd.db import Connection, nothing_stored, within
 from voucherd.idempotency import store as idempotency
 from voucherd.ids import ORDER_BLOCK_SIZE, State
 from voucherd.money import RATE_ONE, Money, in_eur
 from voucherd.orders import store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.confirm import effects_of
 from voucherd.orders.model import Order
 from voucherd.orders.rules import cart
 from voucherd.orders.rules.cart import Buyer, Create, SalesPolicy, Shop
 from voucherd.orders.rules.refusals import BadInput, OffersNotAvailable, Refusal
-from voucherd.orders.store import OrderCaches
+from voucherd.orders.shop_book import MOMENT, Moment
+from voucherd.statements import statement
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import shelf
 from voucherd.vault import store as vault
@@ -102,6 +103,7 @@ async def create(
             await per_order.note(conn, urls)
     elif orders:
         await store.insert(conn, orders)
+    caches.recent.keep(orders)
     return answers
 
 
@@ -125,6 +127,9 @@ def _urls_of(commands: Sequence[Create], answers: Sequence[Order | Refusal]) -> 
     ]
 
 
+_LOOK: Final = statement(f"SELECT {MOMENT}, {shelf.LOOK_LOTS}", shelf.SHELVES)
+
+
 async def load(
     conn: Connection,
     commands: Sequence[Create],
@@ -134,11 +139,18 @@ async def load(
     stocking: bool = True,
 ) -> Shop:
     """What these carts' prices depend on; without `stocking` nothing is written."""
-    companies = await company_store.companies(conn, {command.company_id for command in commands})
-    listings = await catalogue.current(
-        conn, list({line.slug for command in commands for line in command.cart}), caches.versions
-    )
-    terms = await caches.prices.terms(
+    wanted = _wanted(caches.shop.facts.listings, commands)
+    *seen, lots = await conn.fetchrow(_LOOK, *shelf.values(wanted))  # type: ignore[misc]
+    moment = Moment(*seen)
+    facts = caches.shop.at(moment)
+    await facts.know_companies(conn, {command.company_id for command in commands})
+    await facts.know_listings(conn, {line.slug for command in commands for line in command.cart})
+    listings, companies = facts.listings, facts.companies
+    if (known := _wanted(listings, commands)) != wanted:
+        # A product that was not known, or is another one now, has another shelf.
+        wanted = known
+        *_, lots = await conn.fetchrow(_LOOK, *shelf.values(wanted))  # type: ignore[misc]
+    terms = await caches.shop.price_lists.terms(
         conn,
         (
             (command.company_id, listings[line.slug].version)
@@ -146,46 +158,45 @@ async def load(
             for line in command.cart
             if line.slug in listings
         ),
+        moment.prices,
     )
     currencies = {command.payment_currency for command in commands}
-    for listing in listings.values():
-        currencies.add(listing.version.face_currency)
-        currencies.add(listing.version.price_currency or listing.version.face_currency)
+    for slug in {line.slug for command in commands for line in command.cart} & listings.keys():
+        version = listings[slug].version
+        currencies |= {version.face_currency, version.price_currency or version.face_currency}
     currencies.update(one.price_currency for one in terms.values() if one.price_currency is not None)
-    now: datetime = await conn.fetchval("SELECT now()")
-    rates, days = await catalogue.dated_rates(conn, currencies)
+    buyers = [companies[company_id] for company_id in {command.company_id for command in commands}]
+    await facts.know_rates(conn, currencies, {buyer.country for buyer in buyers})
     exchange = PLAIN
     if len(currencies) > 1:
-        margins = await caches.prices.margins(conn)
-        exchange = ExchangeRates(days, oldest_day(now, policy.fx_age_max), margins)
+        margins = await caches.shop.price_lists.margins(conn, moment.prices)
+        exchange = ExchangeRates(facts.rate_days, oldest_day(moment.now, policy.fx_age_max), margins)
     shop = Shop(
-        now=now,
+        now=moment.now,
         window=policy.window,
         operator_country=policy.country,
-        buyers={c.id: Buyer(c.active, c.country, c.vat_number) for c in companies.values()},
+        buyers={buyer.id: Buyer(buyer.active, buyer.country, buyer.vat_number) for buyer in buyers},
         listings=listings,
-        rates=rates,
-        vat_rates=await catalogue.vat_rates(conn, {company.country for company in companies.values()}),
+        rates=facts.rates,
+        vat_rates=facts.vat_rates,
         exchange=exchange,
         terms=terms,
         margin_min_bp=policy.margin_min_bp,
+        units=facts.units,
+        shelves=shelf.by_shelf(wanted, lots),
     )
-    await _load_shelves(conn, shop, commands, caches.offers, stocking=stocking)
+    await _load_offers(conn, shop, caches.offers, stocking=stocking)
     return shop
 
 
-async def _load_shelves(
-    conn: Connection, shop: Shop, commands: Sequence[Create], offers: OfferBook, *, stocking: bool
-) -> None:
-    """The lots and offers that could serve the carts.
+async def _load_offers(conn: Connection, shop: Shop, offers: OfferBook, *, stocking: bool) -> None:
+    """What suppliers can serve of the shelves.
 
     A sandbox shelf is stocked when it is first looked at (OP-49), unless a sandbox supplier sells its product.
     """
-    wanted = _wanted(shop, commands)
-    shop.shelves = await shelf.look(conn, wanted)
-    elsewhere = await offers.sold_elsewhere(conn, wanted)
-    bare = wanted.difference(elsewhere)
-    bare = {key for key in bare if key[2] == State.SANDBOX and not shop.shelves[key]}
+    elsewhere = await offers.sold_elsewhere(conn, shop.shelves)
+    bare = {key for key, lots in shop.shelves.items() if key[2] == State.SANDBOX and not lots}
+    bare.difference_update(elsewhere)
     if bare and not stocking:
         shop.shelves |= {key: [unmade_lot(*key[:2])] for key in bare}
     elif bare:
@@ -199,12 +210,12 @@ async def _load_shelves(
         shop.offers = await offers.look(conn, elsewhere)
 
 
-def _wanted(shop: Shop, commands: Sequence[Create]) -> set[Shelf]:
+def _wanted(listings: Mapping[str, Listing], commands: Sequence[Create]) -> set[Shelf]:
     """The shelves that the carts would be served from."""
     wanted: set[Shelf] = set()
     for command in commands:
         for at, line in enumerate(command.cart):
-            listing = shop.listings.get(line.slug)
+            listing = listings.get(line.slug)
             if listing is not None:
                 try:
                     face_minor = cart.face_of(listing.version, line, at)

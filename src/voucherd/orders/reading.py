@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol
 
 import asyncpg
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.db import Connection
+from voucherd.ids import State
 from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Outcome, Viewed
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.statements import picker
@@ -34,9 +35,42 @@ _ORDER_PART: Final = slice(0, len(_ORDER))
 _UNIT_PART: Final = slice(len(_ORDER) + len(_ITEM), len(COLUMNS))
 _STATUS: Final = _ORDER.index("o.status")
 _PAYMENT: Final = _ORDER.index("o.payment_status")
-_ID: Final = COLUMNS.index("o.id")
+ID: Final = COLUMNS.index("o.id")
+"""Where the order's id stands in a row."""
 _VERSION: Final = COLUMNS.index("i.version_id")
 _item_of: Final = picker(COLUMNS, *_ITEM)
+
+NOWHERE: Final = -1
+"""The number of no order: a made-up trx takes as long to refuse as the trx of another company."""
+
+
+class OrderCommand(Protocol):
+    """A call about an order, if it is one."""
+
+    @property
+    def order_id(self) -> int | None:
+        """The order."""
+
+    @property
+    def company_id(self) -> int:
+        """Whose it has to be."""
+
+    @property
+    def state(self) -> State:
+        """Where it has to be."""
+
+
+def owned(asked: Iterable[OrderCommand]) -> tuple[list[int], list[int]]:
+    """The orders that are asked for, each once, and the companies that must own them."""
+    pairs = {
+        (
+            NOWHERE if one.order_id is None or one.order_id & 1 != one.state else one.order_id,
+            one.company_id,
+        )
+        for one in asked
+    }
+    return [order_id for order_id, _ in pairs], [company_id for _, company_id in pairs]
+
 
 WANTED: Final = "WHERE o.id = ANY($1::bigint[])"
 OWNED: Final = (
@@ -90,12 +124,24 @@ async def _read(
     mark: str,
     owners: Sequence[int] | None = None,
 ) -> dict[int, Order]:
+    orders = await heads(conn, order_ids, cache, owners=owners, mark=mark)
+    return await with_outcomes(conn, orders, mark)
+
+
+async def heads(
+    conn: Connection,
+    order_ids: Sequence[int],
+    cache: VersionCache,
+    *,
+    owners: Sequence[int] | None = None,
+    mark: str = "",
+) -> dict[int, Order]:
+    """The orders without what became of their lines; with `owners` only theirs."""
     if owners is None:
         rows = await conn.fetch(_READ + mark, order_ids)
     else:
         rows = await conn.fetch(_READ_OWN + mark, order_ids, owners)
-    orders = await assemble(conn, rows, cache)
-    return await with_outcomes(conn, orders, mark)
+    return await assemble(conn, rows, cache)
 
 
 def _is_whole(order: Order) -> bool:
@@ -120,7 +166,7 @@ async def assemble(conn: Connection, rows: Sequence[asyncpg.Record], cache: Vers
         item_no, version_id, amount, first_line, offers = _item_of(values)
         unit = UnitPrice(*values[_UNIT_PART])
         items.append(Item(item_no, versions[version_id], amount, first_line, unit, tuple(offers)))
-        if at == last or rows[at + 1][_ID] != values[_ID]:
+        if at == last or rows[at + 1][ID] != values[ID]:
             order: list[Any] = list(values[_ORDER_PART])
             order[_STATUS] = STATUSES[order[_STATUS]]
             order[_PAYMENT] = PAYMENTS[order[_PAYMENT]]

@@ -20,6 +20,7 @@ from voucherd.db import Connection, Pool, as_tenant, become_tenant, within
 from voucherd.ids import State
 from voucherd.orders import reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.confirm import cancel, confirm
 from voucherd.orders.create import LossLog, OrderNumbers, Quote, create, quote
 from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page_of_orders
@@ -28,7 +29,6 @@ from voucherd.orders.rules.cart import Create, SalesPolicy
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal, WrongStatus
 from voucherd.orders.rules.states import Status
-from voucherd.orders.store import OrderCaches
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
@@ -112,7 +112,7 @@ class OrderService:
 
     async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The same, read by itself under the company's own policies: for files and long lists."""
-        order_id = store.NOWHERE if order_id is None else order_id
+        order_id = reading.NOWHERE if order_id is None else order_id
         async with self._pool.acquire() as conn:
             async with as_tenant(conn, company_id, state, snapshot=True):
                 found = await reading.read(conn, [order_id], self._caches.versions, as_tenant=True)
@@ -261,8 +261,8 @@ class OrderService:
     async def _confirm(self, commands: Sequence[Finalise]) -> list[Reply]:
         async with self._pool.acquire() as conn:
             async with within(conn, of_a_batch=True) as tx:
-                answers = await confirm(tx, self._caches, commands)
-            return _noted(commands, await self.reader.stored(conn, answers))
+                answers, sealed = await confirm(tx, self._caches, commands)
+            return _noted(commands, await self.reader.stored(conn, answers, sealed))
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
         async with self._pool.acquire() as conn:
@@ -274,7 +274,7 @@ class OrderService:
             return _noted(commands, await self.reader.stored(conn, answers))
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
-        order_ids, owners = store.owned(wanted)
+        order_ids, owners = reading.owned(wanted)
         async with self._pool.acquire() as conn:
             orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
             found = [

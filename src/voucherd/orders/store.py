@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from datetime import timedelta
-from typing import Final, Protocol
+from collections.abc import Collection, Sequence
+from typing import Final, TypeAlias
 from uuid import UUID
 
-from msgspec import Struct, field
-
-from voucherd.catalogue.cache import VersionCache
-from voucherd.catalogue.price_book import PriceBook
 from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.limits import spend_store
-from voucherd.limits.spending import SpendKey
-from voucherd.orders import wait_store
-from voucherd.orders.model import Order
-from voucherd.orders.reading import COLUMNS, OWNED, WANTED, assemble, with_outcomes
-from voucherd.orders.rules.ruling import CompanyStanding, Facts, Ruling, Windows
+from voucherd.orders import sale, wait_store
+from voucherd.orders.caches import OrderCaches
+from voucherd.orders.model import Order, Outcome
+from voucherd.orders.reading import COLUMNS, ID, OWNED, WANTED, assemble, with_outcomes
+from voucherd.orders.rules.ruling import Facts, Ruling
 from voucherd.orders.rules.states import Payment
-from voucherd.settings import Settings
 from voucherd.statements import (
     BIGINT,
     BIGINT_OR_NULL,
@@ -34,79 +28,27 @@ from voucherd.statements import (
     TEXT,
     WORD,
     RowSet,
-    picker,
     statement,
 )
-from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import reveals, shelf
-from voucherd.vault.model import Reveal, Shelf
+from voucherd.vault import store as vault
+from voucherd.vault.model import Reveal
+from voucherd.vault.store import Range
 from voucherd.wallet import store as wallet_store
 
-NOWHERE: Final = -1
-"""The number of no order: a made-up trx takes as long to refuse as the trx of another company."""
+SealedCodes: TypeAlias = dict[Range, list[bytes]]
+"""Codes as the vault keeps them, by where they lie."""
 
-
-class OrderCommand(Protocol):
-    """A call about an order, if it is one."""
-
-    @property
-    def order_id(self) -> int | None:
-        """The order."""
-
-    @property
-    def company_id(self) -> int:
-        """Whose it has to be."""
-
-    @property
-    def state(self) -> State:
-        """Where it has to be."""
-
-
-def owned(asked: Iterable[OrderCommand]) -> tuple[list[int], list[int]]:
-    """The orders that are asked for, each once, and the companies that must own them."""
-    pairs = {
-        (
-            NOWHERE if one.order_id is None or one.order_id & 1 != one.state else one.order_id,
-            one.company_id,
-        )
-        for one in asked
-    }
-    return [order_id for order_id, _ in pairs], [company_id for _, company_id in pairs]
-
-
-class OrderCaches(Struct, frozen=True):
-    """The windows that orders are decided by, and what this process has read before and need not read again."""
-
-    windows: Windows
-    versions: VersionCache = field(default_factory=VersionCache)
-    offers: OfferBook = field(default_factory=OfferBook)
-    prices: PriceBook = field(default_factory=PriceBook)
-
-    @classmethod
-    def empty(cls, settings: Settings) -> OrderCaches:
-        """Caches that know nothing yet."""
-        delivery, resolve = settings.delivery_window_s, settings.resolve_limit_s
-        return cls(Windows(timedelta(seconds=delivery), timedelta(seconds=resolve)))
-
-
-_LOCKED: Final = [*COLUMNS, "now()", "c.active", "c.verified", "p.id", "p.active", "w.id"]
-_NOW: Final = _LOCKED.index("now()")
-_facts_of: Final = picker(
-    _LOCKED, "o.id", "o.company_id", "c.active", "c.verified", "p.id", "p.active", "w.id"
-)
+_LOCKED: Final = [*COLUMNS, "now()", "w.id"]
+_NOW, _WALLET = _LOCKED.index("now()"), _LOCKED.index("w.id")
 
 
 def _locking(*, owned: bool) -> str:
     # NO KEY: a claim of work that points at an order (a foreign key) need not wait for a call that changes it.
-    # The joins name what the decision needs of other nouns (may the company buy, is the product for sale, which
-    # wallet pays), so that one round trip locks the orders and tells it all.
     return f"""
         SELECT {", ".join(_LOCKED)}
         FROM orders o {OWNED if owned else ""}
-        JOIN company c ON c.id = o.company_id
         JOIN order_item i ON i.order_id = o.id
-        JOIN product_version v ON v.id = i.version_id
-        JOIN product p ON p.id = v.product_id
         LEFT JOIN wallet w ON w.company_id = o.company_id AND w.currency = o.payment_currency AND w.state = (o.id & 1)
         {"" if owned else WANTED}
         ORDER BY o.id, i.item_no
@@ -124,18 +66,14 @@ async def load(
     caches: OrderCaches,
     *,
     owners: Sequence[int] | None = None,
-    with_lines: bool = False,
-    with_shelves: bool = True,
-    spend_keys: Collection[SpendKey] = (),
+    with_shelves: bool = False,
     bought_by: UUID | None = None,
 ) -> Facts:
-    """Lock the orders, then their wallets, the shelves they sell from, and their waits, each in id order.
+    """Lock orders that were finalised before, then their wallets, shelves and waits, each in id order.
 
-    With `owners`, one for each order, only those that are theirs.
-    `with_lines` for decisions about orders that were finalised before, `with_shelves` for those that sell,
-    `spend_keys` for those whose spending is limited. `bought_by` for what comes of one purchase: only its own waits of
-    an order that is paid are looked at, because there may be thousands of others; an unpaid order is decided about as a
-    whole.
+    With `owners`, one for each order, only those that are theirs. `with_shelves` for decisions that sell. `bought_by`
+    for what comes of one purchase: only its own waits of an order that is paid are looked at, because there may be
+    thousands of others; an unpaid order is decided about as a whole.
     """
     if owners is not None:
         rows = await tx.fetch(_LOCK_OWN, order_ids, owners)
@@ -143,51 +81,20 @@ async def load(
         rows = await tx.fetch(_LOCK, order_ids) if order_ids else []
     if not rows:
         return Facts(await tx.fetchval("SELECT now()"), caches.windows, {})
-    orders = await assemble(tx, rows, caches.versions)
-    if with_lines:
-        orders = await with_outcomes(tx, orders)
+    orders = await with_outcomes(tx, await assemble(tx, rows, caches.versions))
     facts = Facts(rows[0][_NOW], caches.windows, orders)
-    for row in rows:
-        order_id, company_id, active, verified, product_id, for_sale, wallet_id = _facts_of(row)
-        facts.standing[company_id] = CompanyStanding(active, verified)
-        if not for_sale:
-            facts.withdrawn.add(product_id)
-        if wallet_id is not None:
-            facts.wallet_of_order[order_id] = wallet_id
+    facts.wallet_of_order = {row[ID]: row[_WALLET] for row in rows if row[_WALLET] is not None}
     if facts.wallet_of_order:
         facts.wallets = await wallet_store.lock(tx, list(set(facts.wallet_of_order.values())))
-    if spend_keys:
-        facts.spent = await spend_store.lock(tx, spend_keys)
     if with_shelves:
-        await _load_shelves(tx, facts, caches.offers)
-    if with_lines:
-        partly = [o.id for o in orders.values() if bought_by and o.payment_status is not Payment.UNPAID]
-        facts.waits = await wait_store.lock(tx, list(orders.keys() - partly))
-        if bought_by is not None and partly:
-            facts.waits |= await wait_store.lock_bought(tx, partly, bought_by)
+        wanted = sale.wanted(orders.values())
+        facts.shelves = await shelf.lock(tx, wanted)
+        await sale.load_offers(tx, facts, wanted, caches)
+    partly = [o.id for o in orders.values() if bought_by and o.payment_status is not Payment.UNPAID]
+    facts.waits = await wait_store.lock(tx, list(orders.keys() - partly))
+    if bought_by is not None and partly:
+        facts.waits |= await wait_store.lock_bought(tx, partly, bought_by)
     return facts
-
-
-async def _load_shelves(tx: Tx, facts: Facts, offers: OfferBook) -> None:
-    """Lock the shelves that the orders sell from, and see who else has what they may lack."""
-    orders = facts.orders.values()
-    wanted: dict[Shelf, int] = {}
-    for order in orders:
-        for item in order.items:
-            key = (*item.shelf, order.id & 1)
-            wanted[key] = wanted.get(key, 0) + item.amount
-    facts.shelves = await shelf.lock(tx, wanted)
-    # Only what may be delivered later can have a queue, and the sandbox has no shelf to queue for.
-    patient = {
-        (*item.shelf, 0) for o in orders if not o.id & 1 for item in o.items if item.version.async_delivery
-    }
-    if patient:
-        facts.queued = await wait_store.queued(tx, patient)
-    elsewhere = await offers.sold_elsewhere(tx, wanted)
-    for key in elsewhere:
-        facts.shelves[key] = [lot for lot in facts.shelves[key] if not lot.generated]
-    lacking = [key for key in elsewhere if sum(lot.left for lot in facts.shelves[key]) < wanted[key]]
-    facts.offers = {key: [] for key in elsewhere} | await offers.look(tx, lacking)
 
 
 _CHANGED: Final = RowSet(
@@ -210,6 +117,9 @@ _SETTLED: Final = RowSet(
 )
 _HAPPENED: Final = RowSet("e", order_id=BIGINT, company_id=INT, type=WORD, seq=INT)
 
+SAVED_CODES_MAX: Final = 1_000
+"""So many sealed codes come back with the statement that sells them; beyond it they are read afterwards."""
+
 _SAVE: Final = statement(
     f"""
     WITH sold AS ({shelf.MOVE_CURSORS}), booked AS ({wallet_store.INSERT_ENTRIES}), shown AS ({reveals.INSERT}),
@@ -222,9 +132,11 @@ _SAVE: Final = statement(
         FROM {_CHANGED} WHERE o.id = n.id
     ), settled AS (
         INSERT INTO outcome ({_SETTLED.names}, at) SELECT s.*, now() FROM {_SETTLED}
+    ), happened AS (
+        INSERT INTO event (at, company_id, state, type, order_id, seq)
+        SELECT now(), e.company_id, (e.order_id & 1)::smallint, e.type, e.order_id, e.seq FROM {_HAPPENED}
     )
-    INSERT INTO event (at, company_id, state, type, order_id, seq)
-    SELECT now(), e.company_id, (e.order_id & 1)::smallint, e.type, e.order_id, e.seq FROM {_HAPPENED}
+    {vault.SEALED}
     """,  # noqa: S608 - Constants only.
     _CHANGED,
     _SETTLED,
@@ -232,17 +144,20 @@ _SAVE: Final = statement(
     shelf.CURSORS,
     wallet_store.ENTRIES,
     reveals.REVEALS,
+    vault.RANGES,
 )
 
 
-async def save(tx: Tx, ruling: Ruling, shown: Sequence[Reveal] = ()) -> None:
+async def save(tx: Tx, ruling: Ruling, shown: Sequence[Reveal] = ()) -> SealedCodes:
     """Store a ruling: lots, money, orders, outcomes and events in one statement, however many orders.
 
-    In the same statement goes to whom codes will be shown right after it.
+    In the same statement goes to whom codes will be shown right after it, and these codes come back, sealed.
     """
+    sealed: SealedCodes = {}
     if ruling.orders:
         outcomes = [outcome for _, outcome in ruling.outcomes]
-        await tx.execute(
+        ranges = _ranges_to_show(outcomes) if shown else []
+        rows = await tx.fetch(
             _SAVE,
             *_CHANGED.values(list(ruling.orders.values())),
             *_SETTLED.values(outcomes, order_id=[order_id for order_id, _ in ruling.outcomes]),
@@ -250,11 +165,24 @@ async def save(tx: Tx, ruling: Ruling, shown: Sequence[Reveal] = ()) -> None:
             *shelf.CURSORS.values((), id=ruling.cursors, cursor=ruling.cursors.values()),
             *wallet_store.ENTRIES.values(ruling.entries),
             *reveals.values(shown),
+            *vault.range_values(ranges),
         )
+        sealed = {one: row[0] for one, row in zip(ranges, rows, strict=True)}
     if ruling.spent:
         await spend_store.save(tx, ruling.spent)
     if ruling.waits or ruling.waits_over or ruling.waits_moved:
         await wait_store.save(tx, ruling.waits, ruling.waits_over, ruling.waits_moved)
+    return sealed
+
+
+def _ranges_to_show(outcomes: Sequence[Outcome]) -> list[Range]:
+    """Where the codes lie that are sold now; none if they are too many, or computed (those of the sandbox)."""
+    ranges = [
+        (one.lot_id, one.seq_from, one.seq_from + one.count)
+        for one in outcomes
+        if one.lot_id is not None and one.seq_from is not None and not one.lot_id & 1
+    ]
+    return ranges if sum(end - first for _, first, end in ranges) <= SAVED_CODES_MAX else []
 
 
 _PLACED: Final = RowSet(

@@ -7,9 +7,9 @@ from typing import Final
 
 from voucherd.db import Pool, Tx
 from voucherd.orders import store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
-from voucherd.orders.store import OrderCaches
 
 SWEEP_MAX: Final = 500
 EXPIRED_KEPT: Final = timedelta(days=30)
@@ -29,7 +29,7 @@ async def end_waiting(pool: Pool, caches: OrderCaches) -> list[Order]:
         order_ids = [row["order_id"] for row in rows]
         if not order_ids:
             return []
-        facts = await store.load(conn, order_ids, caches, with_lines=True, with_shelves=False)
+        facts = await store.load(conn, order_ids, caches)
         ruling = waiting.end_waiting(facts, sorted(order_ids))
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]

@@ -12,8 +12,8 @@ from voucherd.actors import Actor
 from voucherd.catalogue import store as catalogue
 from voucherd.db import Pool, transaction
 from voucherd.events import kinds
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
-from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, outcomes
 from voucherd.purchasing.attempts import Attempt, AttemptPhase
 from voucherd.purchasing.outcomes import AttemptClosed, Hand, SupplierCall

@@ -19,8 +19,8 @@ import structlog
 from msgspec.structs import replace
 
 from voucherd.db import Pool
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
-from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, claims, outcomes, quoting, routing
 from voucherd.purchasing.adapters import Adapters
 from voucherd.purchasing.attempts import Attempt

@@ -21,10 +21,10 @@ from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders import store
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
 from voucherd.orders.rules.ruling import Facts, Ruling
-from voucherd.orders.store import OrderCaches
 from voucherd.purchasing import attempts, intake
 from voucherd.purchasing.attempts import LIVE, Attempt, AttemptChange, AttemptPhase, AttemptStanding
 from voucherd.suppliers.protocol import Bought
@@ -100,7 +100,6 @@ async def _receive(
             conn,
             await attempts.orders_of(conn, attempt.id),
             caches,
-            with_lines=True,
             with_shelves=attempt.urgent,
             bought_by=attempt.id,
         )
@@ -176,8 +175,6 @@ async def fail(
             conn,
             await attempts.orders_of(conn, attempt.id),
             caches,
-            with_lines=True,
-            with_shelves=False,
             bought_by=attempt.id,
         )
         standing = await attempts.lock(conn, attempt.id)
@@ -256,8 +253,6 @@ async def give_up(
             conn,
             await attempts.orders_of(conn, attempt.id),
             caches,
-            with_lines=True,
-            with_shelves=False,
             bought_by=attempt.id,
         )
         standing = await attempts.lock(conn, attempt.id)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 from voucherd.db import Connection, Tx
-from voucherd.statements import BIGINT, INT, RowSet
+from voucherd.statements import BIGINT, ENUM, INT, RowSet, statement
 from voucherd.vault.model import Lot, Shelf, selling_order
 
-_COLUMNS = """
+_COLUMNS: Final = """
     l.id, l.product_id, l.face_minor, l.state, l.cursor, l.size, l.expires_at,
     l.purchase_minor, l.purchase_currency, l.purchase_fx_e8, l.generated
 """
-_ON_SHELF = f"""
-    SELECT {_COLUMNS}
-    FROM unnest($1::int[], $2::bigint[], $3::smallint[]) AS wanted (product_id, face_minor, state)
+SHELVES: Final = RowSet("wanted", product_id=INT, face_minor=BIGINT, state=ENUM)
+_ON_SHELF: Final = f"""
+    FROM {SHELVES}
     JOIN lot l ON l.product_id = wanted.product_id AND l.face_minor = wanted.face_minor AND l.state = wanted.state
     WHERE NOT l.exhausted AND (l.expires_at IS NULL OR l.expires_at > now())
-"""  # noqa: S608 - Constants only.
-_LOOK = _ON_SHELF
-_LOCK = _ON_SHELF + " ORDER BY l.id FOR UPDATE OF l"
+"""
+_LOCKED: Final = "ORDER BY l.id FOR UPDATE OF l"
+_LOOK: Final = statement(f"SELECT {_COLUMNS} {_ON_SHELF}", SHELVES)
+_LOCK: Final = statement(f"SELECT {_COLUMNS} {_ON_SHELF} {_LOCKED}", SHELVES)
+LOOK_LOTS: Final = f"ARRAY(SELECT ({_COLUMNS}) {_ON_SHELF})"
+"""The lots on the shelves of `SHELVES`, as one column of a larger statement, for `by_shelf`."""
+LOCK_LOTS: Final = f"ARRAY(SELECT ({_COLUMNS}) {_ON_SHELF} {_LOCKED})"
+"""The same lots, locked in the order of their ids until the transaction ends."""
 
 
 async def look(conn: Connection, shelves: Collection[Shelf]) -> dict[Shelf, list[Lot]]:
@@ -34,9 +39,19 @@ async def lock(tx: Tx, shelves: Collection[Shelf]) -> dict[Shelf, list[Lot]]:
 
 
 async def _fetch(conn: Connection, query: str, shelves: Collection[Shelf]) -> dict[Shelf, list[Lot]]:
+    return by_shelf(shelves, await conn.fetch(query, *values(shelves)))
+
+
+def values(shelves: Collection[Shelf]) -> list[Any]:
+    """The parameters of `SHELVES`."""
+    columns = zip(*shelves, strict=True) if shelves else ((), (), ())
+    return SHELVES.values((), **dict(zip(("product_id", "face_minor", "state"), columns, strict=True)))
+
+
+def by_shelf(shelves: Iterable[Shelf], rows: Iterable[Iterable[Any]]) -> dict[Shelf, list[Lot]]:
+    """The lots of these rows on their shelves, in selling order."""
     found: dict[Shelf, list[Lot]] = {shelf: [] for shelf in shelves}
-    columns = list(zip(*shelves, strict=True)) if shelves else [(), (), ()]
-    for row in await conn.fetch(query, *columns):
+    for row in rows:
         lot = Lot(*row)
         found[lot.product_id, lot.face_minor, lot.state].append(lot)
     for lots in found.values():

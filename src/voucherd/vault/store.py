@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from msgspec import Struct
 from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.statements import BIGINT, INT, RowSet, statement
 from voucherd.vault.model import GENERATED_SIZE
 from voucherd.vault.seal import KeyNotKnown, Sealer
 
@@ -78,43 +80,58 @@ class LotTerms(Struct, frozen=True):
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+RANGES: Final = RowSet("r", lot_id=BIGINT, seq_from=INT, seq_to=INT)
+# A subquery a range keeps the plan at one index scan each, however large the table and its statistics.
+SEALED: Final = f"""
+    SELECT ARRAY(SELECT sealed FROM code c
+                 WHERE c.lot_id = r.lot_id AND c.seq >= r.seq_from AND c.seq < r.seq_to ORDER BY c.seq)
+    FROM {RANGES.numbered} ORDER BY place
+"""  # noqa: S608 - Constants only.
+"""The sealed codes of each range of `RANGES`, as part of a larger statement."""
+_SEALED: Final = statement(SEALED, RANGES)
+
+
+def range_values(ranges: Sequence[Range]) -> list[Any]:
+    """The parameters of `RANGES`."""
+    lot_ids, firsts, ends = zip(*ranges, strict=True) if ranges else ((), (), ())
+    return RANGES.values((), lot_id=lot_ids, seq_from=firsts, seq_to=ends)
+
+
 async def read_codes(
-    conn: Connection, sealer: Sealer, ranges: Sequence[Range]
+    conn: Connection,
+    sealer: Sealer,
+    ranges: Sequence[Range],
+    at_hand: Mapping[Range, list[bytes]] = MappingProxyType({}),
 ) -> list[list[tuple[str, str]]]:
-    """The codes and serials of each range, in order; refused if a single one is missing."""
+    """The codes and serials of each range, in order; refused if a single one is missing.
+
+    Sealed codes that are `at_hand` are not read again.
+    """
     if sum(seq_to - seq_from for _, seq_from, seq_to in ranges) > READ_CODES_MAX:
         raise ValueError(f"more than {READ_CODES_MAX} codes in one read")
     generated = await _generated_lots(conn, {lot_id for lot_id, _, _ in ranges if lot_id & State.SANDBOX})
-    stored = [at for at, (lot_id, _, _) in enumerate(ranges) if lot_id not in generated]
-    codes: list[list[tuple[str, str]]] = [
-        sealer.generated_range(*wanted) if wanted[0] in generated else [] for wanted in ranges
-    ]
-    if not stored:
-        return codes
-    lot_ids, firsts, ends = zip(*[ranges[at] for at in stored], strict=True)
-    # A subquery a range keeps the plan at one index scan each, however large the table and its statistics.
-    rows = await conn.fetch(
-        """
-        SELECT ARRAY(SELECT sealed FROM code c
-                     WHERE c.lot_id = r.lot_id AND c.seq >= r.seq_from AND c.seq < r.seq_to ORDER BY c.seq)
-        FROM unnest($1::bigint[], $2::int[], $3::int[]) WITH ORDINALITY AS r (lot_id, seq_from, seq_to, place)
-        ORDER BY place
-        """,
-        lot_ids,
-        firsts,
-        ends,
-    )
+    missing = [one for one in ranges if one[0] not in generated and one not in at_hand]
+    sealed = at_hand
+    if missing:
+        rows = await conn.fetch(_SEALED, *range_values(missing))
+        sealed = {**at_hand, **{one: row[0] for one, row in zip(missing, rows, strict=True)}}
     try:
-        for at, (sealed,) in zip(stored, rows, strict=True):
-            codes[at] = _open_range(sealer, ranges[at], sealed)
+        return _opened(sealer, ranges, generated, sealed)
     except KeyNotKnown:
         if sealer.refresh is None:
             raise
         # The key is newer than what this process has last seen.
         await sealer.refresh(conn)
-        for at, (sealed,) in zip(stored, rows, strict=True):
-            codes[at] = _open_range(sealer, ranges[at], sealed)
-    return codes
+        return _opened(sealer, ranges, generated, sealed)
+
+
+def _opened(
+    sealer: Sealer, ranges: Sequence[Range], generated: set[int], sealed: Mapping[Range, list[bytes]]
+) -> list[list[tuple[str, str]]]:
+    return [
+        sealer.generated_range(*one) if one[0] in generated else _open_range(sealer, one, sealed[one])
+        for one in ranges
+    ]
 
 
 async def _generated_lots(conn: Connection, lot_ids: set[int]) -> set[int]:

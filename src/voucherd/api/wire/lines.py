@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count, repeat
 from typing import Any, Final
 
 from msgspec import Struct
 
 from voucherd.api.wire.numbers import money, rate
 from voucherd.api.wire.shapes import ExtendedLine, Offer, ProductDescription, ShortLine
-from voucherd.api.wire.templates import HOLE, encode, nested_template, template
+from voucherd.api.wire.templates import HOLE, TEXT_HOLE, encode, nested, template
 from voucherd.api.wire.view import Piece, View
 from voucherd.clock import iso
 from voucherd.ids import line_id
 from voucherd.money import RATE_ONE, divide_half_up, worth
 from voucherd.orders.model import Item, Viewed
+from voucherd.vault.store import LotInfo
 
-_BARE: Final = template(ShortLine(HOLE, HOLE))
-_SHORT: Final = template(ShortLine(HOLE, HOLE, HOLE, HOLE))
-_SHORT_EXPIRING: Final = template(ShortLine(HOLE, HOLE, HOLE, HOLE, HOLE))
+_BARE: Final = template(ShortLine(TEXT_HOLE, TEXT_HOLE))
+_SHORT: Final = template(ShortLine(TEXT_HOLE, "finished", HOLE, HOLE))
+_SHORT_EXPIRING: Final = template(ShortLine(TEXT_HOLE, "finished", HOLE, HOLE, TEXT_HOLE))
 _NULL: Final = b"null"
 
 
@@ -27,144 +30,139 @@ def short_lines(view: View, piece: Piece) -> bytes:
         return _bare_lines(view, piece)
     assert piece.codes is not None
     tags = view.ids.tags(view.order.id, piece.lines)
-    expires = _expiry(view, piece)
-    if expires is None:
-        lines = [
-            _SHORT % (b'"%b"' % tag.encode(), b'"finished"', encode(code), encode(serial))
+    expires_at = _lot_of(view, piece).expires_at
+    frame, expires = (_SHORT, ()) if expires_at is None else (_SHORT_EXPIRING, (iso(expires_at).encode(),))
+    return b",".join(
+        [
+            frame % (tag.encode(), encode(code), encode(serial), *expires)
             for tag, (code, serial) in zip(tags, piece.codes, strict=True)
         ]
-    else:
-        lines = [
-            _SHORT_EXPIRING % (b'"%b"' % tag.encode(), b'"finished"', encode(code), encode(serial), expires)
-            for tag, (code, serial) in zip(tags, piece.codes, strict=True)
-        ]
-    return b",".join(lines)
+    )
 
 
 def extended_lines(view: View, piece: Piece) -> bytes:
     """Lines of version 1.03."""
-    if not piece.delivered and view.bare_lines:
-        return _bare_lines(view, piece)
-    order, item = view.order, piece.item
-    frame = _line_frame(view, piece)
-    created, updated = _quoted(iso(order.created_at)), _quoted(iso(order.updated_at))
-    owner, number, first_id = b"%d" % order.company_id, b"%d" % order.id, line_id(order.id, piece.line_from)
-    product = describe(view, item)
-    tags = view.ids.tags(order.id, piece.lines)
-    seen = {} if not piece.views else {viewed.line: viewed for viewed in piece.views}
-    if not piece.delivered or not view.show_codes:
-        status = b'"%b"' % piece.status.encode()
-        return b",".join(
-            [
-                frame
-                % (
-                    b'"%b"' % tag.encode(),
-                    status,
-                    b"%d" % (first_id + at),
-                    number,
-                    created,
-                    updated,
-                    product,
-                    *_viewed(seen.get(piece.line_from + at)),
-                    owner,
-                )
-                for at, tag in enumerate(tags)
-            ]
-        )
+    if not piece.delivered:
+        return _bare_lines(view, piece) if view.bare_lines else _lines_without_codes(view, piece)
+    return _lines_with_codes(view, piece) if view.show_codes else _lines_without_codes(view, piece)
+
+
+def _lines_without_codes(view: View, piece: Piece) -> bytes:
+    order, frame = view.answer.order, _line_frame(view, piece)
+    created, updated = iso(order.created_at).encode(), iso(order.updated_at).encode()
+    stock, viewed = _stock(view, piece.item), _viewed_lines(piece)
+    number, owner = order.id, order.company_id
+    return b",".join(
+        [
+            frame % (tag.encode(), b"%d" % at, b"%d" % number, created, updated, *stock, *seen, b"%d" % owner)
+            for at, tag, seen in zip(
+                count(line_id(number, piece.line_from)), view.ids.tags(number, piece.lines), viewed
+            )
+        ]
+    )
+
+
+def _lines_with_codes(view: View, piece: Piece) -> bytes:
     assert piece.codes is not None
     assert piece.outcome is not None
-    link = view.public_url + "/r/"
-    expires = _expiry(view, piece) or _NULL
-    lot_id, first_seq = piece.outcome.lot_id or 0, piece.positions().start
-    bought_as = view.answer.lots[lot_id].external_id
-    lines = []
-    for at, (tag, token, (code, serial)) in enumerate(
-        zip(tags, view.ids.tokens(order.id, piece.lines), piece.codes, strict=True)
+    order, frame, lot = view.answer.order, _line_frame(view, piece), _lot_of(view, piece)
+    number, lines, lot_id = order.id, piece.lines, piece.outcome.lot_id or 0
+    created, updated, owner = iso(order.created_at).encode(), iso(order.updated_at).encode(), order.company_id
+    stock, viewed, link = _stock(view, piece.item), _viewed_lines(piece), view.public_url + "/r/"
+    made = []
+    for at, seq, tag, token, (code, serial), seen in zip(
+        count(line_id(number, piece.line_from)),
+        piece.positions(),
+        view.ids.tags(number, lines),
+        view.ids.tokens(number, lines),
+        piece.codes,
+        viewed,
     ):
         url = encode(link + token)
-        external = b'"%d-%d"' % (lot_id, first_seq + at) if bought_as is None else encode(bought_as)
-        lines.append(
+        external = b'"%d-%d"' % (lot_id, seq) if lot.external_id is None else encode(lot.external_id)
+        made.append(
             frame
             % (
-                b'"%b"' % tag.encode(),
-                b'"finished"',
-                b"%d" % (first_id + at),
-                number,
-                created,
-                encode(code),
-                encode(serial),
-                url,
-                expires,
-                external,
-                updated,
-                product,
-                b'"%b"' % token.encode(),
-                url,
-                *_viewed(seen.get(piece.line_from + at)),
-                owner,
+                *(tag.encode(), b"%d" % at, b"%d" % number, created),
+                *(encode(code), encode(serial), url, external, updated),
+                *stock,
+                *(token.encode(), url),
+                *seen,
+                b"%d" % owner,
             )
         )
-    return b",".join(lines)
+    return b",".join(made)
 
 
-_NEVER: Final = (_NULL, _NULL, _NULL)
+def _viewed_lines(piece: Piece) -> Iterator[tuple[bytes, ...]]:
+    """What fills the dates of each line: when its code was shown, its link opened, its code taken back.
+
+    Where nothing was viewed, the template has no holes for dates.
+    """
+    if not piece.views:
+        return repeat(())
+    seen = {viewed.line: viewed for viewed in piece.views}
+    return (_dates(seen.get(line)) for line in piece.lines)
 
 
-def _viewed(viewed: Viewed | None) -> tuple[bytes, ...]:
-    """When the code was first shown, when the link was first opened, and when the code was taken back."""
+def _dates(viewed: Viewed | None) -> tuple[bytes, ...]:
     if viewed is None:
-        return _NEVER
+        return (_NULL, _NULL, _NULL)
     dates = (viewed.voucher_at, viewed.link_at, viewed.returned_at)
-    return tuple([_NULL if date is None else _quoted(iso(date)) for date in dates])
+    return tuple([_NULL if date is None else b'"%b"' % iso(date).encode() for date in dates])
 
 
 def _bare_lines(view: View, piece: Piece) -> bytes:
-    status = b'"%b"' % piece.status.encode()
+    status = piece.status.encode()
     tags = view.ids.tags(view.order.id, piece.lines)
-    return b",".join([_BARE % (b'"%b"' % tag.encode(), status) for tag in tags])
+    return b",".join([_BARE % (tag.encode(), status) for tag in tags])
 
 
-def _quoted(text: str) -> bytes:
-    return b'"%b"' % text.encode()
-
-
-def _expiry(view: View, piece: Piece) -> bytes | None:
+def _lot_of(view: View, piece: Piece) -> LotInfo:
+    """The lot that a delivered piece was served from."""
     assert piece.outcome is not None
     assert piece.outcome.lot_id is not None
-    expires_at = view.answer.lots[piece.outcome.lot_id].expires_at
-    return None if expires_at is None else _quoted(iso(expires_at))
+    return view.answer.lots[piece.outcome.lot_id]
 
 
 def _line_frame(view: View, piece: Piece) -> bytes:
     """The template of a piece's lines: what they have in common, with holes for what they have not."""
-    order, item = view.order, piece.item
-    lot_id = piece.outcome.lot_id if piece.outcome is not None else None
+    order, item, outcome = view.answer.order, piece.item, piece.outcome
+    lots = item.offers[::2]
+    lot_id = outcome.lot_id if outcome is not None else None
     if lot_id is None:
-        lot_id = item.offers[0] if item.offers else None
+        lot_id = lots[0] if lots else None
     key = (
-        "line",
-        item.version.version_id,
         item.unit,
-        order.state,
+        item.version.version_id,
+        order.id & 1,
         order.payment_currency,
         lot_id,
-        piece.delivered and view.show_codes,
+        lots,
+        any(item.offers[1::2]),
+        piece.status,
         view.expose_costs,
+        view.show_codes,
+        not piece.views,
     )
-    return view.templates.get(key, lambda: _make_line_frame(view, piece, lot_id))
+    return view.templates.get(key) or view.templates.keep(key, _make_line_frame(view, piece, lots, lot_id))
 
 
-def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
-    order, unit, version = view.order, piece.item.unit, piece.item.version
+def _make_line_frame(view: View, piece: Piece, lots: tuple[int, ...], lot_id: int | None) -> bytes:
+    order, item = view.order, piece.item
+    unit, version = item.unit, item.version
     own, paid = unit.price_currency, order.payment_currency
-    code = HOLE if piece.delivered and view.show_codes else None
+    with_code = piece.delivered and view.show_codes
+    code = HOLE if with_code else None
+    viewed = HOLE if piece.views else None
+    expires_at = _lot_of(view, piece).expires_at if with_code else None
     return template(
         ExtendedLine(
-            tag=HOLE,
-            status=HOLE,
+            tag=TEXT_HOLE,
+            status=piece.status,
             id=HOLE,
             orderId=HOLE,
-            dateCreated=HOLE,
+            dateCreated=TEXT_HOLE,
             brandSlug=version.brand_slug,
             productSlug=version.slug,
             productFacevalueAmount=money(unit.face_minor, version.face_currency),
@@ -176,7 +174,7 @@ def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
             voucherCode=code,
             voucherSerial=code,
             voucherUrl=code,
-            voucherDateExpired=code,
+            voucherDateExpired=None if expires_at is None else iso(expires_at),
             externalId=code,
             priceVatAmount=money(unit.vat_minor, own),
             priceVatTurnover=money(unit.turnover_minor, own),
@@ -187,18 +185,18 @@ def _make_line_frame(view: View, piece: Piece, lot_id: int | None) -> bytes:
             priceInclVatInPaymentCurrency=money(unit.pay_price_minor + unit.pay_vat_minor, paid),
             paymentCurrency=paid.lower(),
             paymentCurrencyFx=rate(order.payment_fx_e8),
-            dateUpdated=HOLE,
+            dateUpdated=TEXT_HOLE,
             state=order.state.word,
-            product=HOLE,
-            token=code,
+            product=nested(_description(view, item, lots)),
+            token=TEXT_HOLE if with_code else None,
             redemptionLink=code,
-            dateVoucherViewed=HOLE,
-            dateLinkViewed=HOLE,
-            dateReturned=HOLE,
+            dateVoucherViewed=viewed,
+            dateLinkViewed=viewed,
+            dateReturned=viewed,
             allowAsyncDelivery=version.async_delivery,
             productRegion=version.region,
             entityId=HOLE,
-            **_purchase_facts(view, piece.item, lot_id),
+            **_purchase_facts(view, item, lot_id),
         )
     )
 
@@ -254,42 +252,36 @@ def commission_eur_minor(item: Item, source: Source) -> int:
     return divide_half_up(price - cost, RATE_ONE * 10)
 
 
-def describe(view: View, item: Item) -> bytes:
-    """The serialised product of an extended line, what Create saw: a JSON string that holds JSON."""
-    lots, stock = item.offers[::2], item.offers[1::2]
-    stock_count = sum(stock)
-    key = ("product", item.version.version_id, item.unit, lots, stock_count > 0, view.expose_costs)
-    frame = view.templates.get(key, lambda: _make_description(view, item, lots, is_stocked=stock_count > 0))
-    if not view.expose_costs:
-        return frame % stock_count
-    return frame % (*stock, *stock[:1], stock_count)
+def _stock(view: View, item: Item) -> tuple[int, ...]:
+    """What fills the holes of the description: the stock of each offer, of the best one, and of all."""
+    stock = item.offers[1::2]
+    return (*stock, *stock[:1], sum(stock)) if view.expose_costs else (sum(stock),)
 
 
-def _make_description(view: View, item: Item, lots: tuple[int, ...], *, is_stocked: bool) -> bytes:
+def _description(view: View, item: Item, lots: tuple[int, ...]) -> ProductDescription:
+    """The product of an extended line as Create saw it."""
     unit, version = item.unit, item.version
     offers = [_offer(view, item, lot_id) for lot_id in lots] if view.expose_costs else None
-    return nested_template(
-        ProductDescription(
-            name=version.name,
-            slug=version.slug,
-            brand=version.brand_name,
-            offers=offers,
-            region=version.region,
-            inScope=True,
-            bestOffer=offers[0] if offers else None,
-            faceValue=money(unit.face_minor, version.face_currency),
-            isStocked=is_stocked,
-            redeemType=version.redeem_type,
-            stockCount=HOLE,
-            priceAmount=money(unit.price_minor, unit.price_currency),
-            productType=version.product_type,
-            vatCategory=version.vat_category,
-            mainCategory=version.category,
-            priceCurrency=unit.price_currency.lower(),
-            faceValueCurrency=version.face_currency.lower(),
-            isVariableProduct=version.is_variable,
-            isIncentiveProduct=version.incentive,
-        )
+    return ProductDescription(
+        name=version.name,
+        slug=version.slug,
+        brand=version.brand_name,
+        offers=offers,
+        region=version.region,
+        inScope=True,
+        bestOffer=offers[0] if offers else None,
+        faceValue=money(unit.face_minor, version.face_currency),
+        isStocked=any(item.offers[1::2]),
+        redeemType=version.redeem_type,
+        stockCount=HOLE,
+        priceAmount=money(unit.price_minor, unit.price_currency),
+        productType=version.product_type,
+        vatCategory=version.vat_category,
+        mainCategory=version.category,
+        priceCurrency=unit.price_currency.lower(),
+        faceValueCurrency=version.face_currency.lower(),
+        isVariableProduct=version.is_variable,
+        isIncentiveProduct=version.incentive,
     )
 
 

@@ -16,22 +16,10 @@ Number: TypeAlias = Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
 @lru_cache(maxsize=65_536)
 def money(minor: int, currency: str) -> Raw:
     """An amount with its currency's own number of digits."""
-    return Raw(money_bytes(minor, currency))
-
-
-@lru_cache(maxsize=65_536)
-def money_bytes(minor: int, currency: str) -> bytes:
-    """The same as bytes, to be put in a template."""
-    return plain(minor, digits(currency)).encode()
+    return Raw(plain(minor, digits(currency)).encode())
 
 
 @lru_cache(maxsize=4_096)
 def rate(e8: int) -> Raw:
     """A multiplier with eight digits."""
-    return Raw(rate_bytes(e8))
-
-
-@lru_cache(maxsize=4_096)
-def rate_bytes(e8: int) -> bytes:
-    """The same as bytes, to be put in a template."""
-    return plain(e8, RATE_DIGITS).encode()
+    return Raw(plain(e8, RATE_DIGITS).encode())

@@ -7,14 +7,14 @@ An order of 10,000 extended lines is 20 MB. It is never in memory as a whole: it
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from voucherd.api.wire.numbers import money, money_bytes, rate, rate_bytes
+from voucherd.api.wire.numbers import money, rate
 from voucherd.api.wire.shapes import Product
-from voucherd.api.wire.templates import HOLE, encode, template
+from voucherd.api.wire.templates import HOLE, TEXT_HOLE, encode, template
 from voucherd.api.wire.view import (
     PAYMENT_WORDS,
     STATUS_WORDS,
@@ -26,7 +26,7 @@ from voucherd.api.wire.view import (
 )
 from voucherd.clock import iso
 from voucherd.orders.answers import Codes
-from voucherd.orders.model import INLINE_LINES_MAX, TYPES, Item
+from voucherd.orders.model import INLINE_LINES_MAX, TYPES, Item, Order
 from voucherd.orders.rules.states import Status
 
 ReadCodes: TypeAlias = Callable[[Sequence[tuple[int, int, int]]], Awaitable[Codes]]
@@ -47,7 +47,7 @@ def render(shape: Shape, view: View) -> bytes:
     items = []
     for item in view.order.items:
         lines = b",".join([shape.lines(view, piece) for piece in pieces(view.answer, item)])
-        items.append(_item_frame(shape, view, item) % (_completed(view, item), b"[%b]" % lines))
+        items.append(_item_frame(shape, view, item) % (b"[%b]" % lines))
     return _order_with(shape, view, b"[%b]" % b",".join(items))
 
 
@@ -62,7 +62,7 @@ async def stream(shape: Shape, view: View, read_codes: ReadCodes) -> AsyncIterat
     yield head
     before = b"["
     for item in view.order.items:
-        start, end = (_item_frame(shape, view, item) % (_completed(view, item), b"\x00")).split(b"\x00")
+        start, end = (_item_frame(shape, view, item) % b"\x00").split(b"\x00")
         yield before + start
         before = b"["
         for piece in small_pieces(view, item, item.lines):
@@ -87,83 +87,71 @@ async def opened(view: View, piece: Piece, read_codes: ReadCodes) -> Piece:
     return replace(piece, codes=codes)
 
 
-_STATUS: Final = tuple(b'"%b"' % word.encode() for word in STATUS_WORDS)
-_PAYMENT: Final = tuple(b'"%b"' % word.encode() for word in PAYMENT_WORDS)
-_TYPE: Final = tuple(b'"%b"' % word.encode() for word in TYPES)
-
-
 def _order_with(shape: Shape, view: View, items: bytes) -> bytes:
     """The order around its items."""
-    order, currency = view.order, view.order.payment_currency
-    created = order.status is Status.CREATED
-    frame = view.templates.get(
-        ("order", shape.name, created), lambda: _make_order_frame(shape, created=created)
+    order = view.answer.order
+    key = (
+        shape.name,
+        order.payment_currency,
+        order.payment_fx_e8,
+        order.price_minor,
+        order.vat_minor,
+        order.payment_status,
+        order.type,
+        order.id & 1,
+        order.status,
+        order.downloaded,
     )
-    values = [
-        b'"%b"' % view.ids.trx(order.id).encode(),
-        b'"%b"' % currency.encode(),
-        money_bytes(order.price_minor, currency),
-        money_bytes(order.vat_minor, currency),
-        money_bytes(order.total_minor, currency),
-        rate_bytes(order.payment_fx_e8),
-        b'"%b"' % iso(order.created_at).encode(),
-        _PAYMENT[order.payment_status],
-        _TYPE[order.type],
-        encode(order.reference),
-        b'"%b"' % order.state.word.encode(),
-        _STATUS[order.status],
-        b"true" if order.downloaded else b"false",
-    ]
-    if created:
-        values.append(b'"%b"' % iso(order.expires_at).encode())
-    return frame % (*values, items)
+    frame = view.templates.get(key) or view.templates.keep(key, _make_order_frame(shape, order))
+    trx, created = view.ids.trx(order.id).encode(), iso(order.created_at).encode()
+    if order.status is Status.CREATED:
+        return frame % (trx, created, encode(order.reference), iso(order.expires_at).encode(), items)
+    return frame % (trx, created, encode(order.reference), items)
 
 
-def _make_order_frame(shape: Shape, *, created: bool) -> bytes:
+def _make_order_frame(shape: Shape, order: Order) -> bytes:
+    currency = order.payment_currency
     return template(
         shape.order(
-            trx=HOLE,
-            priceCurrency=HOLE,
-            priceAmount=HOLE,
-            priceVat=HOLE,
-            priceInclVat=HOLE,
-            priceFx=HOLE,
-            dateCreated=HOLE,
-            paymentStatus=HOLE,
-            type=HOLE,
+            trx=TEXT_HOLE,
+            priceCurrency=currency,
+            priceAmount=money(order.price_minor, currency),
+            priceVat=money(order.vat_minor, currency),
+            priceInclVat=money(order.total_minor, currency),
+            priceFx=rate(order.payment_fx_e8),
+            dateCreated=TEXT_HOLE,
+            paymentStatus=PAYMENT_WORDS[order.payment_status],
+            type=TYPES[order.type],
             reference=HOLE,
-            state=HOLE,
-            orderStatus=HOLE,
+            state=order.state.word,
+            orderStatus=STATUS_WORDS[order.status],
             isBalancePayment=True,
-            downloaded=HOLE,
-            dateExpires=HOLE if created else UNSET,
+            downloaded=order.downloaded,
+            dateExpires=TEXT_HOLE if order.status is Status.CREATED else UNSET,
             items=HOLE,
         )
     )
 
 
-def _completed(view: View, item: Item) -> bytes:
-    return b"%d" % lines_completed(view.order, item)
-
-
 def _item_frame(shape: Shape, view: View, item: Item) -> bytes:
-    """The template of an item: all but its lines and how many of them are completed."""
-    stocked = any(item.offers[1::2])
+    """The template of an item: all but its lines."""
+    order = view.answer.order
+    completed, stocked = lines_completed(order, item), any(item.offers[1::2])
     key = (
-        "item",
+        item.unit,
         shape.name,
         item.version.version_id,
-        item.unit,
         item.amount,
-        view.order.payment_currency,
+        order.payment_currency,
+        completed,
         stocked,
     )
-    return view.templates.get(key, lambda: _make_item_frame(shape, view, item))
+    return view.templates.get(key) or view.templates.keep(key, _make_item_frame(shape, view, item, completed))
 
 
-def _make_item_frame(shape: Shape, view: View, item: Item) -> bytes:
+def _make_item_frame(shape: Shape, view: View, item: Item, completed: int) -> bytes:
     fields = priced(item, view.order.payment_currency, with_range=shape.face_value_range)
-    return template(shape.item(**fields, linesCompleted=HOLE, orderLines=HOLE))
+    return template(shape.item(**fields, linesCompleted=completed, orderLines=HOLE))
 
 
 def priced(item: Item, paid: str, *, with_range: bool) -> dict[str, Any]:

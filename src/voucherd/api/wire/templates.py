@@ -6,7 +6,7 @@ so it can't drift from it. Filling one costs a tenth of building and encoding th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any, Final
 
 import msgspec
@@ -17,31 +17,28 @@ TEMPLATES_MAX: Final = 20_000
 encode: Final = msgspec.json.Encoder().encode
 HOLE: Final[Any] = Raw(b"\x00")
 """Stands for a value that is filled in later: a byte that JSON can't contain."""
+TEXT_HOLE: Final[Any] = Raw(b'"\x00"')
+"""The same for a text that needs no escapes, such as a date: its quotes stand around it."""
 
 
 def template(struct: Struct) -> bytes:
-    """The struct's JSON with `%b` for each hole, in the order of its fields."""
-    return encode(struct).replace(b"%", b"%%").replace(b"\x00", b"%b")
+    """The struct's JSON with `%b` for each hole (`%d` for those of nested JSON), in the order of its fields."""
+    return encode(struct).replace(b"%", b"%%").replace(b"\x00", b"%b").replace(b"\x01", b"%d")
 
 
-def nested_template(struct: Struct) -> bytes:
-    """The struct's JSON as a JSON string, with `%d` for each hole."""
+def nested(struct: Struct) -> Any:
+    """The struct's JSON as a JSON string for a field of a template; its holes are whole numbers."""
     # Cut at the holes first: a text that itself holds "\\u0000" must not be taken for one.
-    parts = [encode(part)[1:-1].replace(b"%", b"%%") for part in encode(struct).decode().split("\x00")]
-    return b'"%b"' % b"%d".join(parts)
+    parts = [encode(part)[1:-1] for part in encode(struct).decode().split("\x00")]
+    return Raw(b'"%b"' % b"\x01".join(parts))
 
 
-class TemplateBook:
-    """The templates of one service, made when they are first needed."""
+class TemplateBook(dict[Hashable, bytes]):
+    """The templates of one service, kept when they are first made."""
 
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, bytes] = {}
-
-    def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """The template of this key."""
-        found = self._kept.get(key)
-        if found is None:
-            if len(self._kept) >= TEMPLATES_MAX:
-                self._kept.clear()  # Simpler than an order of use, and as rare as twenty thousand new prices.
-            found = self._kept[key] = make()
-        return found
+    def keep(self, key: Hashable, made: bytes) -> bytes:
+        """Keep the template, and give it back."""
+        if len(self) >= TEMPLATES_MAX:
+            self.clear()  # Simpler than an order of use, and as rare as twenty thousand new prices.
+        self[key] = made
+        return made

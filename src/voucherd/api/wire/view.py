@@ -122,8 +122,8 @@ def _with_codes(answer: Answer) -> list[tuple[Outcome, list[tuple[str, str]] | N
 
 def lines_completed(order: Order, item: Item) -> int:
     """How many of the item's lines are finished."""
-    if order.lines_finished == 0:
-        return 0
+    if order.lines_finished in (0, order.lines):
+        return item.amount if order.lines_finished else 0
     return sum(
         len(overlap(outcome.lines, item.lines)) for outcome in order.outcomes if outcome.lot_id is not None
     )

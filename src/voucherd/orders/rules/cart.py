@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -74,6 +75,10 @@ class SalesPolicy(Struct, frozen=True):
     """What a price must be above its cost, as a share of the cost; -100% lets it be anything."""
 
 
+UnitKey: TypeAlias = tuple[int, int, str, int, PriceTerms | None]
+"""All that the price of one code depends on, where rates and margins stay: version, face, currency, VAT, terms."""
+
+
 class Shop(Struct):
     """What was for sale when the cart was looked at."""
 
@@ -88,6 +93,8 @@ class Shop(Struct):
     terms: dict[tuple[int, int], PriceTerms] = field(default_factory=dict)
     """What companies pay for products instead of the catalogue's price."""
     margin_min_bp: int = -BP_ONE
+    units: dict[UnitKey, UnitPrice] = field(default_factory=dict)
+    """Prices that were worked out before, by the same rates and margins."""
     shelves: dict[Shelf, list[Lot]] = field(default_factory=dict)
     offers: dict[Shelf, list[Offer]] = field(default_factory=dict)
     """What suppliers can serve of the shelves."""
@@ -142,9 +149,7 @@ class _BatchPrices:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self._availabilities: dict[Shelf, _Availability] = {}
-        self._units: dict[
-            tuple[int, int, str, int, State, PriceTerms | None], tuple[UnitPrice, Loss | None]
-        ] = {}
+        self._units: dict[tuple[UnitKey, State], tuple[UnitPrice, Loss | None]] = {}
 
     def availability(self, shelf: Shelf) -> _Availability:
         """What this shelf offers."""
@@ -167,19 +172,21 @@ class _BatchPrices:
     ) -> tuple[UnitPrice, Loss | None]:
         """The price of one code, and the loss if it would be one."""
         currency, state = command.payment_currency, command.state
-        key = (product.version_id, face_minor, currency, rate_bp, state, terms)
-        found = self._units.get(key)
+        key = (product.version_id, face_minor, currency, rate_bp, terms)
+        found = self._units.get((key, state))
         if found is None:
-            unit = price_unit(
-                product,
-                face_minor,
-                payment_currency=currency,
-                rates=self.shop.rates,
-                vat_bp=rate_bp,
-                exchange=self.shop.exchange,
-                terms=terms,
-            )
-            found = self._units[key] = unit, self._loss(product, unit, state)
+            unit = self.shop.units.get(key)
+            if unit is None:
+                unit = self.shop.units[key] = price_unit(
+                    product,
+                    face_minor,
+                    payment_currency=currency,
+                    rates=self.shop.rates,
+                    vat_bp=rate_bp,
+                    exchange=self.shop.exchange,
+                    terms=terms,
+                )
+            found = self._units[key, state] = unit, self._loss(product, unit, state)
         return found
 
     def _loss(self, product: ProductVersion, unit: UnitPrice, state: State) -> Loss | None:

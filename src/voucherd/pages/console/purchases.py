@@ -17,8 +17,8 @@ from voucherd.db import Connection
 from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders import reading
+from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
-from voucherd.orders.store import OrderCaches
 from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing, see_other

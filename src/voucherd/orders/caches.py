@@ -1,0 +1,56 @@
+"""What the process remembers about orders and the shop, so that it need not read it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from voucherd.catalogue.cache import VersionCache
+from voucherd.orders.model import Order
+from voucherd.orders.rules.ruling import Windows
+from voucherd.orders.shop_book import ShopBook
+from voucherd.settings import Settings
+from voucherd.suppliers.offer_book import OfferBook
+
+RECENT_MAX: Final = 20_000
+"""About 12 MB."""
+
+
+class RecentOrders:
+    """Orders that this process created and that nobody finalised here: Confirm mostly comes right after Create."""
+
+    def __init__(self, size_max: int = RECENT_MAX) -> None:
+        self._size_max = size_max
+        self._orders: dict[int, Order] = {}
+
+    def __len__(self) -> int:
+        return len(self._orders)
+
+    def keep(self, orders: Iterable[Order]) -> None:
+        """Remember these; when it is full those that came first go first."""
+        for order in orders:
+            self._orders[order.id] = order
+        while len(self._orders) > self._size_max:
+            del self._orders[next(iter(self._orders))]
+
+    def take(self, order_id: int) -> Order | None:
+        """The order as it was created, if it is known; it is forgotten now."""
+        return self._orders.pop(order_id, None)
+
+
+class OrderCaches:
+    """The windows that orders are decided by, and what this process has read before."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self.versions = VersionCache()
+        self.offers = OfferBook()
+        self.shop = ShopBook(self.versions)
+        self.recent = RecentOrders()
+
+    @classmethod
+    def empty(cls, settings: Settings) -> OrderCaches:
+        """Caches that know nothing yet."""
+        delivery, resolve = settings.delivery_window_s, settings.resolve_limit_s
+        return cls(Windows(timedelta(seconds=delivery), timedelta(seconds=resolve)))
