@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 
@@ -54,9 +54,9 @@ class App(Struct):
             return self.api
         return self.system if self.system.knows(path) else self.site
 
-    async def answer(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Awaitable[Response]:
         """The answer to a whole request; it never raises."""
-        return await self._part(request.path).answer(request)
+        return self._part(request.path).answer(request)
 
     def body_bytes_max(self, request: Request) -> int:
         """How large the body of this request may be: pages that take files take more than others."""

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from voucherd.actors import Actor, ActorKind
 from voucherd.api import requests
@@ -96,10 +95,12 @@ Handler: TypeAlias = Callable[[Services, Call], Awaitable[Response]]
 async def create(services: Services, call: Call) -> Response:
     """Create order."""
     caller = call.caller
-    command = requests.create(call.request, caller.company_id, caller.state, services.webhooks.own)
+    command = requests.create(
+        call.request, caller.company_id, caller.state, services.webhooks.own, call.ticket
+    )
     if command.webhook_url is not None:
         await _require_per_order(services, caller)
-    return await _created(services, call, await services.orders.create(replace(command, ticket=call.ticket)))
+    return await _created(services, call, await services.orders.create(command))
 
 
 async def _require_per_order(services: Services, caller: Caller) -> None:

@@ -18,6 +18,7 @@ from voucherd.api.query import PageQuery
 from voucherd.api.wire import fields
 from voucherd.api.wire.fields import doc, rule
 from voucherd.http import HttpError, Request
+from voucherd.idempotency.model import Ticket
 from voucherd.ids import LINES_MAX, Identifiers, State
 from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
@@ -88,7 +89,13 @@ class CreateBody(Struct):
 _decode_create: Final = msgspec.json.Decoder(CreateBody).decode
 
 
-def create(request: Request, company_id: int, state: State, own: Sequence[Network] = ()) -> Create:
+def create(
+    request: Request,
+    company_id: int,
+    state: State,
+    own: Sequence[Network] = (),
+    ticket: Ticket | None = None,
+) -> Create:
     """The Create command in a request."""
     body: CreateBody = decode(request, _decode_create)
     if not 1 <= len(body.items) <= ITEMS_MAX:
@@ -104,6 +111,7 @@ def create(request: Request, company_id: int, state: State, own: Sequence[Networ
         cart,
         currency,
         _reference(body.reference),
+        ticket,
         webhook_url=_webhook_url(body.webhookUrl, own),
     )
 

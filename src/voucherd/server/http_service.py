@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -22,7 +22,7 @@ logger = structlog.get_logger(__name__)
 class Application(Protocol):
     """What a server serves."""
 
-    async def answer(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Awaitable[Response]:
         """The answer to a whole request; it never raises."""
 
     def body_bytes_max(self, request: Request) -> int:

@@ -145,26 +145,31 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     # From here on nothing refuses.
     if command.sandbox_outcome is SandboxOutcome.CANCELLED:
         return _decline(facts, ruling, order)
-    held = command.resolve and bool(allocation.open)
-    paid = replace(
-        order,
-        status=move(order.status, Move.HELD if held else Move.PAID),
-        payment_status=Payment.UNPAID if held else Payment.PAID,
-        charged_minor=0 if held else order.total_minor,
-        held_minor=order.total_minor if held else 0,
-        resolving=command.resolve,
-        deadline_at=_deadline(facts, command) if allocation.open else None,
-    )
+    total_minor, held = order.total_minor, command.resolve and bool(allocation.open)
     if held:
-        post_entry(facts, ruling, paid, EntryKind.HOLD, hold_minor=order.total_minor)
+        post_entry(facts, ruling, order, EntryKind.HOLD, hold_minor=total_minor)
     else:
         post_entry(
-            facts, ruling, paid, EntryKind.ORDER, amount_minor=-order.total_minor, vat_minor=-order.vat_minor
+            facts, ruling, order, EntryKind.ORDER, amount_minor=-total_minor, vat_minor=-order.vat_minor
         )
     _count_spending(facts, ruling, order, command)
-    not_before = _not_before(facts.now, command)
-    ruling.waits.extend([_wait(paid, one, not_before) for one in allocation.open])
-    return deliver(facts, ruling, paid, allocation.plan, kinds.ORDER_PENDING)
+    deadline_at = None
+    if allocation.open:
+        deadline_at, not_before = _deadline(facts, command), _not_before(facts.now, command)
+        ruling.waits += [_wait(order, one, not_before, deadline_at, command) for one in allocation.open]
+    return deliver(
+        facts,
+        ruling,
+        order,
+        allocation.plan,
+        kinds.ORDER_PENDING,
+        status=move(order.status, Move.HELD if held else Move.PAID),
+        payment_status=Payment.UNPAID if held else Payment.PAID,
+        charged_minor=0 if held else total_minor,
+        held_minor=total_minor if held else 0,
+        resolving=command.resolve,
+        deadline_at=deadline_at,
+    )
 
 
 def _order_of_caller(facts: Facts, order_id: int | None, company_id: int, state: State) -> Order:
@@ -277,7 +282,8 @@ def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
     """Refuse what a second person has to allow, and what nobody else allows (OP-93)."""
     consent = command.consent
     if consent is None:
-        if needed(command.approve_from_eur_minor, _eur_minor(order)):
+        approve_from = command.approve_from_eur_minor
+        if approve_from is not None and needed(approve_from, _eur_minor(order)):
             raise ApprovalNeeded
         return
     approval = facts.approvals.get(consent.number)
@@ -304,19 +310,23 @@ def _eur_minor(order: Order) -> int:
 
 def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:
     """The sandbox's immediate cancellation: nothing is charged."""
-    cancelled = replace(
+    cancelled = Outcome(0, order.lines, None, None)
+    ruling.outcomes.append((order.id, cancelled))
+    return next_version(
+        facts,
+        ruling,
         order,
+        kinds.ORDER_CANCELLED,
         status=move(order.status, Move.DECLINED),
         lines_cancelled=order.lines,
-        outcomes=(Outcome(0, order.lines, None, None),),
+        outcomes=(cancelled,),
     )
-    ruling.outcomes.append((order.id, cancelled.outcomes[0]))
-    return next_version(facts, ruling, cancelled, kinds.ORDER_CANCELLED)
 
 
-def _wait(order: Order, open_: _OpenLines, not_before: datetime) -> Wait:
+def _wait(
+    order: Order, open_: _OpenLines, not_before: datetime, deadline_at: datetime, command: Finalise
+) -> Wait:
     product_id, face_minor = open_.item.shelf
-    assert order.deadline_at is not None
     return Wait(
         order.id & 1,
         product_id,
@@ -326,8 +336,8 @@ def _wait(order: Order, open_: _OpenLines, not_before: datetime) -> Wait:
         open_.line_from,
         open_.line_to,
         not_before,
-        order.deadline_at,
-        urgent=order.resolving,
+        deadline_at,
+        urgent=command.resolve,
         supplier_id=open_.supplier_id,
         ask_at=open_.ask_at,
     )
@@ -354,8 +364,8 @@ def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
         try:
             order = _order_of_caller(facts, command.order_id, command.company_id, command.state)
             if order.status is Status.CREATED:
-                gone = replace(order, status=move(order.status, Move.WITHDRAWN))
-                ruling.answers.append(next_version(facts, ruling, gone, kinds.ORDER_DELETED))
+                gone = move(order.status, Move.WITHDRAWN)
+                ruling.answers.append(next_version(facts, ruling, order, kinds.ORDER_DELETED, status=gone))
             elif order.status is Status.PENDING:
                 ruling.answers.append(_cancel_pending(facts, ruling, order, at_limit=command.at_limit))
             else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -104,33 +105,29 @@ def plan_codes(ruling: Ruling, plan: PlannedCodes, lots: Sequence[Lot], line_fro
     return at
 
 
-def deliver(facts: Facts, ruling: Ruling, order: Order, plan: PlannedCodes, unfinished_event: str) -> Order:
-    """The order after the planned codes are handed over."""
-    count = sum(outcome.line_to - outcome.line_from for outcome in plan.outcomes)
+def deliver(
+    facts: Facts, ruling: Ruling, order: Order, plan: PlannedCodes, unfinished_event: str, **changes: Any
+) -> Order:
+    """The order after these changes, and after the planned codes are handed over."""
+    count = sum([outcome.line_to - outcome.line_from for outcome in plan.outcomes])
     ruling.cursors.update(plan.cursors)
     ruling.outcomes.extend([(order.id, outcome) for outcome in plan.outcomes])
-    delivered = replace(
-        order,
-        lines_finished=order.lines_finished + count,
-        outcomes=(*order.outcomes, *plan.outcomes),
-    )
-    return close(facts, ruling, delivered, unfinished_event)
+    changes["lines_finished"] = order.lines_finished + count
+    changes["outcomes"] = (*order.outcomes, *plan.outcomes)
+    return close(facts, ruling, order, unfinished_event, **changes)
 
 
-def close(facts: Facts, ruling: Ruling, order: Order, unfinished_event: str) -> Order:
-    """The order, ended if none of its lines is open any more."""
-    if order.lines_finished + order.lines_cancelled < order.lines:
-        return next_version(facts, ruling, order, unfinished_event)
-    if order.lines_cancelled == 0:
-        return next_version(
-            facts,
-            ruling,
-            replace(order, status=move(order.status, Move.DELIVERED)),
-            kinds.ORDER_FINISHED,
-        )
-    return next_version(
-        facts, ruling, replace(order, status=move(order.status, Move.CANCELLED)), kinds.ORDER_CANCELLED
+def close(facts: Facts, ruling: Ruling, order: Order, unfinished_event: str, **changes: Any) -> Order:
+    """The order after these changes, ended if none of its lines is open any more."""
+    finished = changes.get("lines_finished", order.lines_finished)
+    cancelled = changes.get("lines_cancelled", order.lines_cancelled)
+    if finished + cancelled < order.lines:
+        return next_version(facts, ruling, order, unfinished_event, **changes)
+    way, event = (
+        (Move.CANCELLED, kinds.ORDER_CANCELLED) if cancelled else (Move.DELIVERED, kinds.ORDER_FINISHED)
     )
+    changes["status"] = move(changes.get("status", order.status), way)
+    return next_version(facts, ruling, order, event, **changes)
 
 
 def take_held_money(facts: Facts, ruling: Ruling, order: Order) -> Order:
@@ -154,26 +151,22 @@ def cancel_lines(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wai
     over = {wait.line_from for wait in waits}
     facts.waits[order.id] = [wait for wait in facts.waits[order.id] if wait.line_from not in over]
     ruling.outcomes.extend([(order.id, outcome) for outcome in dropped])
-    after = replace(
-        order,
-        lines_cancelled=order.lines_cancelled + sum(outcome.count for outcome in dropped),
-        outcomes=(*order.outcomes, *dropped),
-    )
+    after: dict[str, Any] = {
+        "lines_cancelled": order.lines_cancelled + sum(outcome.count for outcome in dropped),
+        "outcomes": (*order.outcomes, *dropped),
+    }
     # The payment decides and not an amount: a free order is paid for, or waits to be, like any other.
     if order.payment_status is Payment.UNPAID:
         post_entry(facts, ruling, order, EntryKind.RELEASE, hold_minor=-order.held_minor)
-        return close(facts, ruling, replace(after, held_minor=0), kinds.ORDER_PENDING)
+        return close(facts, ruling, order, kinds.ORDER_PENDING, held_minor=0, **after)
     refund_minor = sum(item_at(order, one.line_from).unit_charge_minor * one.count for one in dropped)
     vat_minor = sum(item_at(order, one.line_from).unit.pay_vat_minor * one.count for one in dropped)
     post_entry(facts, ruling, order, EntryKind.REFUND, amount_minor=refund_minor, vat_minor=vat_minor)
-    refunded = replace(
-        after,
-        payment_status=Payment.REFUNDED
-        if after.lines_cancelled == order.lines
-        else Payment.PARTIALLY_REFUNDED,
-        refunded_minor=order.refunded_minor + refund_minor,
+    whole = after["lines_cancelled"] == order.lines
+    after["payment_status"] = Payment.REFUNDED if whole else Payment.PARTIALLY_REFUNDED
+    return close(
+        facts, ruling, order, kinds.ORDER_PENDING, refunded_minor=order.refunded_minor + refund_minor, **after
     )
-    return close(facts, ruling, refunded, kinds.ORDER_PENDING)
 
 
 def item_at(order: Order, line: int) -> Item:
@@ -206,9 +199,10 @@ def post_entry(
     ruling.entries.append(entry)
 
 
-def next_version(facts: Facts, ruling: Ruling, order: Order, event: str) -> Order:
+def next_version(facts: Facts, ruling: Ruling, order: Order, event: str, **changes: Any) -> Order:
     """The next version of the order, remembered for the store and for the commands that follow."""
-    after = replace(order, version=order.version + 1, updated_at=facts.now)
+    # The only copy that a change takes: an order has many fields, and a batch many orders.
+    after = replace(order, version=order.version + 1, updated_at=facts.now, **changes)
     facts.orders[order.id] = ruling.orders[order.id] = after
     ruling.events.append(OrderEvent(order.id, order.company_id, event, after.version))
     return after

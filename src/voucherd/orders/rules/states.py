@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Final
 
 
@@ -25,15 +25,15 @@ class Payment(IntEnum):
     REFUNDED = 3
 
 
-class Move(Enum):
+class Move(IntEnum):
     """What can happen to an order."""
 
-    PAID = "paid"
-    HELD = "held"
-    DECLINED = "declined"
-    WITHDRAWN = "withdrawn"
-    DELIVERED = "delivered"
-    CANCELLED = "cancelled"
+    PAID = 0
+    HELD = 1
+    DECLINED = 2
+    WITHDRAWN = 3
+    DELIVERED = 4
+    CANCELLED = 5
 
 
 MOVES: Final[dict[tuple[Status, Move], Status]] = {
@@ -59,4 +59,4 @@ def move(status: Status, event: Move) -> Status:
     try:
         return MOVES[status, event]
     except KeyError:
-        raise IllegalMove(f"{event.value} on an order that is {status.name.lower()}") from None
+        raise IllegalMove(f"{event.name.lower()} on an order that is {status.name.lower()}") from None
