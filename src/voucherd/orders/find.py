@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
@@ -11,6 +12,9 @@ from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.orders.rules.states import Status
 from voucherd.statements import Where
+
+SCAN_MAX: Final = 10_000
+"""Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
 
 
 class OrderFilters(Struct, frozen=True):
