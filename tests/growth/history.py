@@ -168,7 +168,7 @@ _FILL: Final = (
     # ── people at pages ──
     """
     INSERT INTO session (key, user_id, csrf, address, agent, created_at, expires_at)
-    SELECT sha256(('s' || i)::bytea), {decider}, sha256('x'), '192.0.2.1', 'a', now(), now() + interval '1 day'
+    SELECT sha256(('s' || i)::bytea), {asker}, sha256('x'), '192.0.2.1', 'a', now(), now() + interval '1 day'
     FROM ({past}) past WHERE i % 20 = 0
     """,
     """

@@ -23,6 +23,7 @@ from voucherd.orders import find, register
 from voucherd.orders.service import OrderService
 from voucherd.pages.page import Audience
 from voucherd.pages.routes import PAGES
+from voucherd.purchasing import metrics
 from voucherd.wallet import statement
 from voucherd.webhooks import history
 from voucherd.worker import ROUNDS
@@ -31,10 +32,11 @@ SMALL: Final = 4_000
 LARGE: Final = 4 * SMALL
 SCAN_MAX: Final = 500
 """Rows that a list may look at for a rare one, in this test: less than there are of any kind."""
-GROWS_MAX: Final = 2.0
+GROWS_MAX: Final = 1.2
+HALVING: Final = {"/portal/balances/{currency}": 2.0, "/portal/balances/EUR?kind=hold": 2.0}
 """A look that halves takes two steps more in a history of four times the size, down an index of a level more."""
-SLACK: Final = 40
-"""Pages: a level more of an index or two for each, and what an unlucky look meets of another's changes."""
+SLACK: Final = 15
+"""Pages: an index has a level more here and there."""
 
 Work: TypeAlias = Callable[[], Awaitable[Any]]
 Row: TypeAlias = Callable[[Trade], Awaitable[Work]]
@@ -107,6 +109,8 @@ OPERATIONS: Final[dict[str, Row]] = {
     "show": _show,
 }
 """Every operation on orders."""
+ORDERED: Final = {"create", "look_again", "show"}
+"""Those that make an order, or need one."""
 
 LISTS: Final[dict[str, Row]] = {
     path: reads(path)
@@ -154,7 +158,6 @@ LISTS: Final[dict[str, Row]] = {
         "/portal/orders?q=invoice%202000",
         "/portal/balances/EUR?kind=hold",
         "/portal/webhooks/{webhook}?status=failed",
-        "/portal/webhooks/{webhook}?status=waiting",
         "/console/orders?status=pending",
         "/console/orders?status=created&from={day}&to={day}",
         "/console/orders?company={buyer}",
@@ -234,12 +237,14 @@ async def measure(trade: Trade, rows: dict[str, Row]) -> dict[str, Counter[str]]
     return {name: await trade.touched(await ready(trade)) for name, ready in rows.items()}
 
 
-def grown(small: dict[str, Counter[str]], large: dict[str, Counter[str]], plans: str) -> list[str]:
+def grown(
+    small: dict[str, Counter[str]], large: dict[str, Counter[str]], plans: str, most: float = GROWS_MAX
+) -> list[str]:
     """Those that cost more, and where."""
     return [
         f"{name}, {plans}: {before.total()} → {large[name].total()}: {(large[name] - before).most_common(3)}"
         for name, before in small.items()
-        if large[name].total() > GROWS_MAX * before.total() + SLACK
+        if large[name].total() > HALVING.get(name, most) * before.total() + SLACK
     ]
 
 
@@ -250,16 +255,22 @@ async def test_nothing_grows(
     for module in (find, history, register, statement, trail):
         monkeypatch.setattr(module, "SCAN_MAX", SCAN_MAX)
     monkeypatch.setattr(find, "COUNTED_MAX", SCAN_MAX)
+    for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
+        monkeypatch.setattr(metrics, name, most)
     rows = rounds() | OPERATIONS | LISTS | pages()
     async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:
         await trade.begin()
+        # Once with nothing there, so that as many statements as can be are planned for tables without a row.
+        await measure(trade, {name: row for name, row in rows.items() if name not in ORDERED})
+        trade.untouched = False
         await measure(trade, rows)
         await trade.grow(SMALL)
         small = await measure(trade, rows)
         await trade.grow(LARGE)
         faults = grown(small, await measure(trade, rows), "planned when empty")
         await trade.pool.expire_connections()
-        faults += grown(small, await measure(trade, rows), "planned without statistics")
+        # Joins may begin elsewhere from now on, which costs a page some more look-ups and nothing that grows.
+        faults += grown(small, await measure(trade, rows), "planned without statistics", most=2.0)
         await pool.execute("ANALYZE")
-        faults += grown(small, await measure(trade, rows), "planned with statistics")
+        faults += grown(small, await measure(trade, rows), "planned with statistics", most=2.0)
     assert not faults, "\n".join(faults)

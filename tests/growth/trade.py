@@ -30,6 +30,7 @@ from voucherd.webhooks.endpoints import Draft
 from voucherd.worker import ROUNDS, Worker
 
 DRAINS_MAX: Final = 1_000
+STATEMENTS_MAX: Final = 10_000
 _STOCK: Final = 500
 
 _BLOCKS: Final = """
@@ -47,6 +48,8 @@ class Trade:
         self.shop = shop
         self._stock = stock
         self.filled = 0
+        self.untouched = True
+        """Whether there is no order yet at all."""
         self.places: dict[str, object] = {}
         self.company: Company
         self.owner: Someone
@@ -151,7 +154,9 @@ class Trade:
         }
 
     async def new_order(self, slug: str = "gift-10") -> str:
-        """A new order of the company."""
+        """A new order of the company; before the very first one, the name of one that is not there."""
+        if self.untouched:
+            return self.shop.ids.trx(history.FIRST)
         return str((await self.shop.create(self.company, (slug, 1)))["trx"])
 
     async def get(self, path: str) -> None:
@@ -192,4 +197,10 @@ async def trading(
 
 
 async def _one_connection(open_pool: Callable[..., Awaitable[Pool]], url: str, **options: Any) -> Pool:
-    return await open_pool(url, **options | {"size_max": 1, "size_min": 1})
+    pool = await open_pool(url, **options | {"size_max": 1, "size_min": 1})
+    async with pool.acquire() as connection:
+        # The driver forgets what was not asked for lately. A busy connection asks for all of it again and again.
+        cache: Any = connection._stmt_cache  # type: ignore[union-attr]
+        cache.set_max_size(STATEMENTS_MAX)
+        cache.set_max_lifetime(0)
+    return pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.approvals.model import Approval
-from voucherd.approvals.store import ROWS, approval_of, rows_of
+from voucherd.approvals.store import approval_of, rows_of
 from voucherd.db import Connection, Pool
 from voucherd.ids import State
 
@@ -17,7 +17,9 @@ LOOKED_AT_MAX: Final = 10_000
 async def of_order(connection: Connection | Pool, company_id: int, order_id: int) -> Approval | None:
     """The newest request for an order."""
     row = await connection.fetchrow(
-        f"{ROWS} WHERE a.order_id = $1 AND a.company_id = $2 ORDER BY a.id DESC LIMIT 1",
+        # OFFSET: found by the order alone, or the server may walk all requests of the company.
+        f"{rows_of('(SELECT * FROM approval WHERE order_id = $1 OFFSET 0)')}"
+        " WHERE a.company_id = $2 ORDER BY a.id DESC LIMIT 1",
         order_id,
         company_id,
     )

@@ -339,7 +339,7 @@ async def mark_downloaded(conn: Connection, order_id: int, company_id: int, stat
     """
     await conn.execute(
         "UPDATE orders SET downloaded = true"
-        " WHERE id = $1 AND company_id + 0 = $2 AND (id & 1) = $3 AND NOT downloaded",
+        " WHERE id = $1 AND company_id + 0 = $2 AND id % 2 = $3 AND NOT downloaded",
         order_id,
         company_id,
         int(state),
