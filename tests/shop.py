@@ -255,7 +255,8 @@ class Shop:
         )
         # The sweeps have passed that time already.
         await self.pool.execute(
-            "UPDATE sweep SET upto = least(upto, created_at) FROM orders WHERE orders.id = $1", self.ids.order_id(trx)
+            "UPDATE sweep SET upto = least(upto, created_at) FROM orders WHERE orders.id = $1",
+            self.ids.order_id(trx),
         )
 
     async def hear(self) -> None:

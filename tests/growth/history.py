@@ -183,7 +183,18 @@ _FILL: Final = (
 )
 
 GROWING: Final = (
-    *("orders", "order_item", "outcome", "waiting", "entry", "wallet", "event", "reveal", "trail", "line_view"),
+    *(
+        "orders",
+        "order_item",
+        "outcome",
+        "waiting",
+        "entry",
+        "wallet",
+        "event",
+        "reveal",
+        "trail",
+        "line_view",
+    ),
     *("order_pin", "idempotency", "approval", "order_webhook", "webhook_delivery", "webhook_attempt", "mail"),
     *("attempt", "attempt_line", "lot", "quote", "code", "session", "account_link"),
     *("passkey_challenge", "trail_seal", "spend"),
@@ -200,8 +211,8 @@ async def keep_unknown(pool: Pool) -> None:
 
 async def fill(pool: Pool, start: int, upto: int, places: dict[str, object]) -> None:
     """Add the orders of these numbers, and all that came of them; `places` are the ids that the rows point at."""
-    values: dict[str, object] = {"start": start, "upto": upto, "first": FIRST, "others": OTHERS, "lot_size": LOT_SIZE} | places
-    values["scattered"] = _SCATTERED
+    values: dict[str, object] = {"start": start, "upto": upto, "first": FIRST, "others": OTHERS}
+    values |= {"lot_size": LOT_SIZE, "scattered": _SCATTERED} | places
     past = _PAST.format(**values)
     async with transaction(pool) as tx:
         for statement in _FILL:

@@ -80,7 +80,10 @@ class Trade:
         await shop.product("gift-10", stock=_STOCK)
         later = await shop.product("later", async_delivery=True)
         bought = await shop.product("bought-10")
-        self.owner, asker = await someone(shop, "owner", self.company), await someone(shop, "buyer", self.company)
+        self.owner, asker = (
+            await someone(shop, "owner", self.company),
+            await someone(shop, "buyer", self.company),
+        )
         self.admin = await someone(shop, "admin")
         async with transaction(pool) as tx:
             draft = SupplierDraft("one", "http", State.LIVE, {}, quote_age_s=86_400)
@@ -150,7 +153,9 @@ class Trade:
             "currency": "EUR",
             "slug": "gift-10",
             "name": "one",
-            "purchase": str(uuid.UUID(hashlib.md5(str(order_id).encode(), usedforsecurity=False).hexdigest())),
+            "purchase": str(
+                uuid.UUID(hashlib.md5(str(order_id).encode(), usedforsecurity=False).hexdigest())
+            ),
         }
 
     async def new_order(self, slug: str = "gift-10") -> str:
@@ -183,7 +188,7 @@ class Trade:
         # Of the program's connection, and of the test's own: what it looked up before must not be counted later.
         for pool in (self.pool, self.shop.pool):
             await pool.execute("SELECT pg_stat_force_next_flush()")
-        return Counter(dict(await self.shop.pool.fetch(_BLOCKS)))
+        return Counter({row[0]: row[1] for row in await self.shop.pool.fetch(_BLOCKS)})
 
 
 @asynccontextmanager
@@ -200,7 +205,7 @@ async def _one_connection(open_pool: Callable[..., Awaitable[Pool]], url: str, *
     pool = await open_pool(url, **options | {"size_max": 1, "size_min": 1})
     async with pool.acquire() as connection:
         # The driver forgets what was not asked for lately. A busy connection asks for all of it again and again.
-        cache: Any = connection._stmt_cache  # type: ignore[union-attr]
+        cache: Any = connection._stmt_cache  # type: ignore[attr-defined]
         cache.set_max_size(STATEMENTS_MAX)
         cache.set_max_lifetime(0)
     return pool

@@ -16,12 +16,10 @@ LOOKED_AT_MAX: Final = 10_000
 
 async def of_order(connection: Connection | Pool, company_id: int, order_id: int) -> Approval | None:
     """The newest request for an order."""
+    # The sum: found by the order alone, or the server may walk all requests of the company.
+    newest = "SELECT * FROM approval WHERE order_id = $1 AND company_id + 0 = $2 OFFSET 0"
     row = await connection.fetchrow(
-        # OFFSET: found by the order alone, or the server may walk all requests of the company.
-        f"{rows_of('(SELECT * FROM approval WHERE order_id = $1 OFFSET 0)')}"
-        " WHERE a.company_id = $2 ORDER BY a.id DESC LIMIT 1",
-        order_id,
-        company_id,
+        f"{rows_of(f'({newest})')} ORDER BY a.id DESC LIMIT 1", order_id, company_id
     )
     return None if row is None else approval_of(row)
 

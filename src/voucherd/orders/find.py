@@ -49,11 +49,12 @@ class Found(Struct, frozen=True):
 
 
 class FoundPage(Struct, frozen=True):
-    """Orders, the place to go on behind if more may follow, and whether all were looked at that could be on the page."""
+    """Orders, and the place to go on behind if more may follow."""
 
     rows: list[Found]
     after: tuple[datetime, int] | None
     whole: bool = True
+    """Whether all orders were looked at that could be on the page."""
 
 
 class _Search:
@@ -85,7 +86,9 @@ class _Search:
         if filters.order_id is not None:
             # OFFSET: found first and by the key alone; so are those of a reference.
             number = found.parameter(filters.order_id)
-            source = f"SELECT * FROM (SELECT * FROM orders WHERE id = {number} OFFSET 0) own WHERE {self._span}"  # noqa: S608 - Ours.
+            source = (
+                f"SELECT * FROM (SELECT * FROM orders WHERE id = {number} OFFSET 0) own WHERE {self._span}"  # noqa: S608 - Ours.
+            )
         elif self._by_reference:
             source = f"SELECT * FROM ({_of_reference(found, filters)}) own WHERE {self._span}"  # noqa: S608 - Ours.
         else:

@@ -103,9 +103,7 @@ async def _unconfirmed(
         "SELECT pg_try_advisory_xact_lock(hashtext($1 || '/' || current_schema()))", mark
     ):
         return []
-    upto = await tx.fetchval(
-        "SELECT coalesce((SELECT upto FROM sweep WHERE name = $1), '-infinity')", mark
-    )
+    upto = await tx.fetchval("SELECT coalesce((SELECT upto FROM sweep WHERE name = $1), '-infinity')", mark)
     # The first look of all, and one after a long pause, may be at millions of orders.
     rows = await tx.fetch(_NEXT.format(also=also), upto, window, kept, SWEEP_MAX, timeout=SWEEP_S_MAX)
     # An order made under a longer window is not late yet: the mark waits for it.
