@@ -106,7 +106,8 @@ async def deliveries(
         """
         SELECT a.webhook_id, a.event_id, a.number, a.sent_at, a.ms, a.url, a.http, a.error, a.head, a.body
         FROM unnest($1::bigint[], $2::bigint[]) AS d (webhook_id, event_id)
-        JOIN webhook_attempt a ON a.webhook_id = d.webhook_id AND a.event_id = d.event_id
+        CROSS JOIN LATERAL (
+            SELECT * FROM webhook_attempt WHERE webhook_id = d.webhook_id AND event_id = d.event_id OFFSET 0) a
         ORDER BY a.webhook_id, a.event_id, a.number
         """,
         [row["webhook_id"] for row in page],
