@@ -256,6 +256,11 @@ class Shop:
             f"expires_at = expires_at - interval '{interval}' WHERE id = $1",
             order_id,
         )
+        # The sweeps have passed that time already.
+        await self.pool.execute(
+            "UPDATE sweep SET upto = least(upto, created_at) FROM orders WHERE orders.id = $1",
+            self.ids.order_id(trx),
+        )
 
     async def hear(self) -> None:
         """Let the process hear of what was changed about keys and companies, as it does by itself in a second."""

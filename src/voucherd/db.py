@@ -45,6 +45,9 @@ LOOK_UPS: Final = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    # What a look-up reads is in memory. Where pages are taken to be far apart, the server gathers all rows of a list
+    # and sorts them instead of following the index that has them in order.
+    "random_page_cost": "1",
 }
 
 

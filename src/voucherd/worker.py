@@ -168,7 +168,9 @@ ROUNDS: Final = (
     Round(
         "announce_expired", 5.0, "orders that expired", lambda w: sweeps.announce_expired(w.pool, w.window)
     ),
-    Round("remove_expired", 600.0, "orders never confirmed", lambda w: sweeps.remove_expired(w.pool)),
+    Round(
+        "remove_expired", 600.0, "orders never confirmed", lambda w: sweeps.remove_expired(w.pool, w.window)
+    ),
     Round("remove_events", 600.0, "events older than 90 days", lambda w: feed.remove_old(w.pool)),
     Round("remove_answers", 60.0, "answers stored for retries", lambda w: idempotency.sweep(w.pool)),
     Round("remove_rate_windows", 60.0, "rate limits of idle keys", lambda w: rate_store.sweep(w.pool)),

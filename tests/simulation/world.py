@@ -149,6 +149,10 @@ class World:
             f"expires_at = expires_at - interval '{interval}' WHERE id = $1",
             order_id,
         )
+        # The sweeps have passed that time already.
+        await self.pool.execute(
+            "UPDATE sweep SET upto = least(upto, created_at) FROM orders WHERE orders.id = $1", order_id
+        )
 
     async def end_window(self, order_id: int) -> None:
         """Let a waiting order's time be up."""

@@ -109,8 +109,8 @@ async def test_what_fails_is_tried_again_with_the_same_id_and_body_until_it_is_d
     assert all(timedelta(0) < one["due"] <= timedelta(hours=1) for one in waits[:2])
     assert tuple(waits[2]) == (None, 1, 3)
     async with shop.pool.acquire() as conn:
-        (logged,), more = await history.deliveries(conn, endpoint.id, size=1)
-    assert (logged.status, logged.type, more) == ("delivered", "order.created", False)
+        (logged,), onward = await history.deliveries(conn, endpoint.id, size=1)
+    assert (logged.status, logged.type, onward) == ("delivered", "order.created", None)
     assert [(one.number, one.http, one.error, one.body) for one in logged.attempts] == [
         *((1, 500, None, "sick"), (2, 302, None, ""), (3, 204, None, ""))
     ]

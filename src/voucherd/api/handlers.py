@@ -174,9 +174,8 @@ async def find_all(services: Services, call: Call) -> Response:
     found = await services.orders.find_all(
         call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=after
     )
-    last = found.answers[-1].order if found.more else None
     metadata = PageMetadata(
-        pageSize=page.size, nextCursor=None if last is None else requests.cursor_of(last.created_at, last.id)
+        pageSize=page.size, nextCursor=None if found.after is None else requests.cursor_of(*found.after)
     )
     if page.number is not None and found.total is not None:
         metadata.page = page.number

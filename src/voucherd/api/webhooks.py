@@ -86,7 +86,7 @@ async def find_deliveries(services: Services, call: Call) -> Response:
         endpoint, size=asked.size, before=before, status=asked.status, type_=asked.type
     )
     data = [wire.delivery(services.ids, one, log.events.get(one.event_id)) for one in log.deliveries]
-    cursor = data[-1].eventId if log.more else None
+    cursor = None if log.before is None else services.ids.event(log.before)
     page = wire.WebhookDeliveryPage(data, WalkMetadata(asked.size, cursor))
     return Response(200, encode(page), JSON)
 

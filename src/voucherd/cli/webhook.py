@@ -25,6 +25,7 @@ from voucherd.webhooks import deeds, endpoints, fanout, history, signing
 from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import Changes, Draft, Endpoint, EndpointNotFound
 from voucherd.webhooks.headers import read_headers
+from voucherd.webhooks.history import Logged
 from voucherd.webhooks.targets import read_target
 
 DELIVERIES_SHOWN: Final = 20
@@ -176,7 +177,15 @@ async def deliveries(
     async with context.connection() as conn:
         ids = await context.identifiers(conn)
         chosen = None if number is None else (await _endpoint(conn, ids, number)).id
-        found, _ = await history.deliveries(conn, chosen, size=limit, status=status)
+        found: list[Logged] = []
+        onward: int | None = None
+        while len(found) < limit:
+            rows, onward = await history.deliveries(
+                conn, chosen, size=limit - len(found), before=onward, status=status
+            )
+            found += rows
+            if onward is None:
+                break
         about = await feed.these(conn, [one.event_id for one in found])
     documents = [
         {"webhookId": ids.webhook(one.webhook_id)} | _plain(wire.delivery(ids, one, about.get(one.event_id)))

@@ -95,11 +95,16 @@ async def put_out(pool: Pool, outbox: Outbox) -> int:
 
 async def sweep(pool: Pool) -> int:
     """Remove mail that was sent or given up a month ago, and texts that are of no use any more; how many."""
-    await pool.execute("UPDATE mail SET body = '' WHERE secret AND body <> '' AND ends_at < now()")
+    # A text that opens something is removed with its last try, so only mail that is still to be sent can have one.
+    await pool.execute(
+        "UPDATE mail SET body = '' WHERE next_at IS NOT NULL AND secret AND body <> '' AND ends_at < now()"
+    )
+    # The oldest come first, and whatever is behind one that is kept is younger.
     removed = await pool.fetch(
         """
-        DELETE FROM mail WHERE id IN
-            (SELECT id FROM mail WHERE next_at IS NULL AND at < now() - $1::interval ORDER BY id LIMIT $2)
+        DELETE FROM mail WHERE id IN (
+            SELECT id FROM (SELECT id, at, next_at FROM mail ORDER BY id LIMIT $2) oldest
+            WHERE next_at IS NULL AND at < now() - $1::interval)
         RETURNING true
         """,
         KEPT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, TypeAlias
 
 import asyncpg
@@ -46,10 +47,10 @@ class Answer(Struct, frozen=True):
 
 
 class OrderPage(Struct, frozen=True):
-    """A page of orders, whether more follow and, where pages are counted, how many there are in all."""
+    """A page of orders, the place behind which more may follow and, where pages are counted, how many there are."""
 
     answers: list[Answer]
-    more: bool
+    after: tuple[datetime, int] | None
     total: int | None
 
 
@@ -57,8 +58,10 @@ class OrderListing(Struct, frozen=True):
     """A page of orders without their codes."""
 
     orders: list[Order]
-    more: bool
+    after: tuple[datetime, int] | None
     total: int | None
+    whole: bool
+    """Whether all orders were looked at that could be on the page."""
 
 
 class CodesUnreadable(Exception):

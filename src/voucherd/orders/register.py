@@ -142,9 +142,10 @@ async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> li
         f"""
         SELECT {_COLUMNS} FROM (SELECT id, name FROM company WHERE {company}::int IS NULL OR id = {company}) c
         CROSS JOIN LATERAL (
+            -- OFFSET: found first and by their reference alone, whatever else is asked of them.
             SELECT * FROM orders WHERE company_id = c.id AND reference IS NOT NULL
                AND hashtextextended(reference, 0) = hashtextextended({reference}::text, 0)
-               AND reference = {reference}) o
+               AND reference = {reference} OFFSET 0) o
         WHERE {where} ORDER BY o.id DESC LIMIT {size:d}
         """,  # noqa: S608 - Constants of ours.
         *where.values,
@@ -158,17 +159,27 @@ async def _of_company(
     behind = (
         None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
     )
-    where = _where(filters)
-    where.also("o.company_id = :company_id", company_id=filters.company_id)
-    where.also("(o.created_at, o.id) < (:behind, :before)", behind=behind, before=before)
+    span = Where(f"(o.id & 1) = {int(filters.state)}")
+    span.also("o.company_id = :company_id", company_id=filters.company_id)
+    # Pairs lead to the index of companies alone.
+    span.also("(o.created_at, o.id) >= (:date_from, 0)", date_from=filters.date_from)
+    span.also("(o.created_at, o.id) <= (:date_to, :id_max)", date_to=filters.date_to, id_max=ID_MAX)
+    span.also("(o.created_at, o.id) < (:behind, :before)", behind=behind, before=before)
+    newest = f"SELECT * FROM orders o WHERE {span} ORDER BY o.created_at DESC, o.id DESC"  # noqa: S608 - Ours.
+    given = list(span.values)
+    status = "true" if filters.status is None else f"o.status = {span.parameter(int(filters.status))}"
     rows = await conn.fetch(
         f"""
-        SELECT {_COLUMNS} FROM orders o JOIN company c ON c.id = o.company_id
-        WHERE {where} ORDER BY o.created_at DESC, o.id DESC LIMIT {size + 1:d}
+        SELECT {_COLUMNS} FROM ({newest} LIMIT {SCAN_MAX:d}) o JOIN company c ON c.id = o.company_id
+        WHERE {status} ORDER BY o.created_at DESC, o.id DESC LIMIT {size + 1:d}
         """,  # noqa: S608 - Constants of ours.
-        *where.values,
+        *span.values,
     )
-    return _page(_registered(rows), size)
+    page = _page(_registered(rows), size)
+    if page.before is not None or filters.status is None:
+        return page
+    last = await conn.fetchrow(f"{newest} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
+    return OrderSearchPage(page.rows, None if last is None else last["id"])
 
 
 async def _of_all(conn: Connection, filters: OrderSearch, size: int, before: int | None) -> OrderSearchPage:

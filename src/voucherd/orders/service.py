@@ -145,7 +145,7 @@ class OrderService:
             found = await self._page(conn, company_id, state, filters, size=size, page=page, after=after)
             # No tenant reads codes. Which ones to open was read as one, and a code never changes.
             answers = await self.reader.shown(conn, found.orders)
-        return OrderPage([granted(answer) for answer in answers], found.more, found.total)
+        return OrderPage([granted(answer) for answer in answers], found.after, found.total)
 
     async def browse(
         self, company_id: int, state: State, filters: OrderFilters, *, size: int, page: int | None = None
@@ -173,16 +173,13 @@ class OrderService:
         # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
         async with conn.transaction(isolation="repeatable_read", readonly=True):
             skip = 0 if page is None else (page - 1) * size
-            # One more than a page tells whether another follows.
-            found = await page_of_orders(
-                conn, company_id, state, filters, size=size + 1, skip=skip, after=after
-            )
-            more, found = len(found) > size, found[:size]
+            found = await page_of_orders(conn, company_id, state, filters, size=size, skip=skip, after=after)
             total = None if page is None else await count_orders(conn, company_id, state, filters)
-            ids = [one.id for one in found]
+            ids = [one.id for one in found.rows]
             await become_tenant(conn, company_id, state)
             orders = await reading.read(conn, ids, self._caches.versions, as_tenant=True)
-        return OrderListing([orders[number] for number in ids if number in orders], more, total)
+        shown = [orders[number] for number in ids if number in orders]
+        return OrderListing(shown, found.after, total, found.whole)
 
     async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""

@@ -266,7 +266,8 @@ async def mark_downloaded(conn: Connection, order_id: int, company_id: int, stat
     Neither the order's version nor its time moves: who reads a file changes no order.
     """
     await conn.execute(
-        "UPDATE orders SET downloaded = true WHERE id = $1 AND company_id = $2 AND (id & 1) = $3 AND NOT downloaded",
+        "UPDATE orders SET downloaded = true"
+        " WHERE id = $1 AND company_id + 0 = $2 AND id % 2 = $3 AND NOT downloaded",
         order_id,
         company_id,
         int(state),

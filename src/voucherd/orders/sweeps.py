@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
+import asyncpg
+
 from voucherd.db import Pool, Tx
 from voucherd.orders import store
 from voucherd.orders.caches import OrderCaches
@@ -16,6 +18,7 @@ EXPIRED_KEPT: Final = timedelta(days=30)
 """How long an order that was never confirmed can still be found (OP-40)."""
 LATE_COMMIT_MAX: Final = timedelta(minutes=10)
 """The mark stays this far behind, for orders whose creation committed late."""
+SWEEP_S_MAX: Final = 600.0
 
 
 async def end_waiting(pool: Pool, caches: OrderCaches) -> list[Order]:
@@ -38,44 +41,14 @@ async def end_waiting(pool: Pool, caches: OrderCaches) -> list[Order]:
 async def announce_expired(pool: Pool, window: timedelta) -> int:
     """Append `order.expired`, once, to every order whose confirmation window has passed (OP-40)."""
     async with pool.acquire() as conn, conn.transaction():
-        # One sweep at a time moves the mark; the others leave it to that one.
-        if not await conn.fetchval(
-            "SELECT pg_try_advisory_xact_lock(hashtext('expired/' || current_schema()))"
-        ):
-            return 0
-        upto = await conn.fetchval("SELECT upto FROM sweep WHERE name = 'expired'")
-        rows = await conn.fetch(
-            """
-            SELECT o.id, o.created_at, o.expires_at < now() AS late FROM orders o
-            WHERE o.status = 0 AND o.created_at < now() - $2::interval
-              AND ($1::timestamptz IS NULL OR o.created_at >= $1)
-              AND NOT EXISTS (SELECT FROM event e WHERE e.order_id = o.id AND e.type = 'order.expired')
-            ORDER BY o.created_at LIMIT $3
-            """,
-            upto,
-            window,
-            SWEEP_MAX,
-        )
-        told = await _tell_expired(conn, [row["id"] for row in rows if row["late"]])
-        # An order made under a longer window is not late yet: the mark waits for it.
-        early = [row["created_at"] for row in rows if not row["late"]]
-        whole = [rows[-1]["created_at"]] if len(rows) == SWEEP_MAX else []
-        await conn.execute(
-            """
-            INSERT INTO sweep (name, upto) VALUES ('expired', least($1, now() - $2::interval - $3::interval))
-            ON CONFLICT (name) DO UPDATE SET upto = excluded.upto
-            """,
-            min(early + whole, default=None),
-            window,
-            LATE_COMMIT_MAX,
-        )
-    return told
+        rows = await _unconfirmed(conn, "expired", window, timedelta(), _NOT_TOLD)
+        return await _tell_expired(conn, [row["id"] for row in rows if row["late"]])
 
 
 async def _tell_expired(tx: Tx, order_ids: list[int]) -> int:
     if not order_ids:
         return 0
-    await tx.execute("SELECT FROM orders WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", order_ids)
+    await tx.execute(_LOCK, order_ids)
     told = await tx.fetchval(
         """
         WITH bumped AS (
@@ -92,20 +65,60 @@ async def _tell_expired(tx: Tx, order_ids: list[int]) -> int:
     return int(told)
 
 
-async def remove_expired(pool: Pool) -> int:
+async def remove_expired(pool: Pool, window: timedelta) -> int:
     """Remove orders that were never confirmed, 30 days after their window (OP-40)."""
     async with pool.acquire() as conn, conn.transaction():
-        rows = await conn.fetch(
-            """
-            SELECT id FROM orders WHERE id IN (
-                SELECT id FROM orders WHERE status = 0 AND created_at < now() - $1::interval
-                AND expires_at < now() - $1::interval LIMIT $2)
-            ORDER BY id FOR UPDATE
-            """,
-            EXPIRED_KEPT,
-            SWEEP_MAX,
-        )
-        await conn.execute(
-            "DELETE FROM orders WHERE id = ANY($1::bigint[]) AND status = 0", [row["id"] for row in rows]
-        )
-    return len(rows)
+        rows = await _unconfirmed(conn, "removed", window, EXPIRED_KEPT)
+        order_ids = [row["id"] for row in rows if row["late"]]
+        if not order_ids:
+            return 0
+        await conn.execute(_LOCK, order_ids)
+        gone = await conn.execute("DELETE FROM orders WHERE id = ANY($1::bigint[]) AND status = 0", order_ids)
+    return int(gone.rpartition(" ")[2])
+
+
+# From one look to the next each order is looked at once: the index of companies is entered at the mark, one step for
+# each company. Pairs are compared because they lead to that index alone, whatever the server knows of the table.
+_NEXT: Final = """
+    SELECT o.id, o.created_at, o.expires_at < now() - $3::interval AS late
+    FROM company c CROSS JOIN (VALUES (0), (1)) AS s (state) CROSS JOIN LATERAL (
+        SELECT id, created_at, expires_at FROM orders
+        WHERE company_id = c.id AND (id & 1) = s.state AND (created_at, id) >= ($1::timestamptz, 0)
+          AND (created_at, id) < (now() - $2::interval - $3::interval, 0) AND status = 0 {also}
+        ORDER BY created_at, id LIMIT $4) o
+    ORDER BY o.created_at LIMIT $4
+"""
+_NOT_TOLD: Final = (
+    "AND NOT EXISTS (SELECT FROM event e WHERE e.order_id = orders.id AND e.type = 'order.expired')"
+)
+_LOCK: Final = "SELECT FROM orders WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
+
+
+async def _unconfirmed(
+    tx: Tx, mark: str, window: timedelta, kept: timedelta, also: str = ""
+) -> list[asyncpg.Record]:
+    """The next orders that were not confirmed in their window and then kept for so long; moves the mark behind them."""
+    # One sweep at a time moves the mark; the others leave it to that one.
+    if not await tx.fetchval(
+        "SELECT pg_try_advisory_xact_lock(hashtext($1 || '/' || current_schema()))", mark
+    ):
+        return []
+    upto = await tx.fetchval("SELECT coalesce((SELECT upto FROM sweep WHERE name = $1), '-infinity')", mark)
+    # The first look of all, and one after a long pause, may be at millions of orders.
+    rows = await tx.fetch(_NEXT.format(also=also), upto, window, kept, SWEEP_MAX, timeout=SWEEP_S_MAX)
+    # An order made under a longer window is not late yet: the mark waits for it.
+    early = [row["created_at"] for row in rows if not row["late"]]
+    whole = [rows[-1]["created_at"]] if len(rows) == SWEEP_MAX else []
+    await tx.execute(
+        """
+        INSERT INTO sweep (name, upto)
+        VALUES ($1, least($2, now() - greatest($3::interval + $4::interval, $5::interval)))
+        ON CONFLICT (name) DO UPDATE SET upto = excluded.upto
+        """,
+        mark,
+        min(early + whole, default=None),
+        window,
+        kept,
+        LATE_COMMIT_MAX,
+    )
+    return rows

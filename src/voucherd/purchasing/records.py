@@ -174,18 +174,24 @@ async def newest(
     limit: int = PAGE_MAX,
 ) -> list[Record]:
     """The newest purchases that fit, those after `before` in the list."""
-    wanted = ["($3::timestamptz IS NULL OR (a.placed_at, a.id) < ($3, $4::uuid))"]
+    # Few purchases are in the index of a problem: one that is passed over costs less than a search by time, which
+    # leads to those of all.
+    few = supplier is None and (problem is not None or phase in _INDEXED)
+    first = "$3::timestamptz IS NULL OR " if few else ""
+    wanted = [f"({first}(a.placed_at, a.id) < (coalesce($3::timestamptz, 'infinity'), $4::uuid))"]
     # Written out, not a parameter: only so can the server use an index that holds nothing else.
     wanted += [] if phase is None else [f"a.status = {int(phase)}"]
     wanted += [] if problem is None else [_PROBLEMS[problem]]
     wanted += [] if state is None else [f"a.state = {int(state)}"]
     where = " AND ".join(wanted)
-    if supplier is None and (problem is not None or phase in _INDEXED):
+    if few:
         source = f"(SELECT a.* FROM attempt a WHERE $1::text IS NULL AND {where} {_NEWEST}) a JOIN supplier s ON s.id = a.supplier_id"  # noqa: S608, E501 - Constants only.
     else:
-        # There is an index by supplier and time: a few of each supplier, and the newest of these.
+        # There is an index by supplier and time: a few of each supplier, and the newest of these. Its whole order is
+        # asked for, which no other way gives.
         source = f"""(SELECT * FROM supplier WHERE $1::text IS NULL OR name = $1) s CROSS JOIN LATERAL (
-            SELECT a.* FROM attempt a WHERE a.supplier_id = s.id AND {where} {_NEWEST}) a"""  # noqa: S608 - Constants only.
+            SELECT a.* FROM attempt a WHERE a.supplier_id >= s.id AND a.supplier_id <= s.id AND {where}
+            ORDER BY a.supplier_id DESC, a.placed_at DESC FETCH FIRST $2 ROWS WITH TIES) a"""  # noqa: S608 - Constants only.
     rows = await conn.fetch(
         f"SELECT {_COLUMNS} FROM {source} {_JOINS} {_NEWEST}",  # noqa: S608 - Constants only.
         supplier,
@@ -244,8 +250,9 @@ async def lots(conn: Connection, attempt_id: UUID) -> list[BoughtLot]:
     """The lots that its codes lie in."""
     rows = await conn.fetch(
         """
-        SELECT id, size, spare, purchase_minor, purchase_currency, expires_at, imported_at FROM lot
-        WHERE attempt_id = $1 ORDER BY id LIMIT $2
+        SELECT id, size, spare, purchase_minor, purchase_currency, expires_at, imported_at
+        -- OFFSET: found by the purchase alone, or the server may walk all lots.
+        FROM (SELECT * FROM lot WHERE attempt_id = $1 OFFSET 0) own ORDER BY id LIMIT $2
         """,
         attempt_id,
         LINES_MAX,

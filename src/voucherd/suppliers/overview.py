@@ -45,7 +45,9 @@ async def figures(conn: Connection) -> dict[int, SupplierFigures]:
     rows = await conn.fetch(
         """
         SELECT s.id,
-               (SELECT count(*)::int FROM attempt WHERE supplier_id = s.id AND status = 0),
+               -- In the order of the index of those that are being made, so that no other one is walked.
+               (SELECT count(*)::int FROM (SELECT FROM attempt WHERE supplier_id = s.id AND status = 0
+                                           ORDER BY lease_until LIMIT $1) made),
                w.waits, w.lines, coalesce(u.unknown, 0), o.fresh, o.stale, o.none
         FROM supplier s
         CROSS JOIN LATERAL (

@@ -7,10 +7,10 @@ to read later: no key, password, code or other secret may be in its detail.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -18,8 +18,14 @@ from msgspec import Struct
 from voucherd.actors import Actor, ActorKind, Address, TrailEntry
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
+from voucherd.statements import Where
 
 PAGE_MAX: Final = 1_000
+SCAN_MAX: Final = 20_000
+"""Deeds that one page looks at where filters may pass over most of them; the next page goes on behind."""
+ID_MAX: Final = 2**63 - 1
+LATE_COMMIT_MAX: Final = timedelta(minutes=10)
+"""A deed carries the time at which its transaction began: so much later may it stand among the others."""
 ACTOR_CHARS_MAX: Final = 300
 SUBJECT_CHARS_MAX: Final = 300
 
@@ -98,37 +104,93 @@ async def record_all(tx: Tx | Pool, entries: Sequence[TrailEntry]) -> None:
     )
 
 
+class TrailPage(NamedTuple):
+    """Deeds, and the id before which more may be found."""
+
+    rows: list[TrailRow]
+    before: int | None
+
+
+class TrailFilters(Struct, frozen=True):
+    """Which deeds are asked for; an action names all below it, too."""
+
+    company_id: int | None = None
+    actor: str | None = None
+    action: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
 async def page(
-    conn: Connection,
-    *,
-    company_id: int | None = None,
-    actor: str | None = None,
-    action: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    before: int | None = None,
-    limit: int = PAGE_MAX,
+    conn: Connection, *, before: int | None = None, limit: int = PAGE_MAX, **filters: Any
 ) -> list[TrailRow]:
-    """What was done, newest first, `before` the last one of the page before; an action names all below it, too."""
-    rows = await conn.fetch(
-        """
+    """What was done, newest first, `before` the last one of the page before, however far back it is."""
+    rows: list[TrailRow] = []
+    wanted = min(limit, PAGE_MAX)
+    while True:
+        found, before = await search(conn, TrailFilters(**filters), before=before, limit=wanted - len(rows))
+        rows += found
+        if before is None or len(rows) >= wanted:
+            return rows
+
+
+async def search(
+    conn: Connection, filters: TrailFilters, *, before: int | None = None, limit: int = PAGE_MAX
+) -> TrailPage:
+    """A page of deeds, newest first; it may be short although more follow."""
+    scanned = Where()
+    if filters.company_id is not None:
+        # As the index of companies has them, so that the deeds of all are not walked.
+        whose = scanned.parameter(filters.company_id)
+        scanned.also(f"company_id >= {whose}::int AND company_id <= {whose}::int")
+    if before is None:
+        before = ID_MAX if filters.until is None else await _behind(conn, filters.until)
+    scanned.also("id < :before", before=before)
+    order = "id DESC" if filters.company_id is None else "company_id DESC, id DESC"
+    newest = f"SELECT * FROM trail WHERE {scanned} ORDER BY {order}"  # noqa: S608 - Constants only.
+    given = list(scanned.values)
+    wanted = Where("true")
+    wanted.values = scanned.values
+    wanted.also("strpos(actor, :actor) > 0", actor=filters.actor)
+    wanted.also("(action = :action OR starts_with(action, :action || '.'))", action=filters.action)
+    wanted.also("at >= :since", since=filters.since)
+    wanted.also("at < :until", until=filters.until)
+    found = await conn.fetch(
+        f"""
         SELECT id, at, actor_kind, actor_id, actor, action, subject, company_id, state, host(address) AS address,
                request_id, detail
-        FROM trail
-        WHERE ($1::int IS NULL OR company_id = $1) AND ($2::text IS NULL OR strpos(actor, $2) > 0)
-          AND ($3::text IS NULL OR action = $3 OR starts_with(action, $3 || '.'))
-          AND ($4::timestamptz IS NULL OR at >= $4) AND ($5::bigint IS NULL OR id < $5)
-          AND ($6::timestamptz IS NULL OR at < $6)
-        ORDER BY id DESC LIMIT $7
-        """,
-        company_id,
-        actor,
-        action,
-        since,
-        before,
-        until,
-        min(limit, PAGE_MAX),
+        FROM ({newest} LIMIT {SCAN_MAX:d}) newest WHERE {wanted} ORDER BY {order} LIMIT {limit + 1:d}
+        """,  # noqa: S608 - Constants only.
+        *wanted.values,
     )
+    rows = found[:limit]
+    if len(found) > limit:
+        return TrailPage(_rows(rows), rows[-1]["id"])
+    # The page is short: it ends where it looked last, unless that was everything.
+    last = await conn.fetchrow(f"{newest} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
+    over = last is None or (filters.since is not None and last["at"] < filters.since - LATE_COMMIT_MAX)
+    return TrailPage(_rows(rows), None if over or last is None else last["id"])
+
+
+async def _behind(conn: Connection, moment: datetime) -> int:
+    """An id behind which no deed is older than this; found by halving, with the key alone."""
+    found = await conn.fetchval(
+        """
+        WITH RECURSIVE half (low, high) AS (
+            SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM trail
+            UNION ALL
+            SELECT CASE WHEN t.at < $1 THEN m.middle ELSE h.low END, CASE WHEN t.at < $1 THEN h.high ELSE m.middle END
+            FROM half h CROSS JOIN LATERAL (SELECT (h.low + h.high) / 2 AS middle) m
+            LEFT JOIN LATERAL (SELECT at FROM trail WHERE id >= m.middle ORDER BY id LIMIT 1) t ON true
+            WHERE h.high - h.low > 1)
+        SELECT max(low) + 1 FROM half
+        """,
+        moment + LATE_COMMIT_MAX,
+    )
+    return int(found)
+
+
+def _rows(rows: Sequence[Any]) -> list[TrailRow]:
     return [
         TrailRow(
             row["id"],

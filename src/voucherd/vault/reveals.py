@@ -97,7 +97,8 @@ async def of_order(conn: Connection, order_id: int, limit: int) -> list[RevealRo
     rows = await conn.fetch(
         """
         SELECT id, at, company_id, line_from, lines, via, actor_kind, actor_id, host(address) AS address
-        FROM reveal WHERE order_id = $1 ORDER BY id DESC LIMIT $2
+        -- An order was seen a few times: OFFSET has them found first, or the server walks all reveals from the newest.
+        FROM (SELECT * FROM reveal WHERE order_id = $1 OFFSET 0) own ORDER BY id DESC LIMIT $2
         """,
         order_id,
         limit,

@@ -40,7 +40,7 @@ _BALANCES_AT: Final = """
             SELECT CASE WHEN e.at >= wanted.moment THEN h.low ELSE h.middle END,
                    CASE WHEN e.at >= wanted.moment THEN h.middle ELSE h.high END
             FROM (SELECT low, high, (low + high) / 2 AS middle FROM halving WHERE high - low > 1) h
-            JOIN entry e ON e.wallet_id = $1 AND e.seq = h.middle)
+            CROSS JOIN LATERAL (SELECT at FROM entry WHERE wallet_id = $1 AND seq = h.middle LIMIT 1) e)
         SELECT low FROM halving WHERE high - low <= 1) found
     ORDER BY wanted.at
 """
@@ -204,7 +204,7 @@ async def _first(conn: Connection, account: WalletAccount, beyond: str, moment: 
                 SELECT CASE WHEN e.at {beyond} $3 THEN h.low ELSE h.middle END,
                        CASE WHEN e.at {beyond} $3 THEN h.middle ELSE h.high END
                 FROM (SELECT low, high, (low + high) / 2 AS middle FROM halving WHERE high - low > 1) h
-                JOIN entry e ON e.wallet_id = $1 AND e.seq = h.middle)
+                CROSS JOIN LATERAL (SELECT at FROM entry WHERE wallet_id = $1 AND seq = h.middle LIMIT 1) e)
             SELECT high FROM halving WHERE high - low <= 1
             """,  # noqa: S608 - One of two comparisons of ours.
             account.wallet_id,

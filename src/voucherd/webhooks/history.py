@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ RECOVERED_PAGE: Final = 1_000
 RECOVERED_MAX: Final = 50_000
 """Events that one recovery looks at; where there are more it says from when to go on."""
 STATUSES: Final = ("waiting", "delivered", "failed")
+EVENT_MAX: Final = 2**63 - 1
+SCAN_MAX: Final = 10_000
+"""Deliveries that one page looks at where filters may pass over most of them; the next page goes on behind."""
 
 
 class SendAttempt(Struct, frozen=True):
@@ -48,6 +51,13 @@ class Logged(Struct, frozen=True):
     attempts: tuple[SendAttempt, ...]
 
 
+class DeliveryPage(NamedTuple):
+    """Deliveries, and the event before which more may be found."""
+
+    rows: list[Logged]
+    before: int | None
+
+
 class Recovered(Struct, frozen=True):
     """How many events were queued, and from when to go on if that was not all."""
 
@@ -63,29 +73,41 @@ async def deliveries(
     before: int | None = None,
     status: str | None = None,
     type_: str | None = None,
-) -> tuple[list[Logged], bool]:
-    """Deliveries of an endpoint, or of all, newest events first, and whether there are more."""
-    # Two statements, because one for both would be planned for neither.
-    whose = "$1::bigint IS NULL" if webhook_id is None else "webhook_id = $1"
-    rows = await conn.fetch(
-        f"""
+) -> DeliveryPage:
+    """Deliveries of an endpoint, or of all, newest events first; a page may be short although more follow."""
+    # Two statements, because one for both would be planned for neither. The whole order of the key is asked for where
+    # there is one endpoint: no other index can give that.
+    whose, order = "$1::bigint IS NULL", "event_id DESC, webhook_id"
+    if webhook_id is not None:
+        whose, order = "webhook_id >= $1 AND webhook_id <= $1", "webhook_id DESC, event_id DESC"
+    given = [webhook_id, EVENT_MAX if before is None else before]
+    scanned = f"""
         SELECT webhook_id, event_id, type, status, next_at, created_at FROM webhook_delivery
-        WHERE {whose} AND ($2::bigint IS NULL OR event_id < $2) AND ($3::smallint IS NULL OR status = $3)
-          AND ($4::text IS NULL OR type = $4)
-        ORDER BY event_id DESC, webhook_id LIMIT $5
+        WHERE {whose} AND event_id < $2 ORDER BY {order}
+    """  # noqa: S608 - Constants only.
+    rows: list[Any] = await conn.fetch(
+        f"""
+        SELECT * FROM ({scanned} LIMIT $6) newest
+        WHERE ($3::smallint IS NULL OR status = $3) AND ($4::text IS NULL OR type = $4)
+        ORDER BY {order} LIMIT $5
         """,  # noqa: S608 - Constants only.
-        webhook_id,
-        before,
+        *given,
         None if status is None else STATUSES.index(status),
         type_,
         size + 1,
+        SCAN_MAX,
     )
+    last = rows[size - 1] if len(rows) > size else None
+    if last is None and (status or type_):
+        # The page is short: it ends where it looked last, unless that was everything.
+        last = await conn.fetchrow(f"{scanned} OFFSET $3 LIMIT 1", *given, SCAN_MAX - 1)
     page = rows[:size]
     tried = await conn.fetch(
         """
         SELECT a.webhook_id, a.event_id, a.number, a.sent_at, a.ms, a.url, a.http, a.error, a.head, a.body
         FROM unnest($1::bigint[], $2::bigint[]) AS d (webhook_id, event_id)
-        JOIN webhook_attempt a ON a.webhook_id = d.webhook_id AND a.event_id = d.event_id
+        CROSS JOIN LATERAL (
+            SELECT * FROM webhook_attempt WHERE webhook_id = d.webhook_id AND event_id = d.event_id OFFSET 0) a
         ORDER BY a.webhook_id, a.event_id, a.number
         """,
         [row["webhook_id"] for row in page],
@@ -106,7 +128,7 @@ async def deliveries(
         )
         for row in page
     ]
-    return logged, len(rows) > size
+    return DeliveryPage(logged, None if last is None else last["event_id"])
 
 
 async def ping(tx: Tx, endpoint: Endpoint) -> int:

@@ -28,7 +28,8 @@ class Log(Struct, frozen=True):
 
     deliveries: list[Logged]
     events: dict[int, Event]
-    more: bool
+    before: int | None
+    """The event before which more may be found."""
 
 
 class Webhooks:
@@ -64,10 +65,10 @@ class Webhooks:
     ) -> Log:
         """A page of deliveries, newest events first."""
         async with tenant(self._pool, endpoint.company_id, endpoint.state) as conn:
-            found, more = await history.deliveries(
+            found, onward = await history.deliveries(
                 conn, endpoint.id, size=size, before=before, status=status, type_=type_
             )
-            return Log(found, await feed.these(conn, [one.event_id for one in found]), more)
+            return Log(found, await feed.these(conn, [one.event_id for one in found]), onward)
 
     async def event(self, owner: Owner, number: int) -> Event | None:
         """One event that the company is told of."""

@@ -246,7 +246,10 @@ class PageMetadata(Struct, omit_defaults=True):
     nextCursor: fields.NextCursor
     page: Annotated[int | UnsetType, doc("Number of the page. Not in a walk by cursor.", minimum=1)] = UNSET
     totalItems: Annotated[
-        Count | UnsetType, doc("How many orders the filters let through. Not in a walk by cursor.")
+        Count | UnsetType,
+        doc(
+            "How many orders the filters let through; 10,000 means so many or more. Not in a walk by cursor."
+        ),
     ] = UNSET
     totalPages: Annotated[Count | UnsetType, doc("How many pages they fill. Not in a walk by cursor.")] = (
         UNSET

@@ -16,7 +16,7 @@ from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders import carts
 from voucherd.orders.deeds import cancel_entry
-from voucherd.orders.find import OrderFilters
+from voucherd.orders.find import COUNTED_MAX, SCAN_MAX, OrderFilters
 from voucherd.orders.model import TYPES, Order
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
@@ -99,8 +99,10 @@ async def orders(visit: Visit) -> Response:
         statuses=[(key, label) for key, (label, _) in STATUSES.items()],
         kinds=KINDS,
         total=found.total or 0,
+        many=(found.total or 0) >= COUNTED_MAX,
+        looked_at=None if found.whole else SCAN_MAX,
         number=number,
-        pages=-(-(found.total or 0) // PAGE_SIZE),
+        pages=max(-(-(found.total or 0) // PAGE_SIZE), number + (found.whole and found.after is not None)),
     )
 
 

@@ -71,6 +71,7 @@ async def webhook(visit: Visit) -> Response:
     if (before and number is None) or (status and status not in history.STATUSES):
         raise HttpError(400, "bad_place", "This place in the log does not exist.")
     log = await visit.services.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
+    onward = "" if log.before is None else visit.services.ids.event(log.before)
     path = _path(visit, endpoint)
     rows = [
         {"delivery": one, "event": visit.services.ids.event(one.event_id), "path": f"{path}/replay/"}
@@ -90,7 +91,7 @@ async def webhook(visit: Visit) -> Response:
         since=[(word, text) for word, (text, _) in SINCE.items()],
         statuses=history.STATUSES,
         wanted=status,
-        older=qualified(path, {"status": status, "before": rows[-1]["event"]}) if log.more else "",
+        older=qualified(path, {"status": status, "before": onward}) if onward else "",
         newest=qualified(path, {"status": status}) if before else "",
     )
 

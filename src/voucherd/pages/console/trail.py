@@ -14,7 +14,7 @@ from voucherd.pages.console.inputs import number_of, optional_day
 from voucherd.pages.forms import midnight
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
-from voucherd.trail import TrailRow, chain
+from voucherd.trail import TrailFilters, TrailRow, chain
 from voucherd.trail.chain import Flaw
 from voucherd.vault import reveals
 
@@ -30,6 +30,7 @@ async def deeds_done(visit: Visit) -> Response:
     chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
     first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
     rows: list[TrailRow] = []
+    onward = None
     async with visit.pool.acquire() as conn:
         owner = None
         if chosen["company"]:
@@ -38,21 +39,18 @@ async def deeds_done(visit: Visit) -> Response:
             except CompanyNotFound as unknown:
                 visit.problems["company"] = str(unknown)
         if not visit.problems:
-            rows = await trail.page(
-                conn,
+            filters = TrailFilters(
                 company_id=owner,
                 actor=chosen["actor"] or None,
                 action=chosen["action"] or None,
                 since=None if first is None else midnight(first),
                 until=None if last is None else midnight(last + timedelta(days=1)),
-                before=number_of(visit.query.get("before")),
-                limit=PAGE + 1,
             )
+            before = number_of(visit.query.get("before"))
+            rows, onward = await trail.search(conn, filters, before=before, limit=PAGE)
         named = {row.company_id for row in rows if row.company_id is not None}
         names = {key: one.name for key, one in (await company_store.companies(conn, named)).items()}
         heads = await chain.heads(conn)
-    more = len(rows) > PAGE
-    rows = rows[:PAGE]
     path = "/console/trail"
     return render(
         "console/trail.html",
@@ -61,7 +59,7 @@ async def deeds_done(visit: Visit) -> Response:
         chosen=chosen,
         heads=heads,
         newest=qualified(path, chosen) if visit.query.get("before") else "",
-        older=qualified(path, chosen | {"before": rows[-1].id}) if more else "",
+        older="" if onward is None else qualified(path, chosen | {"before": onward}),
     )
 
 

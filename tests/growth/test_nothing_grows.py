@@ -1,0 +1,276 @@
+"""Nothing that the program does again and again costs more because more was sold before, whatever plans were made from.
+
+Each statement runs with the plan that was made for empty tables, with one for full tables that nobody has analysed, and
+with one for tables that are known. What it touches with a history of so many orders must be about what it touches
+with a quarter of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from tests.growth.trade import Trade, trading
+from voucherd import trail
+from voucherd.db import Pool
+from voucherd.ids import State
+from voucherd.orders import find, register
+from voucherd.orders.service import OrderService
+from voucherd.pages.page import Audience
+from voucherd.pages.routes import PAGES
+from voucherd.purchasing import metrics
+from voucherd.wallet import statement
+from voucherd.webhooks import history
+from voucherd.worker import ROUNDS
+
+SMALL: Final = 4_000
+LARGE: Final = 4 * SMALL
+SCAN_MAX: Final = 500
+"""Rows that a list may look at for a rare one, in this test: less than there are of any kind."""
+GROWS_MAX: Final = 1.2
+HALVING: Final = {"/portal/balances/{currency}": 2.0, "/portal/balances/EUR?kind=hold": 2.0}
+"""A look that halves takes two steps more in a history of four times the size, down an index of a level more."""
+SLACK: Final = 15
+"""Pages: an index has a level more here and there."""
+
+Work: TypeAlias = Callable[[], Awaitable[Any]]
+Row: TypeAlias = Callable[[Trade], Awaitable[Work]]
+"""Makes ready what the work needs, which is not counted, and gives the work."""
+
+
+def reads(path: str) -> Row:
+    """A call of the API that reads; {trx}, {cursor} and so on are of the middle of the history."""
+
+    async def ready(trade: Trade) -> Work:
+        filled = path.format_map(await trade.names())
+        return lambda: trade.get(filled)
+
+    return ready
+
+
+def opens(path: str, *, operator: bool = False) -> Row:
+    """A page, opened by the owner of the company or by an administrator."""
+
+    async def ready(trade: Trade) -> Work:
+        filled = path.format_map(await trade.names())
+        return lambda: trade.open(trade.admin if operator else trade.owner, filled)
+
+    return ready
+
+
+async def _create(trade: Trade) -> Work:
+    return trade.new_order
+
+
+async def _quote(trade: Trade) -> Work:
+    body = {"items": [{"productSlug": "gift-10", "amount": 1}], "paymentCurrency": "EUR"}
+    return lambda: trade.shop.call("POST", "/api/1.03/order/quote", trade.company, json=body)
+
+
+def _finalise(operation: str) -> Row:
+    async def ready(trade: Trade) -> Work:
+        trx = await trade.new_order()
+        return lambda: trade.shop.finalise(operation, trade.company, trx)
+
+    return ready
+
+
+async def _look_again(trade: Trade) -> Work:
+    order_id = await trade.old_order()
+    service = trade.shop.order_service
+    return lambda: service.look_again(order_id, trade.company.id, State.LIVE, resolve=False)
+
+
+async def _show(trade: Trade) -> Work:
+    service = trade.shop.order_service
+    order = (await service.find(await trade.old_order(), trade.company.id, State.LIVE)).order
+    return lambda: service.show(order)
+
+
+OPERATIONS: Final[dict[str, Row]] = {
+    "create": _create,
+    "quote": _quote,
+    "confirm": _finalise("confirm"),
+    "resolve": _finalise("resolve"),
+    "cancel": _finalise("cancel"),
+    "find": reads("order/{trx}"),
+    "find_moved": reads("order/{trx}?wait=1"),
+    "find_apart": reads("order/{trx}/line"),
+    "note_download": reads("order/{trx}/codes.csv"),
+    "find_all": reads("order?cursor="),
+    "browse": opens("/portal/orders"),
+    "count_pending": opens("/portal"),
+    "look_again": _look_again,
+    "show": _show,
+}
+"""Every operation on orders."""
+ORDERED: Final = {"create", "look_again", "show"}
+"""Those that make an order, or need one."""
+
+LISTS: Final[dict[str, Row]] = {
+    path: reads(path)
+    for path in (
+        "order",
+        "order?sortOrder=asc",
+        "order?cursor={cursor}",
+        "order?cursor={cursor}&sortOrder=asc",
+        "order?cursor=&orderStatus=created",
+        "order?cursor=&orderStatus=pending",
+        "order?orderStatus=pending",
+        "order?cursor={cursor}&orderStatus=cancelled",
+        "order?cursor=&type=portal",
+        "order?type=portal",
+        "order?cursor=&productSlug=bought-10",
+        "order?cursor=&productSlug=past-10",
+        "order?cursor=&paymentCurrency=USD",
+        "order?cursor=&dateFrom={moment}&dateTo={moment}",
+        "order?dateFrom={moment}",
+        "order?reference=invoice%202000",
+        "order?trx={trx}",
+        "event",
+        "event?cursor={event}",
+        "event?type=order.expired",
+        "event?trx={trx}",
+        "event?dateFrom={moment}",
+        "account",
+        "account/EUR/entry",
+        "account/EUR/entry?cursor={place}",
+        "account/EUR/entry?kind=refund",
+        "account/EUR/entry?kind=hold",
+        "account/EUR/entry?trx={trx}",
+        "account/EUR/entry?dateFrom={moment}&sortOrder=asc",
+        "webhook/{webhook}/delivery",
+        "webhook/{webhook}/delivery?cursor={event}",
+        "webhook/{webhook}/delivery?status=failed",
+        "webhook/{webhook}/delivery?type=order.expired",
+        "product/changes",
+    )
+} | {
+    path: opens(path, operator=path.startswith("/console"))
+    for path in (
+        "/portal/orders?status=pending",
+        "/portal/orders?status=created&type=portal",
+        "/portal/orders?q=invoice%202000",
+        "/portal/balances/EUR?kind=hold",
+        "/portal/webhooks/{webhook}?status=failed",
+        "/console/orders?status=pending",
+        "/console/orders?status=created&from={day}&to={day}",
+        "/console/orders?company={buyer}",
+        "/console/orders?company={buyer}&status=pending",
+        "/console/orders?reference=invoice%202000",
+        "/console/orders?before={trx}",
+        "/console/trail?company={buyer}",
+        "/console/trail?actor=nobody",
+        "/console/trail?action=key.made",
+        "/console/trail?from={day}&to={day}",
+        "/console/purchases?problem=any",
+        "/console/purchases?problem=any&status=bought",
+        "/console/purchases?problem=any&status=calling",
+        "/console/purchases?supplier=one",
+        "/console/reveals?trx={trx}",
+        "/console/lots?slug=bought-10&sold_out=yes",
+    )
+}
+"""Lists with their filters: those that find a page, those that find nothing, and those that begin in the middle."""
+
+BY_DESIGN: Final = {
+    "/console/trail/check": "it checks every block of the trail",
+    "/console/reports/{report}/csv": "a report adds up all that was sold in its span",
+    "/console/reports/{report}": "as above",
+    "/console/reports": "as above",
+    "/portal/balances/{currency}/statement.csv": "a file of all movements",
+    "/portal/orders/{trx}/live": "it does not end",
+    "/console/products/-/files/{upload}": "nobody uploaded anything",
+    "/console/products/-/files/{upload}/progress": "as above",
+    "/console/stock/import/{upload}": "as above",
+    "/console/stock/import/{upload}/progress": "as above",
+    "/console/products/-/export": "a file of all products",
+    "/console/money/{number}": "nobody proposed anything",
+    "/console/fx/{currency}": "there is one currency only",
+    "/console/prices/{list}": "there is no price list",
+    "/console/prices/{list}/file": "as above",
+    "/console/suppliers/{name}/test": "it calls the supplier",
+}
+"""Pages that may walk through everything, or that this history has nothing for."""
+
+
+def pages() -> dict[str, Row]:
+    """Every page that shows something of a company's or the operator's, with places of the history in its path."""
+    rows = {}
+    for page in PAGES:
+        shown = page.audience in (Audience.COMPANY, Audience.OPERATOR, Audience.SIGNED_IN)
+        if page.method == "GET" and shown and page.path not in BY_DESIGN:
+            rows[page.path] = opens(page.path, operator=page.audience is Audience.OPERATOR)
+    return rows
+
+
+def rounds() -> dict[str, Row]:
+    """Every round of the worker, when it finds nothing to do."""
+
+    def row(name: str) -> Row:
+        async def ready(trade: Trade) -> Work:
+            return lambda: trade.worker.run_once(name)
+
+        return ready
+
+    return {f"round {round_.name}": row(round_.name) for round_ in ROUNDS}
+
+
+def test_every_operation_on_orders_has_a_row() -> None:
+    """A new one has to be added above."""
+    known = {
+        name
+        for name, value in vars(OrderService).items()
+        if inspect.iscoroutinefunction(value) and not name.startswith("_")
+    }
+    assert known - {"stop"} == set(OPERATIONS)
+
+
+async def measure(trade: Trade, rows: dict[str, Row]) -> dict[str, Counter[str]]:
+    """What each touches, when the rounds have nothing left to do."""
+    await trade.drain()
+    return {name: await trade.touched(await ready(trade)) for name, ready in rows.items()}
+
+
+def grown(
+    small: dict[str, Counter[str]], large: dict[str, Counter[str]], plans: str, most: float = GROWS_MAX
+) -> list[str]:
+    """Those that cost more, and where."""
+    return [
+        f"{name}, {plans}: {before.total()} → {large[name].total()}: {(large[name] - before).most_common(3)}"
+        for name, before in small.items()
+        if large[name].total() > HALVING.get(name, most) * before.total() + SLACK
+    ]
+
+
+async def test_nothing_grows(
+    pool: Pool, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds, operations, pages and lists touch as much with four times the orders, statistics or none."""
+    for module in (find, history, register, statement, trail):
+        monkeypatch.setattr(module, "SCAN_MAX", SCAN_MAX)
+    monkeypatch.setattr(find, "COUNTED_MAX", SCAN_MAX)
+    for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
+        monkeypatch.setattr(metrics, name, most)
+    rows = rounds() | OPERATIONS | LISTS | pages()
+    async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:
+        await trade.begin()
+        # Once with nothing there, so that as many statements as can be are planned for tables without a row.
+        await measure(trade, {name: row for name, row in rows.items() if name not in ORDERED})
+        trade.untouched = False
+        await measure(trade, rows)
+        await trade.grow(SMALL)
+        small = await measure(trade, rows)
+        await trade.grow(LARGE)
+        faults = grown(small, await measure(trade, rows), "planned when empty")
+        await trade.pool.expire_connections()
+        # Joins may begin elsewhere from now on, which costs a page some more look-ups and nothing that grows.
+        faults += grown(small, await measure(trade, rows), "planned without statistics", most=2.0)
+        await pool.execute("ANALYZE")
+        faults += grown(small, await measure(trade, rows), "planned with statistics", most=2.0)
+    assert not faults, "\n".join(faults)
