@@ -13,7 +13,7 @@ from voucherd.ids import State
 from voucherd.orders.rules.states import Status
 from voucherd.statements import Where
 
-SCAN_MAX: Final = 20_000
+SCAN_MAX: Final = 10_000
 """Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
 COUNTED_MAX: Final = 10_000
 """Orders that are counted; beyond that a total means "at least so many"."""

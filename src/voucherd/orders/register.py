@@ -253,11 +253,14 @@ async def notifications(conn: Connection, event_ids: Sequence[int], limit: int) 
     rows = await conn.fetch(
         """
         SELECT coalesce(d.url, w.url, '') AS url, d.type, d.status, d.tries, a.http, a.error, d.next_at
-        FROM webhook_delivery d JOIN webhook w ON w.id = d.webhook_id
+        FROM unnest($1::bigint[]) AS e (id)
+        -- OFFSET: found by their event alone, or the server may walk all deliveries from the newest.
+        CROSS JOIN LATERAL (SELECT * FROM webhook_delivery WHERE event_id = e.id OFFSET 0) d
+        JOIN webhook w ON w.id = d.webhook_id
         LEFT JOIN LATERAL (
             SELECT http, error FROM webhook_attempt WHERE webhook_id = d.webhook_id AND event_id = d.event_id
             ORDER BY number DESC LIMIT 1) a ON true
-        WHERE d.event_id = ANY($1::bigint[]) ORDER BY d.event_id DESC, d.webhook_id LIMIT $2
+        ORDER BY d.event_id DESC, d.webhook_id LIMIT $2
         """,
         list(event_ids),
         limit,

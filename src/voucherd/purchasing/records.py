@@ -219,8 +219,9 @@ async def of_order(conn: Connection, order_id: int, limit: int) -> list[Record]:
     """The purchases that were made for lines of an order, newest first."""
     rows = await conn.fetch(
         f"""
-        SELECT {_COLUMNS} FROM (
-            SELECT * FROM attempt WHERE id IN (SELECT attempt_id FROM attempt_line WHERE order_id = $1)) a
+        -- OFFSET: from the order's lines to their purchases, or the server may look at every purchase there was.
+        SELECT {_COLUMNS} FROM (SELECT DISTINCT attempt_id FROM attempt_line WHERE order_id = $1 OFFSET 0) l
+        CROSS JOIN LATERAL (SELECT * FROM attempt WHERE id = l.attempt_id OFFSET 0) a
         JOIN supplier s ON s.id = a.supplier_id {_JOINS} {_NEWEST}
         """,  # noqa: S608 - Constants only.
         order_id,

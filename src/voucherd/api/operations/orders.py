@@ -80,7 +80,7 @@ FINDING: Final[dict[Op, Operation]] = {
         "Find all orders",
         "Your company's orders in the key's own state, newest first, a page at a time. Deleted orders never appear. "
         "Use `page` for a list that people leaf through. Use `cursor` to walk through all orders: its cost is the "
-        "same at any depth and new orders do not shift it; the totals are left out then. A page looks at 20,000 orders "
+        "same at any depth and new orders do not shift it; the totals are left out then. A page looks at 10,000 orders "
         "at most, so where few of very many fit it may be short: go on while `nextCursor` is not null.",
         (DescribedAnswer(200, "A page of orders.", (shapes.ExtendedOrderPage, shapes.ShortOrderPage)),),
         requests.FIND_ALL,
