@@ -69,7 +69,7 @@ class CsvSource:
 
     def plain_columns(self, lines_max: int) -> list[list[bytes]] | None:
         """The stripped cells of the next lines, column by column, if all lines are alike and simple; none is passed."""
-        self._ahead.extend(islice(iter(self._readline, b""), max(0, lines_max - len(self._ahead))))
+        self._ahead.extend(islice(iter(self._readline, b""), lines_max))
         raw = b"".join(self._ahead)
         if not raw or len(max(self._ahead, key=len)) > LINE_BYTES_MAX:
             return None
