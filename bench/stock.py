@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -35,13 +36,15 @@ class Imported(Struct):
     codes_per_second: int
     rss_before_mb: float
     rss_peak_mb: float
+    cpu_s: float
+    """Processor time of the process, its start left out."""
 
 
 async def _run(order: Import) -> Imported:
     settings = Settings.load()
     assert settings.database_url is not None
     pool = await open_pool(settings.database_url, size_max=2)
-    before_mb = machine.rss_mb(os.getpid())
+    before_mb, before_cpu_s = machine.rss_mb(os.getpid()), time.process_time()
     try:
         with Path(order.path).open("rb") as file:  # noqa: ASYNC230 - There is nothing else to do meanwhile.
             report = await import_codes(
@@ -55,8 +58,8 @@ async def _run(order: Import) -> Imported:
             )
     finally:
         await pool.close()
-    peak_mb = machine.peak_rss_mb(os.getpid())
-    return Imported(report.taken, report.codes_per_second, before_mb, peak_mb)
+    peak_mb, cpu_s = machine.peak_rss_mb(os.getpid()), time.process_time() - before_cpu_s
+    return Imported(report.taken, report.codes_per_second, before_mb, peak_mb, cpu_s)
 
 
 def main() -> None:

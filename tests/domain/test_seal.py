@@ -140,6 +140,29 @@ def test_the_border_between_code_and_serial_can_not_be_moved() -> None:
     assert "SECRET" not in str(refusal.value)
 
 
+def test_many_are_sealed_as_each_alone() -> None:
+    """Decision 3: a seal says nothing about how many were made with it; the border and the mark are the same."""
+    marked = Sealer(bytes(32))
+    marked.learn(2, b"2" * 32)
+    marked.use(2)
+    rows = [
+        (2, 0, "A", "S"),
+        (2, 1, "привет", ""),
+        (4, 0, "B C", "ß"),
+        (2**40, 2**31 - 1, "x" * 200, "s" * 200),
+    ]
+    lot_ids, seqs, codes, serials = zip(*rows, strict=True)
+    for sealer in (SEALER, marked):
+        sealed = sealer.seal_many(
+            lot_ids, seqs, [code.encode() for code in codes], [s.encode() for s in serials]
+        )
+        assert sealed == [sealer.seal(*row) for row in rows]
+    assert SEALER.seal_many((), (), (), ()) == []
+    with pytest.raises(ValueError, match="NUL") as refusal:
+        SEALER.seal_many([2, 2], [0, 1], [b"A", b"SECRET\0B"], [b"", b""])
+    assert "SECRET" not in str(refusal.value)
+
+
 def test_a_blind_keeps_case_ignores_outer_space_and_belongs_to_its_brand() -> None:
     """Decision 3: the same code can't enter twice for one brand; case may matter."""
     blind = SEALER.blind(1, "AbCd-1")

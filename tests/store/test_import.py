@@ -7,12 +7,12 @@ import io
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pytest
 
-from tests.patience import until
-from voucherd.db import Pool, transaction
+from tests.patience import until, until_true
+from voucherd.db import Pool, Tx, transaction
 from voucherd.money import RATE_ONE, Money
 from voucherd.vault import imports, lines, store
 from voucherd.vault.imports import ImportRefused, ImportReport, StockTarget, append_codes, import_codes
@@ -191,6 +191,86 @@ async def test_an_overlapping_file_fills_its_lot_without_gaps(
     report = await stock.take("".join(f"C{number}\n" for number in range(100)))
     assert (report.taken, report.already_there) == (85, 15)
     assert len({code for code, _ in await stock.codes()}) == 100
+
+
+async def test_every_lot_keeps_the_order_of_the_file_whatever_was_sealed_ahead(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 3: doubles, and expiries that come late, leave every code readable at the place it has."""
+    monkeypatch.setattr(lines, "CHUNK_LINES", 10)
+    known = {"C35", "C36", "C71"}
+    await stock.append(*known)
+    days = [number % 2 if number < 50 else number % 3 for number in range(100)]
+    report = await stock.take(
+        "".join(f"C{number},S{number},209{day}-01-01\n" for number, day in enumerate(days))
+    )
+    assert (report.taken, report.already_there) == (97, 3)
+    places = await stock.pool.fetch(
+        """
+        SELECT extract(year FROM expires_at)::int - 2090 AS day, l.id, size FROM lot l WHERE id = ANY($1)
+        ORDER BY expires_at
+        """,
+        report.lots,
+    )
+    for day, lot_id, size in places:
+        expected = [
+            (f"C{number}", f"S{number}")
+            for number in range(100)
+            if days[number] == day and f"C{number}" not in known
+        ]
+        async with stock.pool.acquire() as conn:
+            assert await read_codes(conn, stock.sealer, [(lot_id, 0, size)]) == [expected]
+    assert [day for day, _, _ in places] == [0, 1, 2]
+
+
+async def test_a_chunk_is_sealed_while_the_one_before_it_is_stored(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 3: the database never waits for seals, unless a chunk opens a lot."""
+    monkeypatch.setattr(lines, "CHUNK_LINES", 10)
+    happened: list[str] = []
+    seal_many, copy_codes = stock.sealer.seal_many, store.copy_codes
+
+    def sealing(*columns: Any) -> list[bytes]:
+        happened.append("sealed")
+        return seal_many(*columns)
+
+    async def storing(tx: Tx, encoded: bytes) -> None:
+        # The chunk behind this one is sealed although this call has not ended.
+        ahead = min(happened.count("stored") + 2, 10)
+        await until_true(lambda: happened.count("sealed") >= ahead, "no chunk is sealed ahead")
+        await copy_codes(tx, encoded)
+        happened.append("stored")
+
+    monkeypatch.setattr(stock.sealer, "seal_many", sealing)
+    monkeypatch.setattr(store, "copy_codes", storing)
+    report = await stock.take("".join(f"C{number}\n" for number in range(100)))
+    assert report.taken == 100
+    assert happened.count("sealed") == 10
+
+
+async def test_a_key_that_changes_during_an_import_leaves_every_code_readable(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 25: a seal names its own key, and a lot the oldest key of its codes."""
+    monkeypatch.setattr(lines, "CHUNK_LINES", 10)
+    stock.sealer.learn(2, b"2" * 32)
+
+    def changing() -> Iterator[bytes]:
+        for number in range(100):
+            if number == 55:
+                stock.sealer.use(2)
+            yield b"C%d,,%s\n" % (number, b"2090-01-01" if number < 75 else b"2091-01-01")
+
+    await stock.take(streamed(changing()))
+    assert [code for code, _ in await stock.codes()] == [f"C{number}" for number in range(100)]
+    versions = await stock.pool.fetch(
+        """
+        SELECT key_version, array_agg(DISTINCT substring(sealed FOR 3) = '\\xe50002') AS newer
+        FROM lot JOIN code ON lot_id = id GROUP BY id, key_version ORDER BY expires_at
+        """
+    )
+    assert [tuple(row) for row in versions] == [(1, [False, True]), (2, [True])]
 
 
 async def test_the_same_code_may_exist_for_two_brands(stock: Stock) -> None:

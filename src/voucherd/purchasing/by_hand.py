@@ -72,7 +72,7 @@ def hand_of(actor: Actor, by: str, note: str) -> Hand:
 
 def read_codes(stream: BinaryIO) -> tuple[Code, ...]:
     """The codes of a file: all of them or none. Expired ones too, for they were paid for."""
-    reader = CodeFile(stream, str.encode, _EVER)
+    reader = CodeFile(stream, bytes, _EVER)
     try:
         entries = reader.chunk()
         more = reader.chunk() if entries else None
@@ -84,7 +84,7 @@ def read_codes(stream: BinaryIO) -> tuple[Code, ...]:
         raise BadCodes("the file has no codes")
     if more:
         raise BadCodes("the file has far more codes than a purchase")
-    return tuple(Code(*entry) for entry in entries.values())
+    return tuple(Code(code.decode(), serial.decode(), expires) for code, serial, expires in entries.entries())
 
 
 async def fail(pool: Pool, caches: OrderCaches, attempt: Attempt, hand: Hand) -> list[Order]:

@@ -1,8 +1,8 @@
 """Taking codes in: a file of them (`stock import`), or a few that a supplier sold us.
 
-The file is read once. Each chunk is parsed and blinded in a thread while the one before it is stored. Codes
-that the vault has already are left out; the others get the next positions of their lot, and are sealed for
-them. All is one transaction: nothing can be sold from a lot before the whole file is in.
+The file is read once. Each chunk is parsed, blinded and sealed in a thread while the one before it is stored.
+Codes that the vault has already are left out; the others get the next positions of their lot, and are sealed
+for them. All is one transaction: nothing can be sold from a lot before the whole file is in.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from itertools import count
 from operator import itemgetter
 from typing import BinaryIO, Final, TypeAlias
 
@@ -114,12 +115,12 @@ async def import_codes(
 
 
 async def _take_all(file: CodeFile, intake: _Intake, skip_bad: bool, progress: Progress) -> None:
-    reader = _Reader(file)
+    reader = _Reader(file, intake)
     try:
-        while (chunk := await reader.chunk()) is not None:
+        while (ready := await reader.chunk()) is not None:
             # A file that is refused is read to its end, so that all its bad lines are told at once.
             if skip_bad or not file.bad_count:
-                await intake.take(chunk, reader.read_ahead)
+                await intake.take(*ready, reader.read_ahead)
             progress(file.bytes_read, intake.taken)
     finally:
         await reader.settle()
@@ -128,24 +129,41 @@ async def _take_all(file: CodeFile, intake: _Intake, skip_bad: bool, progress: P
         raise ImportRefused(f"{lines} bad; nothing was taken", file.bad, file.bad_count)
 
 
+class _Sealed(Struct, frozen=True):
+    """A chunk whose codes are sealed for the positions behind those that the lots had `before`."""
+
+    before: _Lots
+    after: _Lots
+    rows: bytes
+
+
+_Ready: TypeAlias = tuple[Chunk, _Sealed | None]
+"""A chunk, and its seals if they could be made ahead."""
+
+
 class _Reader:
-    """Reads in a thread: a slow stream stalls nobody, and the next chunk is ready when the database is."""
+    """Works in a thread: a slow stream stalls nobody, and the next chunk is ready when the database is."""
 
-    def __init__(self, file: CodeFile) -> None:
+    def __init__(self, file: CodeFile, intake: _Intake) -> None:
         self._file = file
-        self._reading: asyncio.Task[Chunk | None] | None = None
+        self._intake = intake
+        self._reading: asyncio.Task[_Ready | None] | None = None
 
-    def read_ahead(self) -> None:
-        """Begin with the next chunk, unless that was done."""
-        self._reading = self._reading or asyncio.create_task(asyncio.to_thread(self._file.chunk))
+    def read_ahead(self, lots: _Lots) -> None:
+        """Begin with the next chunk, unless that was done; the lots will be these if all goes well until then."""
+        self._reading = self._reading or asyncio.create_task(asyncio.to_thread(self._read, lots))
 
-    async def chunk(self) -> Chunk | None:
+    def _read(self, lots: _Lots) -> _Ready | None:
+        chunk = self._file.chunk()
+        return None if chunk is None else (chunk, self._intake.seal_ahead(chunk, lots))
+
+    async def chunk(self) -> _Ready | None:
         """The next chunk; None at the end of the file."""
-        self.read_ahead()
+        self.read_ahead({})
         assert self._reading is not None
-        chunk = await self._reading
+        ready = await self._reading
         self._reading = None
-        return chunk
+        return ready
 
     async def settle(self) -> None:
         """Wait for a read that was begun: nobody may use the caller's stream when we are done with it."""
@@ -169,44 +187,49 @@ class _Intake:
         """The lots that were made."""
         return sorted(lot_id for lot_id, _ in self._lots.values())
 
-    async def take(self, chunk: Chunk, meanwhile: Callable[[], None]) -> None:
+    async def take(self, chunk: Chunk, sealed: _Sealed | None, meanwhile: Callable[[_Lots], None]) -> None:
         """Store what the vault does not have yet; `meanwhile` is called when only the database has work left."""
         for _ in range(CHUNK_TRIES_MAX):
-            if self._look_first:
-                await self._leave_out_known(chunk)
+            if self._look_first and (known := set(await store.known_blinds(self._tx, chunk.blinds))):
+                chunk, sealed = chunk.without(known), None
+                self.already_there += len(known)
             if not chunk:
                 return
             try:
                 async with self._tx.transaction():
-                    lots, records = await self._seal(chunk)
-                    meanwhile()
-                    await store.add_codes(self._tx, records)
+                    # Seals that were made ahead hold only if the chunk before was stored as a whole.
+                    if sealed is None or sealed.before is not self._lots:
+                        sealed = await self._seal_now(chunk)
+                    meanwhile(sealed.after)
+                    await store.copy_codes(self._tx, sealed.rows)
             except asyncpg.UniqueViolationError:
                 # Most files are all new, and a look costs 2 µs a code: it waits for the first double.
-                self._look_first = True
+                self._look_first, sealed = True, None
             else:
-                self._lots = lots
+                self._lots = sealed.after
                 self.taken += len(chunk)
                 return
         raise ImportRefused("the same codes keep coming in from elsewhere; nothing was taken")
 
-    async def _leave_out_known(self, chunk: Chunk) -> None:
-        for blind in await store.known_blinds(self._tx, chunk):
-            del chunk[blind]
-            self.already_there += 1
+    def seal_ahead(self, chunk: Chunk, lots: _Lots) -> _Sealed | None:
+        """The chunk sealed for positions in these lots; None if one is missing, or codes may have to be left out."""
+        return None if self._look_first or set(chunk.expiries) - lots.keys() else self._seal(chunk, lots)
 
-    async def _seal(self, chunk: Chunk) -> tuple[_Lots, list[store.CodeRow]]:
-        """The lots as they are with this chunk in them, and its rows."""
-        lots, seal = dict(self._lots), self._sealer.seal
-        if fresh := {expires for _, _, expires in chunk.values()} - lots.keys():
+    async def _seal_now(self, chunk: Chunk) -> _Sealed:
+        """The chunk sealed for positions in the lots as they are, and in new ones."""
+        lots = self._lots
+        if fresh := set(chunk.expiries) - lots.keys():
             opened = await store.open_lots(self._tx, self._terms, fresh, key_version=self._sealer.version)
-            lots |= {expires: (lot_id, 0) for expires, lot_id in opened.items()}
-        rows: list[store.CodeRow] = []
-        for blind, (code, serial, expires) in chunk.items():
-            lot_id, seq = lots[expires]
-            rows.append((lot_id, seq, seal(lot_id, seq, code, serial), blind))
-            lots[expires] = (lot_id, seq + 1)
-        return lots, rows
+            lots = lots | {expires: (lot_id, 0) for expires, lot_id in opened.items()}
+        return await asyncio.to_thread(self._seal, chunk, lots)
+
+    def _seal(self, chunk: Chunk, lots: _Lots) -> _Sealed:
+        free = {expires: count(size) for expires, (_, size) in lots.items()}
+        lot_ids = [lots[expires][0] for expires in chunk.expiries]
+        seqs = [next(free[expires]) for expires in chunk.expiries]
+        sealed = self._sealer.seal_many(lot_ids, seqs, chunk.codes, chunk.serials)
+        after = {expires: (lot_id, next(free[expires])) for expires, (lot_id, _) in lots.items()}
+        return _Sealed(lots, after, store.encode_codes(lot_ids, seqs, sealed, chunk.blinds))
 
     async def finish(self) -> None:
         """Give the lots their sizes."""
@@ -229,7 +252,7 @@ async def append_codes(
         raise ValueError(f"between 1 and {APPEND_CODES_MAX} codes can be appended at once")
     terms = store.LotTerms(target.product_id, target.face_minor, supplier, purchase, purchase_fx_e8)
     blind = sealer.blinder(target.brand_id)
-    blinds = [blind(code) for code, _ in codes]
+    blinds = [blind(code.strip().encode()) for code, _ in codes]
     await _refuse_known(tx, blinds)
     try:
         async with tx.transaction():
@@ -280,8 +303,8 @@ async def rehearse(
     try:
         while (chunk := await asyncio.to_thread(file.chunk)) is not None:
             async with pool.acquire() as conn:
-                known = set(await store.known_blinds(conn, chunk))
-            halves = {int.from_bytes(blind[:8]) for blind in chunk if blind not in known} - seen
+                known = set(await store.known_blinds(conn, chunk.blinds))
+            halves = {int.from_bytes(blind[:8]) for blind in chunk.blinds if blind not in known} - seen
             seen |= halves
             fresh += len(halves)
             already_there += len(chunk) - len(halves)

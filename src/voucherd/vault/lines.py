@@ -5,11 +5,21 @@ A reason names the rule and never the text: codes are bearer secrets, and reason
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
-from voucherd.vault.sources import COLUMNS, FileRefused, LineRefused, Source, begin, refuse_shortened
+from msgspec import Struct
+
+from voucherd.vault.sources import (
+    COLUMNS,
+    CsvSource,
+    FileRefused,
+    LineRefused,
+    Source,
+    begin,
+    refuse_shortened,
+)
 
 CHUNK_LINES: Final = 10_000
 CODE_CHARACTERS_MAX: Final = 200
@@ -29,16 +39,45 @@ class BadLine(NamedTuple):
     reason: str
 
 
-Entry: TypeAlias = tuple[str, str, datetime | None]
-"""A code, its serial, and when it expires."""
-Chunk: TypeAlias = dict[bytes, Entry]
-"""Entries by their blinded code."""
+Entry: TypeAlias = tuple[bytes, bytes, datetime | None]
+"""A code and its serial in UTF-8, and when it expires."""
+_Columns: TypeAlias = tuple[list[bytes], list[bytes], list[datetime | None]]
+"""Codes, serials and expiries."""
+
+
+class Chunk(Struct, frozen=True):
+    """Codes of a file in its order, each once, as columns: whole columns are quick to seal and to send."""
+
+    blinds: list[bytes]
+    codes: list[bytes]
+    serials: list[bytes]
+    expiries: list[datetime | None]
+
+    def __len__(self) -> int:
+        return len(self.blinds)
+
+    def entries(self) -> Iterator[Entry]:
+        """The codes, line by line."""
+        return zip(self.codes, self.serials, self.expiries, strict=True)
+
+    def without(self, known: Collection[bytes]) -> Chunk:
+        """The chunk without these blinded codes."""
+        return self.at([at for at, blind in enumerate(self.blinds) if blind not in known])
+
+    def at(self, places: Sequence[int]) -> Chunk:
+        """The codes at these places of the chunk."""
+        return Chunk(
+            [self.blinds[at] for at in places],
+            [self.codes[at] for at in places],
+            [self.serials[at] for at in places],
+            [self.expiries[at] for at in places],
+        )
 
 
 class CodeFile:
     """Reads a stream of lines once, in constant memory, and counts what it could not use."""
 
-    def __init__(self, stream: BinaryIO, blind: Callable[[str], bytes], now: datetime) -> None:
+    def __init__(self, stream: BinaryIO, blind: Callable[[bytes], bytes], now: datetime) -> None:
         self.repeated = 0
         self.bad: list[BadLine] = []
         self.bad_count = 0
@@ -63,27 +102,61 @@ class CodeFile:
 
     def chunk(self) -> Chunk | None:
         """The usable entries of the next lines; None at the end of the file."""
-        entries: Chunk = {}
         # Not before: the caller that asks for the first chunk is ready to wait for a slow stream.
         source = self._source = self._source or begin(self._stream)
-        blind, line_before, read = self._blind, source.line, source.cells
+        line_before = source.line
+        columns = self._plain(source) or self._line_by_line(source)
+        return self._once(*columns) if self.line > line_before else None
+
+    def _once(self, codes: list[bytes], serials: list[bytes], expiries: list[datetime | None]) -> Chunk:
+        """The chunk of these columns; of a code that is there twice the first line counts."""
+        chunk = Chunk(list(map(self._blind, codes)), codes, serials, expiries)
+        if len(set(chunk.blinds)) == len(chunk):
+            return chunk
+        first: dict[bytes, int] = {}
+        for at, blind in enumerate(chunk.blinds):
+            first.setdefault(blind, at)
+        self.repeated += len(chunk) - len(first)
+        return chunk.at(list(first.values()))
+
+    def _plain(self, source: Source) -> _Columns | None:
+        """The next lines all at once, if that gives what reading them one by one would; None, and none read, if not."""
+        if not self._begun or not isinstance(source, CsvSource):
+            return None
+        columns = source.plain_columns(CHUNK_LINES)
+        code_at, serial_at, expires_at = self._places
+        if columns is None or not code_at < len(columns) <= self._width:
+            return None
+        absent = [b""] * len(columns[0])
+        codes = columns[code_at]
+        serials, expiries = (columns[at] if at < len(columns) else absent for at in (serial_at, expires_at))
+        if not all(codes) or len(max(codes, key=len)) > CODE_CHARACTERS_MAX:
+            return None
+        if len(max(serials, key=len)) > SERIAL_CHARACTERS_MAX:
+            return None
+        try:
+            # In the order of the file, and after everything else: an expiry that is refused is refused at its line.
+            moments = {text: self._expiry(text.decode()) for text in dict.fromkeys(expiries)}
+        except (LineRefused, FileRefused):
+            return None
+        source.pass_columns()
+        return codes, serials, [moments[text] for text in expiries]
+
+    def _line_by_line(self, source: Source) -> _Columns:
+        entries: list[Entry] = []
         for _ in range(CHUNK_LINES):
             try:
-                cells = read()
+                cells = source.cells()
                 if cells is None:
                     break
                 entry = self._entry(cells)
             except LineRefused as refusal:
                 self._note(str(refusal))
                 continue
-            if entry is None:
-                continue
-            blinded = blind(entry[0])
-            if blinded in entries:
-                self.repeated += 1
-            else:
-                entries[blinded] = entry
-        return entries if self.line > line_before else None
+            if entry is not None:
+                entries.append(entry)
+        codes, serials, expiries = zip(*entries, strict=True) if entries else ((), (), ())
+        return list(codes), list(serials), list(expiries)
 
     def _entry(self, cells: list[str]) -> Entry | None:
         """What the line says; None for an empty one and for the header."""
@@ -107,7 +180,8 @@ class CodeFile:
             raise LineRefused(f"serial: longer than {SERIAL_CHARACTERS_MAX} characters")
         if not serial.isprintable():
             raise LineRefused("serial: has characters that can't be printed")
-        return code, serial, self._expiry(cells[expires_at].strip()) if expires_at < width else None
+        expires = self._expiry(cells[expires_at].strip()) if expires_at < width else None
+        return code.encode(), serial.encode(), expires
 
     def _is_header(self, cells: list[str]) -> bool:
         """Whether the first line with text names the columns; if it does, they are read by these names."""

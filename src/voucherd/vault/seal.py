@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -29,6 +29,7 @@ _PLACE: Final = struct.Struct(">QI")
 """A lot and a position in it: the 12 bytes of a nonce."""
 _BRAND: Final = struct.Struct(">Q")
 _SEPARATOR: Final = "\0"
+_SEPARATOR_BYTE: Final = _SEPARATOR.encode()
 _MARK: Final = struct.Struct(">BH")
 _MARKED: Final = 0xE5
 _MARKED_BYTE: Final = bytes([_MARKED])
@@ -98,9 +99,9 @@ class Sealer:
     def use(self, version: int) -> None:
         """Seal with this key from now on."""
         self.version = version
-        self._mark = mark(version)
-        self._encrypt = self._codes[version].encrypt
-        self._encrypt_text = self._texts[version].encrypt
+        # Each pair changes as one: a thread may be sealing meanwhile, and a seal must bear the mark of its own key.
+        self._code_key = mark(version), self._codes[version].encrypt
+        self._text_key = mark(version), self._texts[version].encrypt
 
     def _know(self, version: int, codes: bytes, texts: bytes) -> None:
         assert KEY_VERSION <= version <= VERSION_MAX
@@ -112,7 +113,21 @@ class Sealer:
         if _SEPARATOR in code:
             raise ValueError("a code can't hold a NUL")
         place = _PLACE.pack(lot_id, seq)
-        return self._mark + self._encrypt(place, f"{code}\0{serial}".encode(), place)
+        marked, encrypt = self._code_key
+        return marked + encrypt(place, f"{code}\0{serial}".encode(), place)
+
+    def seal_many(
+        self, lot_ids: Sequence[int], seqs: Sequence[int], codes: Sequence[bytes], serials: Sequence[bytes]
+    ) -> list[bytes]:
+        """Codes and serials in UTF-8, each sealed for its lot and position, in their order."""
+        assert len(lot_ids) == len(seqs) == len(codes) == len(serials), "the columns of as many codes"
+        if _SEPARATOR_BYTE in b" ".join(codes):
+            raise ValueError("a code can't hold a NUL")
+        marked, encrypt = self._code_key
+        places = map(_PLACE.pack, lot_ids, seqs)
+        plain = map(_SEPARATOR_BYTE.join, zip(codes, serials, strict=True))
+        sealed = [encrypt(place, text, place) for place, text in zip(places, plain, strict=True)]
+        return [marked + one for one in sealed] if marked else sealed
 
     def open(self, lot_id: int, seq: int, sealed: bytes) -> tuple[str, str]:
         """The code and serial that were sealed at this place."""
@@ -157,7 +172,8 @@ class Sealer:
     def seal_bytes(self, place: bytes, data: bytes) -> bytes:
         """The same for bytes."""
         nonce = os.urandom(_PLACE.size)
-        return self._mark + nonce + self._encrypt_text(nonce, data, place)
+        marked, encrypt = self._text_key
+        return marked + nonce + encrypt(nonce, data, place)
 
     def open_bytes(self, place: bytes, sealed: bytes) -> bytes:
         """The bytes that were sealed for this place."""
@@ -169,23 +185,23 @@ class Sealer:
                 continue
         raise self._unopened(sealed, "what was sealed")
 
-    def blinder(self, brand_id: int) -> Callable[[str], bytes]:
-        """What blinds codes of one brand: equal codes give equal bytes, and nobody else can compute them."""
+    def blinder(self, brand_id: int) -> Callable[[bytes], bytes]:
+        """What blinds codes of one brand, stripped and in UTF-8: equal ones give equal bytes, and nobody else can."""
         keyed = self._blind.copy()
         keyed.update(_BRAND.pack(brand_id))
         copy = keyed.copy
 
-        def blind(code: str) -> bytes:
+        def blind(code: bytes) -> bytes:
             # Case stays: there are brands whose codes differ by nothing else.
             digest = copy()
-            digest.update(code.strip().encode())
+            digest.update(code)
             return digest.digest()
 
         return blind
 
     def blind(self, brand_id: int, code: str) -> bytes:
-        """The blinded form of one code."""
-        return self.blinder(brand_id)(code)
+        """The blinded form of one code, whatever space is around it."""
+        return self.blinder(brand_id)(code.strip().encode())
 
     def generated_range(self, lot_id: int, seq_from: int, seq_to: int) -> list[tuple[str, str]]:
         """The sandbox's codes of a range: computed, always the same, plainly for tests, not to be guessed."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections import deque
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from typing import BinaryIO, Final, TypeAlias
 
 from voucherd.sheets import workbook
@@ -18,6 +21,8 @@ COLUMNS: Final = ("code", "serial", "expires")
 # What a spreadsheet program makes of a long number, and what XLSX makes of a control character.
 _SHORTENED: Final = re.compile(r"[0-9](?:[.,][0-9]+)?E\+[0-9]+", re.IGNORECASE)
 _ESCAPED: Final = re.compile(r"_x[0-9A-Fa-f]{4}_")
+_PLAIN: Final = bytes(set(range(0x20, 0x7F)) - set(b'"+')) + b"\n"
+"""The characters of lines that need no look at each: they can be printed, and none quotes or shortens a number."""
 
 
 class FileRefused(Exception):
@@ -34,8 +39,9 @@ class CsvSource:
     def __init__(self, stream: BinaryIO, first: bytes) -> None:
         self.line = 0
         self.bytes_read = 0
-        self._stream = stream
-        self._first: bytes | None = first
+        self._readline = partial(stream.readline, LINE_BYTES_MAX + 1)
+        self._ahead = deque([first])
+        """What was read of the stream and not looked at yet: lines, and pieces of lines that are too long."""
         self._begun = False
         self._separator = ","
 
@@ -61,14 +67,43 @@ class CsvSource:
         except csv.Error:
             raise LineRefused("quotes don't match") from None
 
+    def plain_columns(self, lines_max: int) -> list[list[bytes]] | None:
+        """The stripped cells of the next lines, column by column, if all lines are alike and simple; none is passed."""
+        self._ahead.extend(islice(iter(self._readline, b""), lines_max))
+        raw = b"".join(self._ahead)
+        if not raw or len(max(self._ahead, key=len)) > LINE_BYTES_MAX:
+            return None
+        text = raw.replace(b"\r\n", b"\n")
+        text = text if text.endswith(b"\n") else text + b"\n"
+        if text.translate(None, _PLAIN):
+            return None
+        separator = self._separator.encode()
+        # The end of a line becomes a cell of its own: if each is where the first line has it, all have as many cells.
+        cells = text.replace(b"\n", separator + b"\n" + separator).split(separator)
+        width = cells.index(b"\n")
+        ends = cells[width :: width + 1]
+        if len(ends) != len(self._ahead) or ends.count(b"\n") != len(ends):
+            return None
+        if b" " in text:
+            cells = list(map(bytes.strip, cells))
+        return [cells[at : -1 : width + 1] for at in range(width)]
+
+    def pass_columns(self) -> None:
+        """Be behind the lines that were read as columns."""
+        self.line += len(self._ahead)
+        self.bytes_read += sum(map(len, self._ahead))
+        self._ahead.clear()
+
     def _read_line(self) -> bytes:
-        raw, self._first = self._first or self._stream.readline(LINE_BYTES_MAX + 1), None
-        self.bytes_read += len(raw)
-        rest = raw
+        raw = rest = self._next()
         # The tail of an endless line is read over, so that the line after it is seen as one.
         while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):
-            rest = self._stream.readline(LINE_BYTES_MAX + 1)
-            self.bytes_read += len(rest)
+            rest = self._next()
+        return raw
+
+    def _next(self) -> bytes:
+        raw = self._ahead.popleft() if self._ahead else self._readline()
+        self.bytes_read += len(raw)
         return raw
 
     def _begin(self, text: str) -> str:
