@@ -326,6 +326,8 @@ CREATE TABLE product (
     created_at timestamptz NOT NULL DEFAULT now(),
     allow_loss boolean NOT NULL DEFAULT false  -- It may be sold below its purchase price.
 );
+-- They are few, and the operator sees them among the others.
+CREATE INDEX product_not_for_sale ON product (slug) WHERE NOT active;
 
 -- One row is a product as it was from some moment on. It never changes, so an order can point at the one that it was
 -- priced with, and a process can keep it in memory for ever.
@@ -1905,21 +1907,21 @@ CREATE TRIGGER backup_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON backup
 -- ── Catalogue ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- One row is the place of a product for sale in one of the orders. An order is cut into stretches: every product whose
--- id 512 divides begins one. A search walks along the stretches and stops when its page is full, so it costs the same
+-- id 1024 divides begins one. A search walks along the stretches and stops when its page is full, so it costs the same
 -- for a word of ten products and for a word of all of them (docs/decisions/0030).
 CREATE TABLE product_place (
     sort       text COLLATE "C" NOT NULL CHECK (sort IN ('name', 'brand', 'price', 'face', 'slug')),
     key        text COLLATE "C" NOT NULL,  -- Everything that the order compares before the id, as one text.
     product_id integer NOT NULL,
     stretch    integer NOT NULL,  -- The product that begins the stretch; 0 before the first of them.
-    -- Each with its order and stretch before it: n512/gift is a word of the name, brand or slug, n512=acme the brand,
-    -- n512#food the category.
+    -- Each with its order and stretch before it: n1024/gift is a word of the name, brand or slug, n1024=acme the brand,
+    -- n1024#food the category.
     words      tsvector NOT NULL,
     PRIMARY KEY (sort, key, product_id)
 );
 CREATE INDEX product_place_product ON product_place (product_id);
 -- The stretches of an order.
-CREATE INDEX product_place_start ON product_place (sort, key, product_id) WHERE (product_id % 512) = 0;
+CREATE INDEX product_place_start ON product_place (sort, key, product_id) WHERE (product_id % 1024) = 0;
 CREATE INDEX product_place_words ON product_place USING gin (words) WITH (fastupdate=off);
 
 -- The stretch to which a place belongs.
@@ -1928,7 +1930,7 @@ CREATE FUNCTION stretch_of(sort text, key text, product_id integer) RETURNS inte
 BEGIN ATOMIC
  SELECT COALESCE(( SELECT p.product_id
             FROM product_place p
-           WHERE (((p.product_id % 512) = 0) AND (p.sort = stretch_of.sort) AND (ROW(p.key, p.product_id) <= ROW(stretch_of.key, stretch_of.product_id)))
+           WHERE (((p.product_id % 1024) = 0) AND (p.sort = stretch_of.sort) AND (ROW(p.key, p.product_id) <= ROW(stretch_of.key, stretch_of.product_id)))
            ORDER BY p.key DESC, p.product_id DESC
           LIMIT 1), 0) AS "coalesce";
 END;
@@ -1936,7 +1938,9 @@ END;
 -- What a place in this stretch is found by.
 CREATE FUNCTION stretch_words(sort text, stretch integer, terms text[]) RETURNS tsvector LANGUAGE sql IMMUTABLE
     PARALLEL SAFE STRICT
-RETURN array_to_tsvector(ARRAY(SELECT (("left"(stretch_words.sort, 1) || stretch_words.stretch) || term.term) FROM unnest(stretch_words.terms) term(term)));
+RETURN array_to_tsvector(string_to_array((("left"(sort, 1) || stretch) || array_to_string(terms, (('
+'::text || "left"(sort, 1)) || stretch))), '
+'::text));
 
 -- The places of the listings of these products, in each order.
 CREATE FUNCTION places_of(ids integer[]) RETURNS TABLE(sort text, key text, product_id integer, terms text[])
@@ -1945,8 +1949,9 @@ BEGIN ATOMIC
  SELECT one.sort,
      one.key,
      l.product_id,
-     (ARRAY[('='::text || l.brand_slug), ('#'::text || l.category)] || ARRAY( SELECT ('/'::text || word.word)
-            FROM unnest(tsvector_to_array(l.words)) word(word)))
+     (ARRAY[('='::text || l.brand_slug), ('#'::text || l.category)] || string_to_array(('/'::text || array_to_string(tsvector_to_array(l.words), '
+/'::text)), '
+'::text))
     FROM ((unnest(places_of.ids) wanted(id)
       JOIN product_listing l ON ((l.product_id = wanted.id)))
       CROSS JOIN LATERAL ( VALUES ('name'::text,l.name_key), ('brand'::text,((l.brand_key || ''::text) || l.name_key)), ('price'::text,(l.price_currency || lpad((l.price_minor)::text, 19, '0'::text))), ('face'::text,(l.face_currency || lpad((l.face_low)::text, 19, '0'::text))), ('slug'::text,l.slug)) one(sort, key));
@@ -1965,20 +1970,20 @@ BEGIN
             SELECT FROM places_of(ARRAY[p.product_id]) f
             WHERE f.sort = p.sort AND f.key = p.key AND stretch_words(p.sort, p.stretch, f.terms) = p.words)
         RETURNING p AS place)
-    SELECT array_agg(place) INTO gone FROM stale WHERE (place).product_id % 512 = 0;
+    SELECT array_agg(place) INTO gone FROM stale WHERE (place).product_id % 1024 = 0;
 
     -- Those that begin a stretch come first, so that the others find it.
     WITH fresh AS (
         INSERT INTO product_place (sort, key, product_id, stretch, words)
         SELECT f.sort, f.key, f.product_id, f.product_id, stretch_words(f.sort, f.product_id, f.terms)
-        FROM places_of(ids) f WHERE f.product_id % 512 = 0
+        FROM places_of(ids) f WHERE f.product_id % 1024 = 0
         ON CONFLICT DO NOTHING RETURNING product_place AS place)
     SELECT array_agg(place) INTO come FROM fresh;
     INSERT INTO product_place (sort, key, product_id, stretch, words)
     SELECT f.sort, f.key, f.product_id, s.stretch, stretch_words(f.sort, s.stretch, f.terms)
     FROM places_of(ids) f
     CROSS JOIN LATERAL (SELECT stretch_of(f.sort, f.key, f.product_id) AS stretch OFFSET 0) s
-    WHERE f.product_id % 512 <> 0
+    WHERE f.product_id % 1024 <> 0
     -- Places that are read together come to lie together.
     ORDER BY f.sort COLLATE "C", f.key COLLATE "C", f.product_id
     ON CONFLICT DO NOTHING;
@@ -1994,7 +1999,7 @@ BEGIN
               FROM (SELECT DISTINCT t.sort, t.key, t.product_id FROM unnest(gone || come) t) start
               CROSS JOIN LATERAL (
                   SELECT n.key, n.product_id FROM product_place n
-                  WHERE n.product_id % 512 = 0 AND n.sort = start.sort
+                  WHERE n.product_id % 1024 = 0 AND n.sort = start.sort
                     AND (n.key, n.product_id) > (start.key, start.product_id)
                   UNION ALL SELECT chr(1114111), 0
                   ORDER BY 1, 2 LIMIT 1) ending (end_key, end_id)

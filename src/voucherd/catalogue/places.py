@@ -10,9 +10,9 @@ from msgspec import Struct
 from voucherd.catalogue.rules import is_slug
 from voucherd.db import Connection
 
-STRETCH: Final = 512
+STRETCH: Final = 1_024
 """Every product whose id this divides begins a stretch (migration 0012)."""
-SAMPLE_EVERY: Final = 64
+SAMPLE_EVERY: Final = 32
 SAMPLE_MAX: Final = 32
 """Stretches that are asked which term is the rarest: one in so many, and at most so many."""
 COUNTED_MAX: Final = 100
