@@ -69,6 +69,10 @@ audit-deps: setup  ## Look for known flaws of the locked dependencies (needs the
 bench: setup  ## Measure against pgbench on the same server, and write bench/RESULTS.md
 	@$(BIN)/python -m bench
 
+.PHONY: bench-quick
+bench-quick: setup  ## Whether sales are as fast as they were: two ratios and the processor time of an order, in 90 s
+	@$(BIN)/python -m bench.quick
+
 .PHONY: soak
 soak: setup  ## The long runs: kill -9 storms, a hundred thousand carts, races
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m soak --timeout 3600 $(TESTS)

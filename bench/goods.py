@@ -76,15 +76,15 @@ async def stock_catalogue(pool: Pool, count: int, news: int) -> None:
         await pool.execute(
             f"SELECT setval(pg_get_serial_sequence('{table}', '{last}'), (SELECT max(id) FROM {table}))"  # noqa: S608 - Constants.
         )
-    await pool.execute("VACUUM ANALYZE product_listing")
+    await pool.execute("VACUUM ANALYZE product_listing, product_place")
     await pool.execute("ANALYZE product, product_version, brand, lot")
 
 
 async def _drop_indexes(pool: Pool) -> list[str]:
     """Drop what is quicker made when all rows are there; the statements that make it again."""
     rows = await pool.fetch(
-        "SELECT indexname, indexdef FROM pg_indexes"
-        " WHERE tablename = 'product_listing' AND indexdef NOT LIKE '%UNIQUE%'"
+        "SELECT indexname, indexdef FROM pg_indexes WHERE indexname = 'product_place_words'"
+        " OR (tablename = 'product_listing' AND indexdef NOT LIKE '%UNIQUE%')"
     )
     for row in rows:
         await pool.execute(f"DROP INDEX {row['indexname']}")

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from voucherd.catalogue import store
+from voucherd.catalogue import places, store
 from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, Value, values
+from voucherd.catalogue.places import END
 from voucherd.catalogue.products import Listing, ProductVersion, draft_of
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.catalogue.store import versions as read_versions
@@ -17,6 +18,7 @@ from voucherd.db import Connection
 
 PAGE_MAX: Final = 100
 CATEGORIES_MAX: Final = 500
+ID_MAX: Final = 2**31 - 1
 
 
 class ProductSearch(Struct, frozen=True):
@@ -39,10 +41,11 @@ class Edition(Struct, frozen=True):
     since: datetime
 
 
-# Products for sale have their words, brand and kind in one table. The others are few, and looked at row by row.
+# Products for sale have brand and kind in one table, and are found along their places by words. The others are few, and
+# looked at row by row.
 _FOR_SALE: Final = {
     "letters": "?::text[] IS NOT NULL",
-    "words": "l.words @@ ?::text::tsquery",
+    "words": "?::text IS NOT NULL",
     "brand": "l.brand_slug = ?",
     "category": "l.category = ?",
     "type": "l.product_type = ?",
@@ -85,9 +88,28 @@ async def page_of_products(
 
     sources = []
     if filters.active is not False:
-        sources.append(
-            f"(SELECT l.product_id AS id, l.slug FROM product_listing l WHERE {all_of(_FOR_SALE)} {order})"  # noqa: S608 - Constants of ours.
-        )
+        for_sale = f"SELECT l.product_id AS id, l.slug FROM product_listing l WHERE {all_of(_FOR_SALE)}"  # noqa: S608 - Constants of ours.
+        if filters.words:
+            terms = places.terms_of(filters.words, filters.brand_slug, filters.category)
+            terms = await places.rarest_first(conn, "slug", terms)
+            low, high, sort, whole, rarest = (
+                f"${at}::text" for at in range(len(values) + 1, len(values) + 6)
+            )
+            values += [
+                after,
+                before if backwards else END,
+                "slug",
+                " & ".join(terms),
+                *terms[: len(terms) > 1],
+            ]
+            walk = places.walk(sort, whole, rarest if len(terms) > 1 else None, descending=backwards)
+            for_sale = f"""
+                SELECT l.id, l.slug
+                FROM (SELECT {low} AS low, {ID_MAX} AS low_id, {high} AS high, 0 AS high_id) lane
+                CROSS JOIN LATERAL (
+                    SELECT l.id, l.slug FROM {walk}
+                    CROSS JOIN LATERAL ({for_sale} AND l.product_id = found.product_id OFFSET 0) l LIMIT $1) l"""  # noqa: S608 - As above.
+        sources.append(f"({for_sale} {order})")
     if filters.active is not True:
         sources.append(
             f"""(SELECT p.id, p.slug FROM product p JOIN product_version v ON v.id = p.version_id

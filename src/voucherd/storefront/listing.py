@@ -7,19 +7,19 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from voucherd.catalogue import places
 from voucherd.catalogue import store as catalogue
+from voucherd.catalogue.places import Window
 from voucherd.catalogue.rules import is_slug
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.money import DIGITS, BadAmount, to_minor
 from voucherd.storefront import search
-from voucherd.storefront.sorting import AMOUNTS, KEYS, Sort, SortPosition, lane
+from voucherd.storefront.sorting import AMOUNTS, KEYS, PLACES, Sort, SortLane, SortPosition, lane
 
 CURRENCIES_MAX: Final = len(DIGITS)
-SORTED_MAX: Final = 20_000
-"""So many products of a search are sorted at once; of more, the order's index is walked until a page is full."""
 
 _WITHOUT_DIGITS: Final = [currency for currency, places in DIGITS.items() if places == 0]
 _WITH_THREE: Final = [currency for currency, places in DIGITS.items() if places == 3]
@@ -73,10 +73,8 @@ async def page_of_products(
     after: SortPosition | None = None,
 ) -> list[ListingRow]:
     """One page. From a cursor its cost is the same at any depth: the index is entered where the last page ended."""
-    source = await _source(conn, filters)
-    if order.sort in KEYS:
-        return await _by_words(conn, source, _where(state, filters), order, size=size, skip=skip, after=after)
-    return await _by_worth(conn, source, _where(state, filters), order, size=size, skip=skip, after=after)
+    by = _by_search if filters.words else _by_words if order.sort in KEYS else _by_worth
+    return await by(conn, state, filters, order, size=size, skip=skip, after=after)
 
 
 async def count_products(conn: Connection, state: State, filters: ProductFilters) -> int:
@@ -105,39 +103,17 @@ async def listed(conn: Connection, slug: str) -> ListingRow | None:
     return None if row is None else ListingRow(row[0], row[1], row[2], SortPosition((), 0, row[0]))
 
 
-async def _source(conn: Connection, filters: ProductFilters) -> tuple[str, str]:
-    """A part to begin the statement with, and where its rows come from: the table, or the few that a search found.
-
-    The server has no idea how rare the beginning of a word is. Left to itself it walks a whole index for a word that
-    three products have, or sorts half the catalogue for one that half of it has.
-    """
-    if not filters.words:
-        return "", "product_listing"
-    found = await conn.fetchval(
-        "SELECT count(*) FROM (SELECT FROM product_listing WHERE words @@ $1::text::tsquery LIMIT $2) found",
-        search.prefix_query(filters.words),
-        SORTED_MAX + 1,
-    )
-    if found > SORTED_MAX:
-        return "", "product_listing"
-    # The first parameter of every statement with words is their query.
-    return (
-        "WITH found AS MATERIALIZED (SELECT * FROM product_listing WHERE words @@ $1::text::tsquery) ",
-        "found",
-    )
-
-
 async def _by_words(
     conn: Connection,
-    source: tuple[str, str],
-    condition: tuple[str, list[Any]],
+    state: State,
+    filters: ProductFilters,
     order: ProductOrder,
     *,
     size: int,
     skip: int,
     after: SortPosition | None,
 ) -> list[ListingRow]:
-    (start, table), (where, values) = source, condition
+    where, values = _where(state, filters)
     keys = [f"p.{key}" for key in (*KEYS[order.sort], "product_id")]
     direction, beyond = _direction(order)
     if after is not None:
@@ -146,7 +122,7 @@ async def _by_words(
         marks = ", ".join(f"${at}" for at in range(first, len(values) + 1))
         where += f" AND ({', '.join(keys)}) {beyond} ({marks})"
     rows = await conn.fetch(
-        f"{start}SELECT p.version_id, p.updated_at, {', '.join(keys)} FROM {table} p WHERE {where} "  # noqa: S608 - Constants of ours.
+        f"SELECT p.version_id, p.updated_at, {', '.join(keys)} FROM product_listing p WHERE {where} "  # noqa: S608 - Constants of ours.
         f"ORDER BY {', '.join(f'{key} {direction}' for key in keys)} LIMIT {size:d} OFFSET {skip:d}",
         *values,
     )
@@ -155,8 +131,8 @@ async def _by_words(
 
 async def _by_worth(
     conn: Connection,
-    source: tuple[str, str],
-    condition: tuple[str, list[Any]],
+    state: State,
+    filters: ProductFilters,
     order: ProductOrder,
     *,
     size: int,
@@ -165,18 +141,16 @@ async def _by_worth(
 ) -> list[ListingRow]:
     """A merge of all currencies, each from its own place on; no more of each is read than the page could need."""
     currency_column, amount = AMOUNTS[order.sort]
-    currencies = await _currencies(conn, currency_column)
-    rates = await catalogue.rates(conn, currencies)
-    lanes = [lane(currency, rates, after, descending=order.descending) for currency in currencies]
-    (start, table), (where, values) = source, condition
+    lanes = await _lanes(conn, order, after)
+    where, values = _where(state, filters)
     at = len(values)
     direction, beyond = _direction(order)
     rows = await conn.fetch(
-        f"""{start}SELECT o.version_id, o.updated_at, o.{amount} * lane.factor AS worth, o.product_id
+        f"""SELECT o.version_id, o.updated_at, o.{amount} * lane.factor AS worth, o.product_id
             FROM unnest(${at + 1}::text[], ${at + 2}::text[]::numeric[], ${at + 3}::bigint[], ${at + 4}::int[])
                  AS lane (currency, factor, minor, product_id)
             CROSS JOIN LATERAL (
-                SELECT p.version_id, p.updated_at, p.{amount}, p.product_id FROM {table} p
+                SELECT p.version_id, p.updated_at, p.{amount}, p.product_id FROM product_listing p
                 WHERE {where} AND p.{currency_column} = lane.currency
                   AND (p.{amount}, p.product_id) {beyond} (lane.minor, lane.product_id)
                 ORDER BY p.{amount} {direction}, p.product_id {direction} LIMIT {size + skip:d}) o
@@ -188,6 +162,87 @@ async def _by_worth(
         [one.product_id for one in lanes],
     )
     return [ListingRow(row[3], row[0], row[1], SortPosition((), int(row[2]), row[3])) for row in rows]
+
+
+async def _by_search(
+    conn: Connection,
+    state: State,
+    filters: ProductFilters,
+    order: ProductOrder,
+    *,
+    size: int,
+    skip: int,
+    after: SortPosition | None,
+) -> list[ListingRow]:
+    """The order, or each of its currencies, walked along its stretches; words alone decide what is looked at there."""
+    sort = PLACES[order.sort]
+    terms = places.terms_of(filters.words, filters.brand_slug, filters.category)
+    terms = await places.rarest_first(conn, sort, terms)
+    if order.sort in KEYS:
+        factors, windows = [0], [_window(order, after)]
+        columns = tuple(f"p.{key}" for key in KEYS[order.sort])
+    else:
+        lanes = await _lanes(conn, order, after)
+        factors, windows = [one.factor for one in lanes], [_part(order, one) for one in lanes]
+        columns = (f"p.{AMOUNTS[order.sort][1]} * lane.factor",)
+    where, values = _where(state, structs.replace(filters, words=()))
+    at = len(values)
+    direction, _ = _direction(order)
+    names = [*(f"key_{n}" for n in range(len(columns))), "product_id"]
+    shown = ", ".join(f"{column} AS {name}" for column, name in zip(columns, names, strict=False))
+    rarest = f"${at + 8}" if len(terms) > 1 else None
+    walk = places.walk(f"${at + 6}", f"${at + 7}", rarest, descending=order.descending)
+    rows = await conn.fetch(
+        f"""SELECT o.version_id, o.updated_at, {", ".join(names)}
+            FROM unnest(${at + 1}::text[]::numeric[], ${at + 2}::text[], ${at + 3}::int[], ${at + 4}::text[],
+                        ${at + 5}::int[]) AS lane (factor, low, low_id, high, high_id)
+            CROSS JOIN LATERAL (
+                SELECT p.version_id, p.updated_at, {shown}, p.product_id FROM {walk}
+                CROSS JOIN LATERAL (SELECT * FROM product_listing p
+                                    WHERE p.product_id = found.product_id AND {where} OFFSET 0) p
+                LIMIT {size + skip:d}) o
+            ORDER BY {", ".join(f"{name} {direction}" for name in names)} LIMIT {size:d} OFFSET {skip:d}""",  # noqa: S608 - Constants of ours.
+        *values,
+        [str(one) for one in factors],
+        [one.low for one in windows],
+        [one.low_id for one in windows],
+        [one.high for one in windows],
+        [one.high_id for one in windows],
+        sort,
+        " & ".join(terms),
+        *terms[: len(terms) > 1],
+    )
+    if order.sort in KEYS:
+        return [
+            ListingRow(row[-1], row[0], row[1], SortPosition(tuple(row[2:-1]), 0, row[-1])) for row in rows
+        ]
+    return [ListingRow(row[3], row[0], row[1], SortPosition((), int(row[2]), row[3])) for row in rows]
+
+
+def _window(order: ProductOrder, after: SortPosition | None) -> Window:
+    """What is left of an order by words."""
+    if after is None:
+        return Window()
+    key = "\x01".join(after.words)
+    if order.descending:
+        return Window(high=key, high_id=after.product_id)
+    return Window(low=key, low_id=after.product_id)
+
+
+def _part(order: ProductOrder, lane: SortLane) -> Window:
+    """What is left of one currency in an order by worth."""
+    first, last = lane.currency, f"{lane.currency}:"
+    key = first if lane.minor < 0 else f"{first}{lane.minor:019d}"
+    if order.descending:
+        return Window(first, 0, key, lane.product_id)
+    return Window(key, lane.product_id, last, 0)
+
+
+async def _lanes(conn: Connection, order: ProductOrder, after: SortPosition | None) -> list[SortLane]:
+    """The currencies of an order by worth, each with its place to go on from."""
+    currencies = await _currencies(conn, AMOUNTS[order.sort][0])
+    rates = await catalogue.rates(conn, currencies)
+    return [lane(currency, rates, after, descending=order.descending) for currency in currencies]
 
 
 async def _currencies(conn: Connection, column: str) -> Sequence[str]:

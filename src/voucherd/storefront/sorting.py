@@ -39,6 +39,10 @@ AMOUNTS: Final = {
 """The columns of an order by worth."""
 
 
+PLACES: Final = {Sort.NAME: "name", Sort.BRAND: "brand", Sort.PRICE: "price", Sort.FACE_VALUE: "face"}
+"""The orders as the table of places names them."""
+
+
 class SortPosition(Struct, frozen=True):
     """Where a page ended: the last product's words, or its worth, and its id."""
 
