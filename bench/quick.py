@@ -57,7 +57,9 @@ async def run(plan: Plan) -> None:
             alone = sound(await server.load(keys=list(session.hot_keys), connections=1, **how))
         yard = yard.averaged(await pgbench.measure())
         unit_us = min(unit_us, calibration_us())
-    print(f"pgbench: TPC-B {yard.tpcb:,.0f}/s, one -N transaction {yard.single_ms:.2f} ms; loop {unit_us:.2f} µs")
+    print(
+        f"pgbench: TPC-B {yard.tpcb:,.0f}/s, one -N transaction {yard.single_ms:.2f} ms; loop {unit_us:.2f} µs"
+    )
     for name, tally in tallies.items():
         server_us, database_us = (1e6 * s / tally.rounds for s in (tally.server_cpu_s, tally.database_cpu_s))
         print(

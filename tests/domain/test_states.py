@@ -51,7 +51,9 @@ def test_any_other_move_is_a_programmers_error() -> None:
     refused = [pair for pair in product(Status, Move) if pair not in MOVES]
     assert len(refused) == len(Status) * len(Move) - len(MOVES)
     for status, event in refused:
-        with pytest.raises(IllegalMove, match=f"{event.name.lower()} on an order that is {status.name.lower()}"):
+        with pytest.raises(
+            IllegalMove, match=f"{event.name.lower()} on an order that is {status.name.lower()}"
+        ):
             move(status, event)
 
 
