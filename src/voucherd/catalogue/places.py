@@ -11,7 +11,7 @@ from voucherd.catalogue.rules import is_slug
 from voucherd.db import Connection
 
 STRETCH: Final = 1_024
-"""Every product whose id this divides begins a stretch (migration 0012)."""
+"""Every product whose id this divides begins a stretch, as the table `product_place` says."""
 SAMPLE_EVERY: Final = 32
 SAMPLE_MAX: Final = 32
 """Stretches that are asked which term is the rarest: one in so many, and at most so many."""
