@@ -168,7 +168,7 @@ async def assert_placed(pool: Pool, samples: dict[int, Sample]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_search_finds_what_the_definition_says(pool: Pool, seed: int) -> None:
-    """In each order and direction, page by page, after any changes; by cursor and by number of page."""
+    """In each order and direction, page by page, after any changes; by cursor."""
     chance = random.Random(seed)
     await pool.executemany(
         "INSERT INTO fx_rate (currency, day, eur_e8, source) VALUES ($1, '2026-01-01', $2, 'test')",
