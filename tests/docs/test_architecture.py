@@ -80,7 +80,9 @@ def test_a_name_that_is_gone_would_be_noticed() -> None:
 def test_the_state_diagram_is_the_one_that_the_table_of_states_draws() -> None:
     """Contract 3: every move and every end; the picture can't drift from `orders.rules.states.MOVES`."""
     lines = ["stateDiagram-v2", "    [*] --> created: create"]
-    lines += [f"    {a.name.lower()} --> {b.name.lower()}: {event.name.lower()}" for (a, event), b in MOVES.items()]
+    lines += [
+        f"    {a.name.lower()} --> {b.name.lower()}: {event.name.lower()}" for (a, event), b in MOVES.items()
+    ]
     ends = [status for status in Status if not any(start is status for start, _ in MOVES)]
     lines += [f"    {status.name.lower()} --> [*]" for status in ends]
     assert ends == [Status.FINISHED, Status.CANCELLED, Status.DELETED]

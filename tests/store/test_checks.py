@@ -49,6 +49,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "fee_fixed_minor": "NULL", "redeem_instructions": "NULL", "terms": "NULL", "image_url": "NULL",
     },
     "cart_item": {"user_id": "1", "state": "0", "product_id": "1", "face_minor": "0", "amount": "1"},
+    "product_place": {"sort": "'name'", "key": "'x'", "product_id": "7", "stretch": "0", "words": "''"},
     "product_count": {"kind": "'brand'", "slug": "'x'", "count": "0"},
     "product_change": {
         "at": "now()", "product_id": "1", "version_id": "1", "kind": "'price'", "active": "true", "stocked": "false",
@@ -327,6 +328,7 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("product_version_terms_check", {"terms": "repeat('x', 20001)"}),
     ("product_version_image_url_check", {"image_url": "'http://a.example/b.png'"}),
     ("product_version_image_url_check", {"image_url": "'https://' || repeat('x', 500)"}),
+    ("product_place_sort_check", {"sort": "'colour'"}),
     ("product_count_kind_check", {"kind": "'colour'"}),
     ("product_count_count_check", {"count": "-1"}),
     ("product_change_kind_check", {"kind": "'colour'"}),
