@@ -143,9 +143,10 @@ async def load(
     *seen, lots = await conn.fetchrow(_LOOK, *shelf.values(wanted))  # type: ignore[misc]
     moment = Moment(*seen)
     facts = caches.shop.at(moment)
-    await facts.know_companies(conn, {command.company_id for command in commands})
-    await facts.know_listings(conn, {line.slug for command in commands for line in command.cart})
-    listings, companies = facts.listings, facts.companies
+    company_ids = {command.company_id for command in commands}
+    slugs = {line.slug for command in commands for line in command.cart}
+    companies = await facts.companies(conn, company_ids)
+    listings = await facts.products(conn, slugs)
     if (known := _wanted(listings, commands)) != wanted:
         # A product that was not known, or is another one now, has another shelf.
         wanted = known
@@ -161,11 +162,11 @@ async def load(
         moment.prices,
     )
     currencies = {command.payment_currency for command in commands}
-    for slug in {line.slug for command in commands for line in command.cart} & listings.keys():
+    for slug in slugs & listings.keys():
         version = listings[slug].version
         currencies |= {version.face_currency, version.price_currency or version.face_currency}
     currencies.update(one.price_currency for one in terms.values() if one.price_currency is not None)
-    buyers = [companies[company_id] for company_id in {command.company_id for command in commands}]
+    buyers = [companies[company_id] for company_id in company_ids]
     await facts.know_rates(conn, currencies, {buyer.country for buyer in buyers})
     exchange = PLAIN
     if len(currencies) > 1:
@@ -176,13 +177,14 @@ async def load(
         window=policy.window,
         operator_country=policy.country,
         buyers={buyer.id: Buyer(buyer.active, buyer.country, buyer.vat_number) for buyer in buyers},
-        listings=listings,
+        listings={slug: listings[slug] for slug in slugs & listings.keys()},
         rates=facts.rates,
         vat_rates=facts.vat_rates,
         exchange=exchange,
         terms=terms,
         margin_min_bp=policy.margin_min_bp,
-        units=facts.units,
+        # Whether a rate of exchange is too old depends on the time, so those prices are worked out anew.
+        units=facts.units() if exchange is PLAIN else {},
         shelves=shelf.by_shelf(wanted, lots),
     )
     await _load_offers(conn, shop, caches.offers, stocking=stocking)

@@ -118,13 +118,14 @@ async def _load_shop(tx: Tx, facts: Facts, moment: Moment, caches: OrderCaches) 
     known = caches.shop.at(moment)
     orders = facts.orders.values()
     company_ids = {order.company_id for order in orders}
-    await known.know_companies(tx, company_ids)
-    for number in company_ids:
-        company = known.companies[number]
-        facts.standing[number] = CompanyStanding(company.active, company.verified)
+    companies = await known.companies(tx, company_ids)
+    facts.standing = {
+        number: CompanyStanding(companies[number].active, companies[number].verified)
+        for number in company_ids
+    }
     product_ids = {item.version.product_id for order in orders for item in order.items}
-    await known.know_for_sale(tx, product_ids)
-    facts.withdrawn = {number for number in product_ids if not known.for_sale[number]}
+    for_sale = await known.for_sale(tx, product_ids)
+    facts.withdrawn = {number for number in product_ids if not for_sale[number]}
 
 
 async def load_offers(tx: Tx, facts: Facts, shelves: Mapping[Shelf, int], caches: OrderCaches) -> None:

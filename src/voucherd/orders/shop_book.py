@@ -6,9 +6,9 @@ shelves read them too, so nothing is priced or sold by what was true before, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
@@ -19,6 +19,9 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection
 from voucherd.orders.rules.cart import UnitKey
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 KEPT_MAX: Final = 50_000
 """Companies, products and prices that are remembered of each; beyond it all of that kind are read anew."""
@@ -41,48 +44,56 @@ class Moment(NamedTuple):
 
 
 class ShopFacts:
-    """What was read at one epoch."""
+    """What was read at one epoch.
+
+    Each method gives back facts that hold at least what was asked for, and reads only what is not known.
+    """
 
     def __init__(self, moment: Moment | None, versions: VersionCache) -> None:
         self.epoch = None if moment is None else moment.epoch
-        self.prices = -1 if moment is None else moment.prices
         self._versions = versions
-        self.companies: dict[int, Company] = {}
+        self._companies: dict[int, Company] = {}
         self.listings: dict[str, Listing] = {}
-        self.for_sale: dict[int, bool] = {}
-        """Whether a product is for sale, by its id."""
+        self._for_sale: dict[int, bool] = {}
         self.vat_rates: dict[str, int] = {}
         self.rates: dict[str, int] = {}
         self.rate_days: dict[str, date] = {}
-        self.units: dict[UnitKey, UnitPrice] = {}
-        """Prices that were worked out before."""
+        self._units: dict[UnitKey, UnitPrice] = {}
 
-    async def know_companies(self, conn: Connection, company_ids: Collection[int]) -> None:
-        """Read those of these companies that are not known."""
-        if missing := [number for number in company_ids if number not in self.companies]:
-            _make_room(self.companies)
-            self.companies |= await company_store.companies(conn, missing)
+    async def companies(self, conn: Connection, company_ids: Collection[int]) -> Mapping[int, Company]:
+        """The companies."""
+        known = self._companies = _with_room(self._companies)
+        if missing := [number for number in company_ids if number not in known]:
+            known.update(await company_store.companies(conn, missing))
+        return known
 
-    async def know_listings(self, conn: Connection, slugs: Collection[str]) -> None:
-        """Read those of these products that are not known; a slug that does not exist is asked for every time."""
-        if missing := [slug for slug in slugs if slug not in self.listings]:
-            _make_room(self.listings)
-            self.listings |= await catalogue.current(conn, missing, self._versions)
+    async def products(self, conn: Connection, slugs: Collection[str]) -> Mapping[str, Listing]:
+        """The products; a slug that does not exist is asked for every time."""
+        known = self.listings = _with_room(self.listings)
+        if missing := [slug for slug in slugs if slug not in known]:
+            known.update(await catalogue.current(conn, missing, self._versions))
+        return known
 
-    async def know_for_sale(self, conn: Connection, product_ids: Collection[int]) -> None:
-        """Read of these products whether they are for sale."""
-        if missing := [number for number in product_ids if number not in self.for_sale]:
-            _make_room(self.for_sale)
-            self.for_sale |= await catalogue.for_sale(conn, missing)
+    async def for_sale(self, conn: Connection, product_ids: Collection[int]) -> Mapping[int, bool]:
+        """Whether each product is for sale."""
+        known = self._for_sale = _with_room(self._for_sale)
+        if missing := [number for number in product_ids if number not in known]:
+            known.update(await catalogue.for_sale(conn, missing))
+        return known
 
     async def know_rates(self, conn: Connection, currencies: Iterable[str], countries: Iterable[str]) -> None:
-        """Read the rates of exchange and VAT that are not known."""
+        """Read the rates of exchange and VAT; there are few, and all stay."""
         if missing := [one for one in set(currencies) if one not in self.rates]:
             rates, days = await catalogue.dated_rates(conn, missing)
             self.rates |= rates
             self.rate_days |= days
         if missing := [one for one in set(countries) if one not in self.vat_rates]:
             self.vat_rates |= await catalogue.vat_rates(conn, missing)
+
+    def units(self) -> dict[UnitKey, UnitPrice]:
+        """Prices that were worked out before, to look at and to add to."""
+        self._units = _with_room(self._units)
+        return self._units
 
 
 class ShopBook:
@@ -100,6 +111,6 @@ class ShopBook:
         return self.facts
 
 
-def _make_room(kept: dict[Any, Any]) -> None:
-    if len(kept) >= KEPT_MAX:
-        kept.clear()
+def _with_room(kept: dict[K, V]) -> dict[K, V]:
+    """These, or nothing if they are too many: another batch may still hold them, so they are not emptied."""
+    return kept if len(kept) < KEPT_MAX else {}

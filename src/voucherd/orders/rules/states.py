@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, auto
 from typing import Final
 
 
@@ -28,12 +28,12 @@ class Payment(IntEnum):
 class Move(IntEnum):
     """What can happen to an order."""
 
-    PAID = 0
-    HELD = 1
-    DECLINED = 2
-    WITHDRAWN = 3
-    DELIVERED = 4
-    CANCELLED = 5
+    PAID = auto()
+    HELD = auto()
+    DECLINED = auto()
+    WITHDRAWN = auto()
+    DELIVERED = auto()
+    CANCELLED = auto()
 
 
 MOVES: Final[dict[tuple[Status, Move], Status]] = {
