@@ -24,9 +24,6 @@ class RecentOrders:
         self._size_max = size_max
         self._orders: dict[int, Order] = {}
 
-    def __len__(self) -> int:
-        return len(self._orders)
-
     def keep(self, orders: Iterable[Order]) -> None:
         """Remember these; when it is full those that came first go first."""
         for order in orders:

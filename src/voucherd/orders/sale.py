@@ -58,7 +58,7 @@ async def load(
         *shelf.values(shelves),
     )
     assert row is not None
-    *seen, locked, purses, lots = row
+    *seen, locked, wallet_rows, lots = row
     moment = Moment(*seen)
     versions = dict(locked)
     moved = [number for number, version in versions.items() if orders[number].version != version]
@@ -66,7 +66,9 @@ async def load(
         # Somebody else was at them before they were locked.
         orders |= await reading.heads(tx, moved, caches.versions)
     facts = Facts(moment.now, caches.windows, {number: orders[number] for number in versions})
-    by_owner = {(company, currency, state): Wallet(*wallet) for company, currency, state, *wallet in purses}
+    by_owner = {
+        (company, currency, state): Wallet(*wallet) for company, currency, state, *wallet in wallet_rows
+    }
     facts.wallets = {wallet.id: wallet for wallet in by_owner.values()}
     for order in facts.orders.values():
         wallet = by_owner.get((order.company_id, order.payment_currency, order.id & 1))
