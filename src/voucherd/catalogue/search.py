@@ -92,23 +92,8 @@ async def page_of_products(
         if filters.words:
             terms = places.terms_of(filters.words, filters.brand_slug, filters.category)
             terms = await places.rarest_first(conn, "slug", terms)
-            low, high, sort, whole, rarest = (
-                f"${at}::text" for at in range(len(values) + 1, len(values) + 6)
-            )
-            values += [
-                after,
-                before if backwards else END,
-                "slug",
-                " & ".join(terms),
-                *terms[: len(terms) > 1],
-            ]
-            walk = places.walk(sort, whole, rarest if len(terms) > 1 else None, descending=backwards)
-            for_sale = f"""
-                SELECT l.id, l.slug
-                FROM (SELECT {low} AS low, {ID_MAX} AS low_id, {high} AS high, 0 AS high_id) lane
-                CROSS JOIN LATERAL (
-                    SELECT l.id, l.slug FROM {walk}
-                    CROSS JOIN LATERAL ({for_sale} AND l.product_id = found.product_id OFFSET 0) l LIMIT $1) l"""  # noqa: S608 - As above.
+            for_sale, more = _along_slugs(for_sale, terms, len(values), after, before if backwards else "")
+            values += more
         sources.append(f"({for_sale} {order})")
     if filters.active is not True:
         sources.append(
@@ -126,6 +111,22 @@ async def page_of_products(
     known = await read_versions(conn, [row[0] for row in rows])
     found = [Listing(known[row[0]], row[1], row[2]) for row in rows]
     return found[::-1] if backwards else found
+
+
+def _along_slugs(
+    for_sale: str, terms: Sequence[str], values_before: int, after: str, before: str
+) -> tuple[str, list[str]]:
+    """The products of this query that have the terms, walked in the order of slugs, and the values that it adds."""
+    low, high, sort, whole, rarest = (f"${at}::text" for at in range(values_before + 1, values_before + 6))
+    several = len(terms) > 1
+    walk = places.walk(sort, whole, rarest if several else None, descending=bool(before))
+    sql = f"""
+        SELECT l.id, l.slug
+        FROM (SELECT {low} AS low, {ID_MAX} AS low_id, {high} AS high, 0 AS high_id) lane
+        CROSS JOIN LATERAL (
+            SELECT l.id, l.slug FROM {walk}
+            CROSS JOIN LATERAL ({for_sale} AND l.product_id = found.product_id OFFSET 0) l LIMIT $1) l"""  # noqa: S608 - As above.
+    return sql, [after, before or END, "slug", " & ".join(terms), *terms[:several]]
 
 
 async def categories(conn: Connection) -> list[str]:
