@@ -1238,7 +1238,6 @@ CREATE TABLE orders (
     END)
 ) WITH (fillfactor=60);
 CREATE INDEX orders_company ON orders (company_id, (id & 1), created_at, id);
-CREATE INDEX orders_created ON orders USING brin (created_at) WITH (autosummarize='on', pages_per_range='32');
 CREATE INDEX orders_reference ON orders (company_id, hashtextextended(reference, 0)) WHERE reference IS NOT NULL;
 CREATE TRIGGER orders_downloaded_stays BEFORE UPDATE OF downloaded ON orders
     FOR EACH ROW WHEN (old.downloaded AND NOT new.downloaded) EXECUTE FUNCTION refuse_change();

@@ -123,7 +123,7 @@ def with_part(before: str, parts: Sequence[str], rows: Sequence[Row], yard: Yard
 def report(rows: Sequence[Row], yard: Yardstick, database: str, took_s: float) -> str:
     """The file with the table in it: when, with what, and how to read it."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
-    system = f"{platform.system()}, {os.cpu_count()} CPUs"
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
     return f"""# Results
 
 {datetime.now(UTC):%Y-%m-%d} · {system} · Python {platform.python_version()} · {database} · {took_s:.0f} s in all

@@ -66,6 +66,10 @@ class Session:
         if await self.seeder.left(SLUG) < RATE_MAX * (self.plan.load_s + self.plan.warm_s):
             await self.seeder.stock(SLUG, self.plan.stock)
 
+    def rate(self, what: str) -> float:
+        """The rate of a row that is there already; zero where it was not measured."""
+        return next((row.rate or 0.0 for row in self.rows if row.what == what), 0.0)
+
     def add(self, row: Row) -> None:
         """Add a row, and say that there is news."""
         self.rows.append(row)

@@ -50,14 +50,12 @@ class Batcher(Generic[C, A]):
         *,
         waiting_max: int,
         in_flight_max: int = IN_FLIGHT_MAX,
-        next_batch_from: int = SECOND_BATCH_FROM,
         stores: bool = True,
     ) -> None:
         """`stores` is False for a run that only reads: then any failure leaves nothing behind."""
         self._run = run
         self._stores = stores
         self._in_flight_max = in_flight_max
-        self._next_batch_from = next_batch_from
         self._waiting_max = waiting_max
         self._lanes: dict[int, deque[tuple[C, asyncio.Future[A]]]] = {}
         self._turns: deque[int] = deque()
@@ -89,7 +87,7 @@ class Batcher(Generic[C, A]):
     def _may_launch(self) -> bool:
         if self.in_flight == 0:
             return self.waiting > 0
-        return self.in_flight < self._in_flight_max and self.waiting >= self._next_batch_from
+        return self.in_flight < self._in_flight_max and self.waiting >= SECOND_BATCH_FROM
 
     def _launch(self) -> None:
         self._launch_planned = False

@@ -34,8 +34,8 @@ class Cost(NamedTuple):
 
 BUDGET: Final = {
     # An order, its item and its event.
-    ("create", 1): Cost(2, 3, 30),
-    ("create", MANY): Cost(2, 3 * MANY, 2_000),
+    ("create", 1): Cost(2, 3, 24),
+    ("create", MANY): Cost(2, 3 * MANY, 1_850),
     # The order, an outcome, an entry, an event and a reveal; the wallet and the lot once for all.
     ("confirm", 1): Cost(4, 7, 75),
     ("confirm", MANY): Cost(4, 5 * MANY + 2, 5_200),

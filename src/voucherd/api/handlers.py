@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from voucherd.actors import Actor, ActorKind
 from voucherd.api import requests
 from voucherd.api.errors import Op
-from voucherd.api.wire.order import is_large, render, stream
+from voucherd.api.wire.order import Shape, is_large, render, stream
 from voucherd.api.wire.quote import quoted
 from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
@@ -29,6 +29,9 @@ from voucherd.orders.rules.states import Status
 from voucherd.services import Services
 from voucherd.vault.model import Reveal, Via, Viewer
 from voucherd.webhooks.service import Owner
+
+PAGE_LINES_INLINE_MAX: Final = 1_000
+"""Lines of a page of orders that is written in one piece; a longer one is streamed."""
 
 SANDBOX_DECLINES: Final = 0.5
 """Contract 8: the chance that a sandbox Confirm or Resolve is cancelled at once."""
@@ -182,7 +185,11 @@ async def find_all(services: Services, call: Call) -> Response:
         metadata.totalItems = found.total
         metadata.totalPages = -(-found.total // page.size)
     await note_reveals(services, call, found.answers)
-    return Response(200, _page(services, call, found.answers, metadata), JSON)
+    shape, views = SHAPES[call.version], [view_of(services, call, one, bare=False) for one in found.answers]
+    if any(map(is_large, views)) or sum(view.order.lines for view in views) > PAGE_LINES_INLINE_MAX:
+        return Response(200, _streamed(services, shape, views, metadata), JSON)
+    orders = b",".join([render(shape, view) for view in views])
+    return Response(200, b'{"data":[%b],"metadata":%b}' % (orders, encode(metadata)), JSON)
 
 
 def _finalise(services: Services, call: Call, *, resolve: bool) -> Finalise:
@@ -254,14 +261,12 @@ async def shown(
     return Response(status, body, JSON, headers or [], shown=ShownOrder(answer.order, bare))
 
 
-async def _page(
-    services: Services, call: Call, answers: list[Answer], metadata: PageMetadata
+async def _streamed(
+    services: Services, shape: Shape, views: list[View], metadata: PageMetadata
 ) -> AsyncIterator[bytes]:
     """A page of orders, one after another, so that a page of large orders is never in memory as a whole."""
-    shape = SHAPES[call.version]
     yield b'{"data":['
-    for at, answer in enumerate(answers):
-        view = view_of(services, call, answer, bare=False)
+    for at, view in enumerate(views):
         comma = b"," if at else b""
         if is_large(view):
             yield comma

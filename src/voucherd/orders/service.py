@@ -1,6 +1,6 @@
 """The order service: a call joins a batch, a batch is one transaction, and each call gets its answer.
 
-A Resolve is a batch of one that waits behind nobody while a place is free. No network call and no wait happens inside a
+Resolves have batches of their own, so none waits behind Confirms. No network call and no wait happens inside a
 transaction, and no connection is held while a call waits for a slow order.
 """
 
@@ -34,10 +34,6 @@ from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
 from voucherd.vault.seal import Sealer
 
-RESOLVES_IN_FLIGHT_MAX: Final = 4
-"""So many Resolves run side by side, each a batch of its own. More than that would only queue at the same rows and
-take the connections from everyone else: they gather, and the next free place takes them all."""
-
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
 
@@ -70,9 +66,7 @@ class OrderService:
         self.creates: Batcher[Create, Reply] = Batcher(self._create, waiting_max=limit)
         self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, waiting_max=limit, stores=False)
         self.confirms: Batcher[Finalise, Reply] = Batcher(self._confirm, waiting_max=limit)
-        self.resolves: Batcher[Finalise, Reply] = Batcher(
-            self._confirm, waiting_max=limit, in_flight_max=RESOLVES_IN_FLIGHT_MAX, next_batch_from=1
-        )
+        self.resolves: Batcher[Finalise, Reply] = Batcher(self._confirm, waiting_max=limit)
         self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, waiting_max=limit)
         self.finds: Batcher[_Find, Reply] = Batcher(self._find, waiting_max=limit, stores=False)
 
