@@ -57,12 +57,14 @@ async def stock_catalogue(pool: Pool, count: int, news: int) -> None:
                 " ON CONFLICT DO NOTHING",
                 *(currency, eur_e8),
             )
-    first_brand = await pool.fetchval("SELECT coalesce(max(id), 0) + 1 FROM brand")
-    await pool.execute(
-        "INSERT INTO brand (id, slug, name) OVERRIDING SYSTEM VALUE"
-        " SELECT $1 + n, 'brand-' || n, 'Brand ' || n FROM generate_series(0, $2 - 1) n",
-        *(first_brand, BRANDS),
-    )
+    first_brand = await pool.fetchval("SELECT id FROM brand WHERE slug = 'brand-0'")
+    if first_brand is None:
+        first_brand = await pool.fetchval("SELECT coalesce(max(id), 0) + 1 FROM brand")
+        await pool.execute(
+            "INSERT INTO brand (id, slug, name) OVERRIDING SYSTEM VALUE"
+            " SELECT $1 + n, 'brand-' || n, 'Brand ' || n FROM generate_series(0, $2 - 1) n",
+            *(first_brand, BRANDS),
+        )
     indexes = await _drop_indexes(pool)
     for start in range(0, count, CHUNK):
         await _chunk(pool, min(CHUNK, count - start), first_brand)
