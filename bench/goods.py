@@ -6,6 +6,7 @@ from typing import Final
 
 from voucherd.db import Pool, transaction
 
+BULK_S_MAX: Final = 600.0
 CHUNK: Final = 20_000
 BRANDS: Final = 5_000
 CATEGORIES: Final = 20
@@ -71,15 +72,16 @@ async def stock_catalogue(pool: Pool, count: int, news: int) -> None:
     await pool.execute(
         "UPDATE product_listing SET stocked = true WHERE version_id % 5 < 3 AND product_id > $1",
         before + news,
+        timeout=BULK_S_MAX,
     )
     for definition in indexes:
-        await pool.execute(definition)
+        await pool.execute(definition, timeout=BULK_S_MAX)
     for table, last in (("brand", "id"), ("product", "id"), ("product_version", "id")):
         await pool.execute(
             f"SELECT setval(pg_get_serial_sequence('{table}', '{last}'), (SELECT max(id) FROM {table}))"  # noqa: S608 - Constants.
         )
-    await pool.execute("VACUUM ANALYZE product_listing, product_place")
-    await pool.execute("ANALYZE product, product_version, brand, lot")
+    await pool.execute("VACUUM ANALYZE product_listing, product_place", timeout=BULK_S_MAX)
+    await pool.execute("ANALYZE product, product_version, brand, lot", timeout=BULK_S_MAX)
 
 
 async def _drop_indexes(pool: Pool) -> list[str]:
@@ -97,6 +99,8 @@ async def _chunk(pool: Pool, count: int, first_brand: int) -> None:
     async with transaction(pool) as tx:
         product = await tx.fetchval("SELECT coalesce(max(id), 0) FROM product")
         version = await tx.fetchval("SELECT coalesce(max(id), 0) FROM product_version")
-        await tx.execute(_PRODUCTS, product, version, count)
-        await tx.execute(_VERSIONS, product, version, count, first_brand, list(CURRENCIES))
-        await tx.execute(_LOTS, version, count)
+        await tx.execute(_PRODUCTS, product, version, count, timeout=BULK_S_MAX)
+        await tx.execute(
+            _VERSIONS, product, version, count, first_brand, list(CURRENCIES), timeout=BULK_S_MAX
+        )
+        await tx.execute(_LOTS, version, count, timeout=BULK_S_MAX)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -345,6 +345,10 @@ class Shop:
     async def cancel(self, company: Company, trx: str, **options: Any) -> httpx.Response:
         """Cancel an order, whatever comes of it."""
         return await self.finalise("cancel", company, trx, **options)
+
+    def order_of(self, line: Mapping[str, Any]) -> int:
+        """The id of the order that an extended line is of."""
+        return self.ids.line_of_number(line["id"])[0]
 
     async def find(
         self, company: Company, trx: str, *, version: str = "1.03", state: State = State.LIVE

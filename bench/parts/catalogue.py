@@ -68,9 +68,9 @@ async def _pages(session: Session) -> dict[str, str]:
             (row,) = await page_of_products(conn, State.LIVE, ProductFilters(), order, size=1, skip=depth)
             pages[f"by {sort.value}, first page"] = f"{walk}&sortBy={sort.value}"
             pages[f"by {sort.value}, {depth:,} deep"] = (
-                f"{walk}{place_cursor(row.place, order)}&sortBy={sort.value}"
+                f"{walk}{place_cursor(session.seeder.ids, row.place, order)}&sortBy={sort.value}"
             )
-        newest = await feed.newest(conn)
+        since = number_cursor(session.seeder.ids, await feed.newest(conn) - PAGE)
     return pages | {
         "by price with prices in USD": f"{walk}&sortBy=price&paymentCurrency=USD",
         "one category by price": f"{walk}&category=category-3&sortBy=price",
@@ -84,7 +84,7 @@ async def _pages(session: Session) -> dict[str, str]:
         },
         "a page with the total": f"/api/1.03/product?limit={PAGE}",
         "one product": "/api/1.03/product/p-4711",
-        "the last changes": f"/api/1.03/product/changes?limit={PAGE}&since={number_cursor(newest - PAGE)}",
+        "the last changes": f"/api/1.03/product/changes?limit={PAGE}&since={since}",
         "all categories": "/api/1.03/category",
         "a page of brands": f"/api/1.03/brand?limit={PAGE}&cursor=",
     }

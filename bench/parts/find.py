@@ -66,6 +66,6 @@ async def _long_list(session: Session, template_id: int) -> tuple[str, dict[str,
     assert deep is not None
     return session.keys_by_company[company_id], {
         "first page": f"/api/1.03/order?limit={PAGE}&cursor=",
-        f"cursor {depth:,} deep": f"/api/1.03/order?limit={PAGE}&cursor={cursor_of(*deep)}",
+        f"cursor {depth:,} deep": f"/api/1.03/order?limit={PAGE}&cursor={cursor_of(session.seeder.ids, *deep)}",
         f"first page with the total of {depth:,}": f"/api/1.03/order?limit={PAGE}",
     }

@@ -2,7 +2,8 @@
 
 An order id is a number whose lowest bit is the order's state. What clients see are sealed forms of it: one block
 of AES over the number and a constant. A made-up trx or token does not decrypt to the constant and is refused
-without a look-up; a real one says nothing about its neighbours.
+without a look-up; a real one says nothing about its neighbours. Where the wire wants an integer, the id is shuffled
+among all numbers of its length.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 ORDER_BLOCK_SIZE: Final = 1024
 KEPT_MAX: Final = 16_384
 LINES_MAX: Final = 10_000
-"""Lines of one order; a line's own number is order id × this + its place (OP-14)."""
+"""Lines of one order; a line's own number is that of its order × this + its place (OP-14)."""
+ORDER_NUMBER_BITS: Final = 39
+"""Numbers of orders, and so of lines, stay below 2^53: every reader of JSON takes them as they are."""
 
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS: Final = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
@@ -65,6 +70,39 @@ class _Sealer:
         self.open = cipher.decryptor().update
 
 
+class _Shuffle:
+    """A secret order of all numbers below 2^39 (a Feistel network): no two share a place, and places tell no count."""
+
+    def __init__(self, key: bytes) -> None:
+        self._seal = _Sealer(key).seal
+
+    def place(self, number: int) -> int:
+        """The number's place."""
+        if number >> ORDER_NUMBER_BITS:
+            raise ValueError("a number of an order is out of range")
+        high, low = number >> _LOW_BITS, number & _LOW_MASK
+        for turn in range(0, _ROUNDS, 2):
+            high ^= self._mixed(turn, low) & _HIGH_MASK
+            low ^= self._mixed(turn + 1, high) & _LOW_MASK
+        return high << _LOW_BITS | low
+
+    def number(self, place: int) -> int:
+        """The number at this place."""
+        high, low = place >> _LOW_BITS, place & _LOW_MASK
+        for turn in range(_ROUNDS - 2, -1, -2):
+            low ^= self._mixed(turn + 1, high) & _LOW_MASK
+            high ^= self._mixed(turn, low) & _HIGH_MASK
+        return high << _LOW_BITS | low
+
+    def _mixed(self, turn: int, half: int) -> int:
+        return int.from_bytes(self._seal(_HALF.pack(turn, half))[:4])
+
+
+_ROUNDS: Final = 8
+_HALF: Final = struct.Struct(">QQ")
+_LOW_BITS: Final = 20
+_LOW_MASK: Final = (1 << _LOW_BITS) - 1
+_HIGH_MASK: Final = (1 << (ORDER_NUMBER_BITS - _LOW_BITS)) - 1
 _ORDER: Final = struct.Struct(">Q8s")
 _LINE: Final = struct.Struct(">QI4s")
 _ORDER_MARK: Final = b"voucherd"
@@ -84,6 +122,9 @@ class Identifiers:
         self._event = _Sealer(derive(master, "event"))
         self._webhook = _Sealer(derive(master, "webhook"))
         self._key = _Sealer(derive(master, "key"))
+        self._cursor = AESSIV(derive(master, "cursor", 64))
+        self._number = _Shuffle(derive(master, "number"))
+        self.order_number: Callable[[int], int] = lru_cache(KEPT_MAX)(self._number.place)
         # An order is named at least thrice: in the answer to Create, by Confirm, and in the answer to that.
         self.trx: Callable[[int], str] = lru_cache(KEPT_MAX)(self._trx_of)
         self._recent: dict[str, int] = {}
@@ -147,6 +188,22 @@ class Identifiers:
         number, mark = _ORDER.unpack(self._key.open(block))
         return int(number) if mark == _KEY_MARK and number < 1 << 63 else None
 
+    def line_of_number(self, number: int) -> tuple[int, int]:
+        """The (order id, line) behind the integer id of a line; of a made-up one, of an order that is not there."""
+        order_number, line = divmod(number, LINES_MAX)
+        return self._number.number(order_number), line
+
+    def cursor(self, kind: bytes, place: bytes) -> str:
+        """A place in a list of this kind, sealed: nobody reads it, makes one up, or takes it to another list."""
+        return self._cursor.encrypt(place, [kind]).hex()
+
+    def cursor_place(self, kind: bytes, cursor: str) -> bytes | None:
+        """The place behind a cursor of ours, or None for anything else."""
+        try:
+            return self._cursor.decrypt(bytes.fromhex(cursor), [kind])
+        except (ValueError, InvalidTag):
+            return None
+
     def tags(self, order_id: int, lines: Sequence[int]) -> list[str]:
         """`TAG-` and a uuid for each of these lines."""
         if len(lines) == 1:
@@ -175,9 +232,9 @@ class Identifiers:
         return [sealed[at : at + 16] for at in range(0, len(sealed), 16)]
 
 
-def line_id(order_id: int, line: int) -> int:
+def line_number(order_number: int, line: int) -> int:
     """The integer id of a line (the extended shape's `id`)."""
-    return order_id * LINES_MAX + line
+    return order_number * LINES_MAX + line
 
 
 def _to_text(block: bytes) -> str:

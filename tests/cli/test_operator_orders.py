@@ -12,7 +12,7 @@ from voucherd.catalogue.products import ProductDraft
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyDraft
 from voucherd.db import Pool, transaction
-from voucherd.ids import Identifiers, State, line_id
+from voucherd.ids import Identifiers, State, line_number
 from voucherd.money import RATE_ONE, Money
 from voucherd.orders.rules.cart import CartLine, Create
 from voucherd.orders.rules.decide import Finalise
@@ -162,7 +162,7 @@ async def test_an_operator_cancels_for_a_customer(terminal: Terminal, till: Till
 async def test_an_operator_takes_a_code_back(terminal: Terminal, till: Till) -> None:
     """The command line: `order return LINE`, by a line's id; said twice it is the first time that counts."""
     bought, waiting = await till.buy("gift", 1), await till.buy("later", 1)
-    lines = [line_id(till.ids.order_id(trx) or 0, 0) for trx in (bought, waiting)]
+    lines = [line_number(till.ids.order_number(till.ids.order_id(trx) or 0), 0) for trx in (bought, waiting)]
     returned = terminal.json("order", "return", str(lines[0]))
     assert (returned["trx"], returned["lineId"]) == (bought, lines[0])
     assert f"The code of line 1 of {bought} was taken back at" in terminal.view(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from voucherd import ids
-from voucherd.ids import LINES_MAX, ORDER_BLOCK_SIZE, Identifiers, State, derive, line_id, state_of
+from voucherd.ids import LINES_MAX, ORDER_BLOCK_SIZE, Identifiers, State, derive, line_number, state_of
 
 ORDER_IDS = st.integers(0, 2**63 - 1)
 LINES = st.integers(0, LINES_MAX - 1)
+NUMBERED_IDS = st.integers(0, (1 << ids.ORDER_NUMBER_BITS) - 1)
 IDS = Identifiers(bytes(range(32)))
 OTHER = Identifiers(bytes(32))
 
@@ -97,10 +99,39 @@ def test_the_lowest_bit_is_the_state() -> None:
     assert [state.word for state in State] == ["live", "sandbox"]
 
 
-@given(ORDER_IDS, LINES, ORDER_IDS, LINES)
-def test_line_ids_are_unique(order: int, line: int, other: int, other_line: int) -> None:
-    """The extended shape's `id` names one line of one order."""
-    assert (line_id(order, line) == line_id(other, other_line)) == ((order, line) == (other, other_line))
+@given(NUMBERED_IDS, LINES, NUMBERED_IDS, LINES)
+def test_line_numbers_are_unique(order: int, line: int, other: int, other_line: int) -> None:
+    """The extended shape's `id` names one line of one order, and every reader of JSON keeps it exact."""
+    mine = line_number(IDS.order_number(order), line)
+    theirs = line_number(IDS.order_number(other), other_line)
+    assert (mine == theirs) == ((order, line) == (other, other_line))
+    assert max(mine, theirs) < 2**53
+    assert IDS.line_of_number(mine) == (order, line)
+
+
+def test_numbers_of_orders_tell_no_count() -> None:
+    """OP-14: who buys twice in a day can't tell from the numbers how much others bought in between."""
+    numbers = [IDS.order_number(order_id) for order_id in range(2, 2_002, 2)]
+
+    assert len(set(numbers)) == len(numbers)
+    steps = [after - before for before, after in pairwise(numbers)]
+    assert len(set(steps)) == len(steps)
+    assert 400 < sum(step > 0 for step in steps) < 600
+    with pytest.raises(ValueError, match="out of range"):
+        IDS.order_number(1 << 39)
+
+
+def test_a_cursor_is_sealed_for_its_list() -> None:
+    """OP-03: nobody reads a place, makes one up, or takes it to another list."""
+    cursor = IDS.cursor(b"orders", b"4711")
+
+    assert IDS.cursor_place(b"orders", cursor) == b"4711"
+    assert b"4711" not in bytes.fromhex(cursor)
+    changed = ("b" if cursor[0] == "a" else "a") + cursor[1:]
+    for foreign in (changed, cursor + "aa", cursor[:-2], cursor[:-1], "", "é", b"4711".hex(), "\x00"):
+        assert IDS.cursor_place(b"orders", foreign) is None
+    assert IDS.cursor_place(b"brands", cursor) is None
+    assert Identifiers(bytes(32)).cursor_place(b"orders", cursor) is None
 
 
 def test_each_purpose_has_a_key_of_its_own(master: bytes) -> None:
@@ -122,7 +153,7 @@ def test_the_forms_that_clients_keep_never_change() -> None:
     assert IDS.tags(2, []) == IDS.tokens(2, []) == []
     assert IDS.tags(2, [0, 1]) == [*IDS.tags(2, [0]), *IDS.tags(2, [1])] == tags
     assert IDS.tokens(2, [0, 1]) == ["1JN6MQBT5CQAMG37H2AJ4VER7M", "0KE1C332K5DF3FW6Q7Y9XPFZBA"]
-    assert (line_id(2, 7), LINES_MAX, ORDER_BLOCK_SIZE) == (20_007, 10_000, 1_024)
+    assert (line_number(2, 7), LINES_MAX, ORDER_BLOCK_SIZE) == (20_007, 10_000, 1_024)
 
 
 NAMES = [

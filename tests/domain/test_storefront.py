@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.handmade import product
 from voucherd.api.catalogue_requests import place_cursor, read_place
+from voucherd.ids import Identifiers
 from voucherd.money import RATE_ONE
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.storefront import prices, search
@@ -17,6 +18,7 @@ from voucherd.storefront.groups import category_name
 from voucherd.storefront.listing import ProductOrder
 from voucherd.storefront.sorting import BOUND_MAX, Sort, SortPosition, factor, lane
 
+IDS = Identifiers(bytes(range(32)))
 RATES = {"EUR": RATE_ONE, "USD": 92_319_055, "JPY": 611_808, "KWD": 301_204_819, "VND": 1}
 AMOUNTS = st.lists(
     st.tuples(
@@ -77,10 +79,10 @@ def test_a_cursor_leads_back_to_its_place(
     """OP-03: whatever the name; for another order it is refused."""
     words = {Sort.NAME: (word,), Sort.BRAND: (word, word)}.get(sort, ())
     place, order = SortPosition(words, 0 if words else amount, product_id), ProductOrder(sort, descending)
-    cursor = place_cursor(place, order)
-    assert read_place(cursor, order) == place
+    cursor = place_cursor(IDS, place, order)
+    assert read_place(IDS, cursor, order) == place
     with pytest.raises(BadInput, match="is of another sortBy or sortOrder"):
-        read_place(cursor, ProductOrder(sort, not descending))
+        read_place(IDS, cursor, ProductOrder(sort, not descending))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from voucherd.db import Pool, transaction
 
 FIRST: Final = 2_000_000
 """Below the first id of any process, as older orders are."""
-BLOCK: Final = 1 << 30
+BLOCK: Final = 1 << 27
 LOT_SIZE: Final = 10_000
 OTHERS: Final = 20
 """Companies that share half of all orders; the other half is one company's."""

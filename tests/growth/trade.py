@@ -142,7 +142,7 @@ class Trade:
         )
         return {
             "trx": ids.trx(order_id),
-            "cursor": requests.cursor_of(at, order_id),
+            "cursor": requests.cursor_of(ids, at, order_id),
             "moment": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "day": at.strftime("%Y-%m-%d"),
             "event": ids.event(event_id),

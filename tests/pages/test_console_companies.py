@@ -17,16 +17,20 @@ from voucherd.pages.console.health import HealthCheck, Mark, duration, worst
 async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
     """OP-91: each form is the command's own function, its refusal stands beside the field, its deed in the trail."""
     admin = await someone(shop, "admin")
-    bad = await admin.post("/console/companies", {"name": "Acme", "country": "Holland"})
+    bad = await admin.post("/console/companies", {"name": "Acme", "country": "Holland", "expose_costs": "no"})
     assert bad.status_code == 422
     assert "two capital letters" in bad.text
-    made = await admin.post("/console/companies", {"name": "Acme <b>", "country": "nl", "active": "yes"})
+    acme = {"name": "Acme <b>", "country": "nl", "active": "yes"}
+    unasked = await admin.post("/console/companies", acme)
+    assert unasked.status_code == 422
+    assert "Choose whether it sees what you pay" in unasked.text
+    made = await admin.post("/console/companies", acme | {"expose_costs": "yes"})
     assert made.status_code == 303
     home = made.headers["location"]
     page = await admin.get(home)
     assert "Acme &lt;b&gt;" in page.text
     assert "not verified" in page.text
-    assert (await admin.post("/console/companies", {"name": "Acme <b>", "country": "NL"})).status_code == 422
+    assert (await admin.post("/console/companies", acme | {"expose_costs": "no"})).status_code == 422
     for form, fields in (
         ("standing", {"active": "yes", "verified": "yes"}),
         ("limits", {"order": "500", "day": "2000.50"}),

@@ -18,7 +18,7 @@ from voucherd.actors import SYSTEM
 from voucherd.catalogue import logos
 from voucherd.clock import iso
 from voucherd.db import transaction
-from voucherd.ids import State
+from voucherd.ids import State, state_of
 from voucherd.limits.unknown_links import UNKNOWN_MAX
 from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.recipients import vouchers
@@ -47,7 +47,7 @@ async def ordered(
 
 async def seen(shop: Shop, company: Company, line: dict[str, Any]) -> tuple[str | None, str | None]:
     """When the buyer is told that the link was opened and the code shown."""
-    found = await shop.find(company, shop.ids.trx(line["orderId"]), state=State(line["orderId"] & 1))
+    found = await shop.find(company, shop.ids.trx(shop.order_of(line)), state=state_of(shop.order_of(line)))
     (same,) = (one for item in found["items"] for one in item["orderLines"] if one["id"] == line["id"])
     return same["dateLinkViewed"], same["dateVoucherViewed"]
 
@@ -135,9 +135,9 @@ async def test_a_person_opens_a_link_and_sees_the_code_on_a_click(shop: Shop) ->
         "WHERE via = $1",
         int(Via.REDEMPTION),
     )
-    assert [tuple(row) for row in rows] == [(line["orderId"], company.id, 0, 1, None, "127.0.0.1")]
+    assert [tuple(row) for row in rows] == [(shop.order_of(line), company.id, 0, 1, None, "127.0.0.1")]
     assert await shop.pool.fetchval("SELECT count(*) FROM reveal WHERE via = $1", int(Via.REDEMPTION)) == 3
-    assert await shop.events(shop.ids.trx(line["orderId"])) == ["order.created", "order.finished"]
+    assert await shop.events(shop.ids.trx(shop.order_of(line))) == ["order.created", "order.finished"]
     await shop.assert_books_balance()
 
 
@@ -209,14 +209,14 @@ async def test_vouchers_that_are_no_good_say_so_and_show_nothing(shop: Shop) -> 
 
     await shop.product("back-10", stock=2)
     back, kept = await ordered(shop, company, "back-10", 2)
-    page_back, trx = await opened(shop, back), shop.ids.trx(back["orderId"])
+    page_back, trx = await opened(shop, back), shop.ids.trx(shop.order_of(back))
     async with transaction(shop.pool) as tx:
-        first = await vouchers.take_back(tx, SYSTEM, trx, back["orderId"], 0)
+        first = await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(back), 0)
         with pytest.raises(vouchers.NoCode):
-            await vouchers.take_back(tx, SYSTEM, trx, back["orderId"], 2)
+            await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(back), 2)
     async with transaction(shop.pool) as tx:
-        assert await vouchers.take_back(tx, SYSTEM, trx, back["orderId"], 0) == first
-        assert await vouchers.take_back(tx, SYSTEM, trx, kept["orderId"], 1) > first
+        assert await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(back), 0) == first
+        assert await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(kept), 1) > first
     for returned in (
         await clicked(shop, back, page_back),
         await opened(shop, back),
@@ -224,7 +224,7 @@ async def test_vouchers_that_are_no_good_say_so_and_show_nothing(shop: Shop) -> 
     ):
         assert "was returned" in returned.text
         assert back["voucherCode"] not in returned.text
-    told = await shop.find(company, shop.ids.trx(back["orderId"]))
+    told = await shop.find(company, shop.ids.trx(shop.order_of(back)))
     assert told["items"][0]["orderLines"][0]["dateReturned"] == iso(first)
     assert await seen(shop, company, kept) != NEVER
 
@@ -241,7 +241,7 @@ async def test_a_pin_keeps_the_code_from_those_who_only_have_the_link(shop: Shop
     await shop.product("gift-10", stock=1)
     company = await shop.company()
     (line,) = await ordered(shop, company, "gift-10")
-    trx = shop.ids.trx(line["orderId"])
+    trx = shop.ids.trx(shop.order_of(line))
     await shop.call("PATCH", f"/api/1.03/order/{trx}/redemption", company, json={"pin": "2749"})
     page = await opened(shop, line)
     assert 'name="pin"' in page.text
@@ -268,7 +268,7 @@ async def test_a_buyer_sees_what_was_opened_and_sets_a_pin_in_the_portal(shop: S
     company = await shop.company(balance="5000.00 EUR")
     first, second, *_ = lines = await ordered(shop, company, "gift-10", INLINE_LINES_MAX + 1)
     buyer, viewer = await someone(shop, "buyer", company), await someone(shop, "viewer", company)
-    path = f"/portal/orders/{shop.ids.trx(first['orderId'])}/links"
+    path = f"/portal/orders/{shop.ids.trx(shop.order_of(first))}/links"
     await clicked(shop, second, await opened(shop, second))
 
     page = await viewer.get(path)

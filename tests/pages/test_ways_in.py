@@ -180,7 +180,9 @@ async def test_deeds_to_companies(shop: Shop, watch: Watch) -> None:
     """OP-91, OP-94: in the console, at the command line, and a company's own rules in its portal."""
     admin = await someone(shop, "admin")
     async with watch.one(ActorKind.OPERATOR, "company.add"):
-        made = await admin.post("/console/companies", {"name": "Acme", "country": "NL", "active": "yes"})
+        made = await admin.post(
+            "/console/companies", {"name": "Acme", "country": "NL", "active": "yes", "expose_costs": "yes"}
+        )
     home = made.headers["location"]
     async with watch.one(ActorKind.COMMAND, "company.add"):
         await watch.command("company", "add", "Other", "--country", "DE")

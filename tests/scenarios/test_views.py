@@ -43,7 +43,7 @@ async def test_the_buyer_sees_what_recipients_saw_first(shop: Shop) -> None:
     await asyncio.gather(*(view(shop, small[1], code=False) for _ in range(4)))
     await asyncio.gather(*(view(shop, small[2], code=True) for _ in range(4)))
     await view(shop, large[-1], code=True)
-    small_trx = shop.ids.trx(small[0]["orderId"])
+    small_trx = shop.ids.trx(shop.order_of(small[0]))
     found = lines_of(await shop.find(company, small_trx))
 
     assert [(line["dateLinkViewed"] is None, line["dateVoucherViewed"] is None) for line in found] == [

@@ -257,7 +257,7 @@ PRODUCT: Final = _json(catalogue.product(_product(), None))
 PRODUCTS: Final = _json(catalogue.ProductPage([catalogue.product(_product("USD"), "USD")], _ONE_PAGE))
 CHANGES: Final = _json(
     catalogue.ProductChangePage(
-        [catalogue.change(_CHANGE, None)], catalogue.FeedMetadata(number_cursor(CHANGE))
+        [catalogue.change(_CHANGE, None)], catalogue.FeedMetadata(number_cursor(IDS, CHANGE))
     )
 )
 BRAND: Final = _json(_BRAND)

@@ -126,10 +126,10 @@ READ_QUERY: dict[Op, tuple[bytes, Callable[[Request], object]]] = {
     Op.LINES: (b"limit=5000", order_parts.read_lines),
     Op.ACCOUNTS: (b"currency=euro", accounts.read_currency),
     Op.STATEMENT: (b"kind=purchase", lambda request: accounts.read_statement(request, IDS)),
-    Op.PRODUCTS: (b"sortBy=colour", catalogue_requests.find_all),
+    Op.PRODUCTS: (b"sortBy=colour", lambda request: catalogue_requests.find_all(request, IDS)),
     Op.PRODUCT: (b"paymentCurrency=euro", catalogue_requests.find),
-    Op.PRODUCT_CHANGES: (b"since=yesterday", catalogue_requests.changes),
-    Op.BRANDS: (b"limit=1000", catalogue_requests.brands),
+    Op.PRODUCT_CHANGES: (b"since=yesterday", lambda request: catalogue_requests.changes(request, IDS)),
+    Op.BRANDS: (b"limit=1000", lambda request: catalogue_requests.brands(request, IDS)),
     Op.DELIVERIES: (b"status=lost", webhook_requests.deliveries),
     Op.RECOVER_WEBHOOK: (b"since=yesterday", webhook_requests.recover),
     Op.KEYS: (b"limit=1000", lambda request: key_requests.page(request, IDS)),
@@ -213,11 +213,13 @@ def test_a_body_that_is_no_json_is_refused_as_the_document_says(op: Op) -> None:
 PLACE = SortPosition((folded(sample_order.NAME),), 0, 1)
 NAMES: dict[tuple[Op, str], str] = {
     (Op.FIND, "trx"): sample_order.trx(),
-    (Op.FIND_ALL, "cursor"): requests.cursor_of(sample_order.CREATED_AT, sample_order.ORDER_ID),
-    (Op.PRODUCTS, "cursor"): catalogue_requests.place_cursor(PLACE, ProductOrder()),
+    (Op.FIND_ALL, "cursor"): requests.cursor_of(
+        sample_order.IDS, sample_order.CREATED_AT, sample_order.ORDER_ID
+    ),
+    (Op.PRODUCTS, "cursor"): catalogue_requests.place_cursor(sample_order.IDS, PLACE, ProductOrder()),
     (Op.PRODUCT, "slug"): SLUG,
-    (Op.PRODUCT_CHANGES, "since"): catalogue_requests.number_cursor(samples.CHANGE - 1),
-    (Op.BRANDS, "cursor"): catalogue_requests.slug_cursor(samples.BRAND_SLUG),
+    (Op.PRODUCT_CHANGES, "since"): catalogue_requests.number_cursor(sample_order.IDS, samples.CHANGE - 1),
+    (Op.BRANDS, "cursor"): catalogue_requests.slug_cursor(sample_order.IDS, samples.BRAND_SLUG),
     (Op.BRAND, "slug"): samples.BRAND_SLUG,
     (Op.WEBHOOK, "id"): samples.WEBHOOK_ID,
     (Op.DELIVERIES, "cursor"): samples.TOLD_ID,

@@ -23,7 +23,7 @@ from voucherd.storefront.service import Shopper
 
 async def find_products(services: Services, call: Call) -> Response:
     """Find all products."""
-    asked = requests.find_all(call.request)
+    asked = requests.find_all(call.request, services.ids)
     visitor, page = _visitor(call, asked.payment_currency, asked.filters.face_value), asked.page
     try:
         found = await services.storefront.find_all(
@@ -31,7 +31,7 @@ async def find_products(services: Services, call: Call) -> Response:
         )
     except NoRate as missing:
         raise _no_rate(missing) from None
-    cursor = None if found.next is None else requests.place_cursor(found.next, asked.order)
+    cursor = None if found.next is None else requests.place_cursor(services.ids, found.next, asked.order)
     data = [wire.product(shown, asked.payment_currency) for shown in found.products]
     return _json(wire.ProductPage(data, _metadata(page, cursor, found.total)))
 
@@ -51,7 +51,7 @@ async def find_product(services: Services, call: Call) -> Response:
 
 async def find_changes(services: Services, call: Call) -> Response:
     """The feed of changes."""
-    asked = requests.changes(call.request)
+    asked = requests.changes(call.request, services.ids)
     try:
         feed = await services.storefront.changes(
             _visitor(call, asked.payment_currency), asked.after, asked.size
@@ -59,14 +59,16 @@ async def find_changes(services: Services, call: Call) -> Response:
     except NoRate as missing:
         raise _no_rate(missing) from None
     data = [wire.change(told, asked.payment_currency) for told in feed.changes]
-    return _json(wire.ProductChangePage(data, wire.FeedMetadata(requests.number_cursor(feed.last))))
+    return _json(
+        wire.ProductChangePage(data, wire.FeedMetadata(requests.number_cursor(services.ids, feed.last)))
+    )
 
 
 async def find_brands(services: Services, call: Call) -> Response:
     """Find all brands."""
-    page, after = requests.brands(call.request)
+    page, after = requests.brands(call.request, services.ids)
     found = await services.storefront.brands(size=page.size, page=page.number, after_slug=after)
-    cursor = requests.slug_cursor(found.brands[-1].slug) if found.more else None
+    cursor = requests.slug_cursor(services.ids, found.brands[-1].slug) if found.more else None
     data = [wire.brand(group) for group in found.brands]
     return _json(wire.BrandPage(data, _metadata(page, cursor, found.total)))
 

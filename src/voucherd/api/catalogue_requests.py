@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from decimal import Decimal
 from typing import Final
 
@@ -14,19 +11,19 @@ from msgspec import Struct
 from voucherd.api import query
 from voucherd.api.query import Given, PageQuery
 from voucherd.catalogue.products import PRODUCT_TYPES, REDEEM_TYPES, REGION_LENGTH_MAX
-from voucherd.catalogue.rules import SLUG_LENGTH_MAX, is_slug
+from voucherd.catalogue.rules import SLUG_LENGTH_MAX
 from voucherd.http import Request
+from voucherd.ids import Identifiers
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.storefront import search
 from voucherd.storefront.listing import ProductFilters, ProductOrder
-from voucherd.storefront.sorting import PRODUCT_ID_MAX, Sort, SortPosition
+from voucherd.storefront.sorting import Sort, SortPosition
 
 DIRECTIONS: Final = ("asc", "desc")
 NOW: Final = "now"
 """As `since` of the feed: from here on."""
 
 CURSOR_CHARS_MAX: Final = 2_000
-_CHANGE_MAX: Final = 2**63 - 1
 
 
 class ProductListQuery(Struct, frozen=True):
@@ -54,7 +51,10 @@ class ChangeQuery(Struct, frozen=True):
     size: int
 
 
-_PAGES: Final = query.Pages("products", "WyJuYW1lIiwiYXNjIixbImJyaWdodGJlYW4gY29mZmVlIDI1IGV1ciJdLCIwIiwxXQ")
+_PAGES: Final = query.Pages(
+    "products",
+    "534b420542c05498b39291ec57c9e7aed8f7737cf78132c3f63bd31d14ea95128bdbb1a303d44d4f5589d0ca1a06945c473a3ede7b32374a633a0eda9ba3ef0ef5",
+)
 _SORT_BY: Final = query.choice(
     "sortBy",
     "Amounts are compared by what they are worth in EUR; a variable product counts with its smallest face value. "
@@ -101,13 +101,13 @@ FIND_ALL: Final = (
 )
 
 
-def find_all(request: Request) -> ProductListQuery:
+def find_all(request: Request, ids: Identifiers) -> ProductListQuery:
     """What a list of products is asked for."""
     given = query.read(request)
     sort, direction = _SORT_BY.read(given), _SORT_ORDER.read(given)
     order = ProductOrder(Sort.NAME if sort is None else Sort(sort), direction == "desc")
     page = _PAGES.read(given)
-    after = read_place(page.cursor, order) if page.cursor else None
+    after = read_place(ids, page.cursor, order) if page.cursor else None
     return ProductListQuery(_PAYMENT_CURRENCY.read(given), _filters(given), order, page, after)
 
 
@@ -124,33 +124,30 @@ def find(request: Request) -> ProductQuery:
 
 
 _SINCE: Final = query.cursor(
-    f"Where to go on: the `nextCursor` of the last call, or `{NOW}`.", "NDcxMA", "since"
+    f"Where to go on: the `nextCursor` of the last call, or `{NOW}`.",
+    "80d02f3f3ec97db0a1793134d12146f4a40ac858",
+    "since",
 )
 _LIMIT: Final = query.limit("changes")
 CHANGES: Final = (_SINCE, _LIMIT, _PAYMENT_CURRENCY)
 
 
-def changes(request: Request) -> ChangeQuery:
+def changes(request: Request, ids: Identifiers) -> ChangeQuery:
     """What the feed of changes is asked for."""
     given = query.read(request)
     size, since = _LIMIT.read(given), _SINCE.read(given)
-    after = None if since == NOW else read_number(since) if since else 0
+    after = None if since == NOW else read_number(ids, since) if since else 0
     return ChangeQuery(_PAYMENT_CURRENCY.read(given), after, size)
 
 
-_BRAND_PAGES: Final = query.Pages("brands", "YnJpZ2h0YmVhbg")
+_BRAND_PAGES: Final = query.Pages("brands", "3ee59df3397eeeb89499c7e8bdaf0919cf8c62ab34275ba77394")
 BRANDS: Final = _BRAND_PAGES.parameters
 
 
-def brands(request: Request) -> tuple[PageQuery, str | None]:
+def brands(request: Request, ids: Identifiers) -> tuple[PageQuery, str | None]:
     """Which part of the list of brands is asked for, and behind which slug."""
     page = _BRAND_PAGES.read(query.read(request))
-    if not page.cursor:
-        return page, None
-    after = _opened("cursor", page.cursor)
-    if not is_slug(after):
-        raise BadInput("cursor", "is not one of ours")
-    return page, after
+    return page, _opened(ids, b"brands", "cursor", page.cursor).decode() if page.cursor else None
 
 
 def _filters(given: Given) -> ProductFilters:
@@ -184,62 +181,41 @@ def _words(given: Given) -> tuple[str, ...]:
 # ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def place_cursor(place: SortPosition, order: ProductOrder) -> str:
+def place_cursor(ids: Identifiers, place: SortPosition, order: ProductOrder) -> str:
     """Where a page ended, for the next one of the same order to go on from."""
     direction = DIRECTIONS[order.descending]
-    return _closed(
-        msgspec.json.encode([order.sort, direction, place.words, str(place.worth), place.product_id])
-    )
+    plain = [order.sort, direction, place.words, str(place.worth), place.product_id]
+    return ids.cursor(b"products", msgspec.json.encode(plain))
 
 
 _decode_place: Final = msgspec.json.Decoder(tuple[str, str, tuple[str, ...], str, int]).decode
 
 
-def read_place(text: str, order: ProductOrder) -> SortPosition:
+def read_place(ids: Identifiers, text: str, order: ProductOrder) -> SortPosition:
     """The place that a cursor of ours names, refused for another order than the one it came from."""
-    try:
-        sort, direction, words, worth, product_id = _decode_place(_opened("cursor", text))
-    except msgspec.DecodeError:
-        raise BadInput("cursor", "is not one of ours") from None
-    known = len(words) == {Sort.NAME: 1, Sort.BRAND: 2}.get(order.sort, 0)
+    sort, direction, words, worth, product_id = _decode_place(_opened(ids, b"products", "cursor", text))
     if (sort, direction) != (order.sort.value, DIRECTIONS[order.descending]):
         raise BadInput("cursor", "is of another sortBy or sortOrder")
-    if not known or not re.fullmatch("[0-9]{1,40}", worth) or not 0 <= product_id <= PRODUCT_ID_MAX:
-        raise BadInput("cursor", "is not one of ours")
-    if any("\x00" in word for word in words):
-        raise BadInput("cursor", "is not one of ours")
     return SortPosition(words, int(worth), product_id)
 
 
-def number_cursor(number: int) -> str:
+def number_cursor(ids: Identifiers, number: int) -> str:
     """Where a page of the feed ended."""
-    return _closed(str(number).encode())
+    return ids.cursor(b"changes", str(number).encode())
 
 
-def read_number(text: str) -> int:
+def read_number(ids: Identifiers, text: str) -> int:
     """The change that a cursor of the feed names."""
-    plain = _opened("since", text)
-    if not re.fullmatch("[0-9]{1,19}", plain) or int(plain) > _CHANGE_MAX:
-        raise BadInput("since", "is not one of ours")
-    return int(plain)
+    return int(_opened(ids, b"changes", "since", text))
 
 
-def slug_cursor(slug: str) -> str:
+def slug_cursor(ids: Identifiers, slug: str) -> str:
     """Where a page of brands ended."""
-    return _closed(slug.encode())
+    return ids.cursor(b"brands", slug.encode())
 
 
-def _closed(plain: bytes) -> str:
-    return base64.urlsafe_b64encode(plain).decode().rstrip("=")
-
-
-def _opened(name: str, text: str) -> str:
-    try:
-        if len(text) > CURSOR_CHARS_MAX:
-            raise ValueError
-        plain = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode("utf-8")
-    except (ValueError, binascii.Error):
-        raise BadInput(name, "is not one of ours") from None
-    if "\x00" in plain:
+def _opened(ids: Identifiers, kind: bytes, name: str, text: str) -> bytes:
+    place = ids.cursor_place(kind, text) if len(text) <= CURSOR_CHARS_MAX else None
+    if place is None:
         raise BadInput(name, "is not one of ours")
-    return plain
+    return place

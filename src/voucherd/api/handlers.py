@@ -173,13 +173,12 @@ async def find(services: Services, call: Call) -> Response:
 async def find_all(services: Services, call: Call) -> Response:
     """Find all orders."""
     filters, page = requests.find_all(call.request, services.ids)
-    after = requests.read_cursor(page.cursor) if page.cursor else None
+    after = requests.read_cursor(services.ids, page.cursor) if page.cursor else None
     found = await services.orders.find_all(
         call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=after
     )
-    metadata = PageMetadata(
-        pageSize=page.size, nextCursor=None if found.after is None else requests.cursor_of(*found.after)
-    )
+    cursor = None if found.after is None else requests.cursor_of(services.ids, *found.after)
+    metadata = PageMetadata(pageSize=page.size, nextCursor=cursor)
     if page.number is not None and found.total is not None:
         metadata.page = page.number
         metadata.totalItems = found.total

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
+import struct
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -254,7 +253,7 @@ def wait_s(request: Request) -> int:
     return WAIT.read(query.read(request))
 
 
-_PAGES: Final = query.Pages("orders", "MTc2OTg1MTgwMDAwMDAwMC42ODQy")
+_PAGES: Final = query.Pages("orders", "3ceec4f3996ab63591eca4b7aa1609c6ec6e126f936039afeb6304b240de5c19")
 _TRX: Final = query.text("trx", "Only the order with this trx.")
 _STATUS: Final = query.several(
     "orderStatus", "Only orders with this status; repeat it for several.", fields.ORDER_STATUSES
@@ -309,20 +308,18 @@ def _status(word: str) -> Status:
     return status
 
 
-def cursor_of(created_at: datetime, order_id: int) -> str:
+def cursor_of(ids: Identifiers, created_at: datetime, order_id: int) -> str:
     """Where a page ended, for the next one to go on from."""
-    micros = round(created_at.timestamp() * 1_000_000)
-    return base64.urlsafe_b64encode(f"{micros}.{order_id}".encode()).decode().rstrip("=")
+    return ids.cursor(b"orders", _PLACE.pack(round(created_at.timestamp() * 1_000_000), order_id))
 
 
-def read_cursor(text: str) -> tuple[datetime, int]:
+def read_cursor(ids: Identifiers, text: str) -> tuple[datetime, int]:
     """The place that a cursor of ours names."""
-    try:
-        plain = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4)).decode("ascii")
-        found = re.fullmatch(r"([0-9]{1,17})\.([0-9]{1,18})", plain)
-    except (ValueError, binascii.Error, UnicodeError):
-        found = None
-    if found is None:
+    place = ids.cursor_place(b"orders", text)
+    if place is None:
         raise BadInput("cursor", "is not one of ours")
-    seconds, micros = divmod(int(found[1]), 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros), int(found[2])
+    micros, order_id = _PLACE.unpack(place)
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros), int(order_id)
+
+
+_PLACE: Final = struct.Struct(">QQ")

@@ -29,11 +29,20 @@ async def add(
     vat_number: Annotated[str | None, Option(help="For the reverse charge between EU countries.")] = None,
     verified: Annotated[bool, Option("--verified", help="May finalise orders at once.")] = False,
     inactive: Annotated[bool, Option("--inactive", help="May not order yet.")] = False,
+    expose_costs: Annotated[
+        bool,
+        Option(
+            "--expose-costs/--no-expose-costs", help="Its orders show your purchase prices and suppliers."
+        ),
+    ] = True,
 ) -> Output:
     """Add a company."""
     with usage():
         draft = CompanyDraft(
-            name.strip(), country.upper(), vat_number, active=not inactive, verified=verified
+            *(name.strip(), country.upper(), vat_number),
+            active=not inactive,
+            verified=verified,
+            expose_costs=expose_costs,
         )
     async with context.transaction() as tx:
         company = await deeds.add(tx, context.actor, draft)
@@ -47,7 +56,10 @@ async def set_(
     verified: Annotated[bool | None, Option("--verified/--no-verified", help="May finalise orders.")] = None,
     active: Annotated[bool | None, Option("--active/--inactive", help="May order.")] = None,
     expose_costs: Annotated[
-        bool | None, Option("--expose-costs/--no-expose-costs", help="Sees the cost fields.")
+        bool | None,
+        Option(
+            "--expose-costs/--no-expose-costs", help="Its orders show your purchase prices and suppliers."
+        ),
     ] = None,
 ) -> Output:
     """Change what a company may do."""

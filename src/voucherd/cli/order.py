@@ -16,7 +16,7 @@ from voucherd.clock import iso
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection, within
-from voucherd.ids import LINES_MAX, Identifiers
+from voucherd.ids import LINES_MAX, ORDER_NUMBER_BITS, Identifiers
 from voucherd.orders import cancel_by_operator, deeds, reading, register
 from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.model import Order
@@ -29,7 +29,7 @@ from voucherd.vault import store as vault
 app = noun()
 
 LINES_SHOWN: Final = 50
-LINE_IDS_MAX: Final = (1 << 63) * LINES_MAX - 1
+LINE_NUMBER_MAX: Final = LINES_MAX * (1 << ORDER_NUMBER_BITS) - 1
 Trx = Annotated[str, Argument(metavar="TRX")]
 StatusWord: TypeAlias = Literal["created", "pending", "finished", "cancelled", "deleted"]
 
@@ -90,13 +90,14 @@ async def show(
 async def return_(
     context: CommandContext,
     line: Annotated[
-        int, Argument(metavar="LINE", min=0, max=LINE_IDS_MAX, help="Its id, as in orders and files.")
+        int, Argument(metavar="LINE", min=0, max=LINE_NUMBER_MAX, help="Its id, as in orders and files.")
     ],
 ) -> Output:
     """Say that a code was taken back: its line tells when, and its link shows it no more. No money moves."""
-    order_id, number = divmod(line, LINES_MAX)
     async with context.transaction() as tx:
-        trx = (await context.identifiers(tx)).trx(order_id)
+        ids = await context.identifiers(tx)
+        order_id, number = ids.line_of_number(line)
+        trx = ids.trx(order_id)
         with refusing({NoCode: f"there is no line {line} with a code"}):
             returned_at = await take_back(tx, context.actor, trx, order_id, number)
     document = {"trx": trx, "lineId": line, "dateReturned": iso(returned_at)}

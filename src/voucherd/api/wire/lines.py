@@ -13,7 +13,7 @@ from voucherd.api.wire.shapes import ExtendedLine, Offer, ProductDescription, Sh
 from voucherd.api.wire.templates import HOLE, TEXT_HOLE, encode, nested, template
 from voucherd.api.wire.view import Piece, View
 from voucherd.clock import iso
-from voucherd.ids import line_id
+from voucherd.ids import line_number
 from voucherd.money import RATE_ONE, divide_half_up, worth
 from voucherd.orders.model import Item, Viewed
 from voucherd.vault.store import LotInfo
@@ -51,12 +51,12 @@ def _lines_without_codes(view: View, piece: Piece) -> bytes:
     order, frame = view.answer.order, _line_frame(view, piece)
     created, updated = iso(order.created_at).encode(), iso(order.updated_at).encode()
     stock, viewed = _stock(view, piece.item), _viewed_lines(piece)
-    number, owner = order.id, order.company_id
+    number, owner = view.ids.order_number(order.id), order.company_id
     return b",".join(
         [
             frame % (tag.encode(), b"%d" % at, b"%d" % number, created, updated, *stock, *seen, b"%d" % owner)
             for at, tag, seen in zip(
-                count(line_id(number, piece.line_from)), view.ids.tags(number, piece.lines), viewed
+                count(line_number(number, piece.line_from)), view.ids.tags(order.id, piece.lines), viewed
             )
         ]
     )
@@ -66,20 +66,22 @@ def _lines_with_codes(view: View, piece: Piece) -> bytes:
     assert piece.codes is not None
     assert piece.outcome is not None
     order, frame, lot = view.answer.order, _line_frame(view, piece), _lot_of(view, piece)
-    number, lines, lot_id = order.id, piece.lines, piece.outcome.lot_id or 0
+    number, lines, lot_id = view.ids.order_number(order.id), piece.lines, piece.outcome.lot_id or 0
     created, updated, owner = iso(order.created_at).encode(), iso(order.updated_at).encode(), order.company_id
     stock, viewed, link = _stock(view, piece.item), _viewed_lines(piece), view.public_url + "/r/"
     made = []
     for at, seq, tag, token, (code, serial), seen in zip(
-        count(line_id(number, piece.line_from)),
+        count(line_number(number, piece.line_from)),
         piece.positions(),
-        view.ids.tags(number, lines),
-        view.ids.tokens(number, lines),
+        view.ids.tags(order.id, lines),
+        view.ids.tokens(order.id, lines),
         piece.codes,
         viewed,
     ):
         url = encode(link + token)
         external = b'"%d-%d"' % (lot_id, seq) if lot.external_id is None else encode(lot.external_id)
+        if not view.expose_costs:
+            external = encode(tag)
         made.append(
             frame
             % (
@@ -225,18 +227,19 @@ def _source(view: View, item: Item, number: int) -> Source:
 
 def _purchase_facts(view: View, item: Item, number: int | None) -> dict[str, Any]:
     """The offer that served the line, or the best one that Create saw (OP-58)."""
-    source = None if number is None else _source(view, item, number)
     facts: dict[str, Any] = {
-        "offerId": None if source is None else source.offer_id,
+        "offerId": None,
         "purchasePriceAmount": None,
         "purchasePriceCurrency": None,
         "purchasePriceFx": None,
         "commissionEur": None,
         "externalSupplier": None,
     }
-    if source is None or not view.expose_costs:
+    if number is None or not view.expose_costs:
         return facts
+    source = _source(view, item, number)
     return facts | {
+        "offerId": source.offer_id,
         "purchasePriceAmount": money(source.purchase_minor, source.currency),
         "purchasePriceCurrency": source.currency.lower(),
         "purchasePriceFx": rate(source.fx_e8),
@@ -261,7 +264,7 @@ def _stock(view: View, item: Item) -> tuple[int, ...]:
 def _description(view: View, item: Item, lots: tuple[int, ...]) -> ProductDescription:
     """The product of an extended line as Create saw it."""
     unit, version = item.unit, item.version
-    offers = [_offer(view, item, lot_id) for lot_id in lots] if view.expose_costs else None
+    offers = [_offer(view, item, lot_id) for lot_id in lots] if view.expose_costs else []
     return ProductDescription(
         name=version.name,
         slug=version.slug,

@@ -11,7 +11,7 @@ from voucherd.api.wire.shapes import WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.api.wire.view import Piece, View, small_pieces
 from voucherd.clock import iso
-from voucherd.ids import line_id
+from voucherd.ids import line_number
 from voucherd.money import digits, plain
 from voucherd.orders.model import CODE_COLUMNS
 from voucherd.sheets.csv_text import quoted
@@ -62,7 +62,7 @@ def code_rows(view: View, piece: Piece) -> bytes:
     expires = "" if expires_at is None else iso(expires_at)
     face = plain(piece.item.unit.face_minor, digits(version.face_currency))
     product = f"{version.slug},{face},{version.face_currency.lower()}"
-    link, first_id = view.public_url + "/r/", line_id(order.id, piece.line_from)
+    link, first_id = view.public_url + "/r/", line_number(view.ids.order_number(order.id), piece.line_from)
     tags, tokens = view.ids.tags(order.id, piece.lines), view.ids.tokens(order.id, piece.lines)
     return "".join(
         [

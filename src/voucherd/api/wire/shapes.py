@@ -81,10 +81,11 @@ class ExtendedLine(Struct, kw_only=True):
         Number | None, doc(f"What one unit of `purchasePriceCurrency` is worth in EUR. {_COST}")
     ]
     commissionEur: Annotated[Number | None, doc(f"Price before VAT less the purchase price, in EUR. {_COST}")]
-    externalId: Annotated[str | None, doc(f"The supplier's identifier of the code. {_UNTIL}")]
-    offerId: Annotated[
-        str | None, doc("The offer that served the line, or the best one at Create; null if there was none.")
+    externalId: Annotated[
+        str | None,
+        doc(f"The supplier's identifier of the code; the tag if the operator does not show costs. {_UNTIL}"),
     ]
+    offerId: Annotated[str | None, doc(f"The offer that served the line, or the best one at Create. {_COST}")]
     externalSupplier: Annotated[str | None, doc(f"The supplier of the code. {_COST}")]
     priceVatAmount: Annotated[Number, doc("VAT on the code.")]
     priceVatTurnover: Annotated[Number, doc("The amount that the VAT was computed on.")]
@@ -217,8 +218,7 @@ class ProductDescription(Struct):
     slug: fields.ProductSlug
     brand: fields.Brand
     offers: Annotated[
-        list[Offer] | None,
-        doc("The best offers at Create, best first. Null if the operator does not show costs."),
+        list[Offer], doc("The best offers at Create, best first. Empty if the operator does not show costs.")
     ]
     region: Annotated[str, doc("Where a code can be used.")]
     inScope: Annotated[bool, doc("Whether the product can be ordered with this key; it always can.")]

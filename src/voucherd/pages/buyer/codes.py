@@ -17,7 +17,7 @@ from msgspec import Struct
 from voucherd.actors import ActorKind
 from voucherd.clock import iso
 from voucherd.http import HttpError, Response
-from voucherd.ids import State, line_id
+from voucherd.ids import State, line_number
 from voucherd.money import Money, digits, plain
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import CODE_COLUMNS, Item, Order, Outcome
@@ -318,7 +318,7 @@ async def _revealed(
         tags, tokens = visit.services.ids.tags(order.id, lines), visit.services.ids.tokens(order.id, lines)
         expires_at = answer.lots[lot_id].expires_at
         for line, tag, token, (code, serial) in zip(lines, tags, tokens, codes, strict=True):
-            number = line_id(order.id, line)
+            number = line_number(visit.services.ids.order_number(order.id), line)
             found.append(RevealedLine(line, number, tag, item, code, serial, expires_at, link + token))
     return found
 

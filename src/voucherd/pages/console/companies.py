@@ -64,6 +64,9 @@ async def new_company(visit: Visit) -> Response:
 async def add_company(visit: Visit) -> Response:
     """Add a company."""
     form = visit.form
+    if form.get("expose_costs") not in {"yes", "no"}:
+        visit.problems["expose_costs"] = "Choose whether it sees what you pay, and to whom."
+        return await new_company(visit)
     try:
         draft = CompanyDraft(
             form.get("name"),
@@ -71,7 +74,7 @@ async def add_company(visit: Visit) -> Response:
             form.get("vat_number") or None,
             active="active" in form,
             verified="verified" in form,
-            expose_costs="expose_costs" in form,
+            expose_costs=form.get("expose_costs") == "yes",
         )
         company = await visit.do(company_deeds.add, draft)
     except (CompanyExists, ValueError) as wrong:
