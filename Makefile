@@ -24,8 +24,17 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# What only tests, checks and tools need. A machine that serves never installs it.
+$(VENV)/.developed: requirements-dev.lock $(VENV)/.installed
+	@echo "Installing what the tests need …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-dev.lock
+	@touch $@
+
 .PHONY: setup
-setup: $(VENV)/.installed  ## Create .venv with everything in it, locked and hashed
+setup: $(VENV)/.installed  ## Create .venv with all that the program needs, locked and hashed
+
+.PHONY: develop
+develop: $(VENV)/.developed  ## Add what tests and tools need
 
 .PHONY: demo
 demo: setup  ## Start the whole service with a demo shop and print a first order to try
@@ -43,15 +52,15 @@ packages:
 	  else echo "Missing here:$$missing. The tests that need it will be skipped." >&2; fi; fi
 
 .PHONY: test
-test: setup check packages  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
+test: develop check packages  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: steady
-steady: setup  ## Run `make test` three times beside two busy loops: it is green however slow the machine is
+steady: develop  ## Run `make test` three times beside two busy loops: it is green however slow the machine is
 	@MAKE='$(MAKE)' tools/steady.sh
 
 .PHONY: check
-check: setup  ## Only the static checks: ruff, mypy strict, import-linter, bandit
+check: develop  ## Only the static checks: ruff, mypy strict, import-linter, bandit
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@# mypy takes as long as all the others together, so they run beside it.
@@ -61,8 +70,7 @@ check: setup  ## Only the static checks: ruff, mypy strict, import-linter, bandi
 	wait $$types && exit $$others
 
 .PHONY: audit-deps
-audit-deps: setup  ## Look for known flaws of the locked dependencies (needs the network, and says so)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+audit-deps: develop  ## Look for known flaws of the locked dependencies (needs the network, and says so)
 	@$(BIN)/python tools/audit_deps.py
 
 .PHONY: bench
@@ -74,25 +82,27 @@ bench-quick: setup  ## Whether sales are as fast as they were: two ratios and th
 	@$(BIN)/python -m bench.quick
 
 .PHONY: soak
-soak: setup  ## The long runs: kill -9 storms, a hundred thousand carts, races
+soak: develop  ## The long runs: kill -9 storms, a hundred thousand carts, races
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m soak --timeout 3600 $(TESTS)
 
 .PHONY: schema
-schema: setup  ## Write schema.sql anew after a migration was added
+schema: develop  ## Write schema.sql anew after a migration was added
 	@$(BIN)/python -m tools.schema
 
 .PHONY: dump
-dump: setup  ## Write the dump of this release's database, on which later migrations are tested
+dump: develop  ## Write the dump of this release's database, on which later migrations are tested
 	@$(BIN)/python -m tests.release.dump
 
 .PHONY: mutate
-mutate: setup  ## Break the rules about money one small change at a time, and see that a test notices (MODULES=money …)
+mutate: develop  ## Break the rules about money one small change at a time, and see that a test notices (MODULES=money …)
 	@$(BIN)/python -m tools.mutate $(MODULES)
 
 .PHONY: lock
-lock: setup  ## Resolve the dependencies anew into requirements.lock
+lock: setup  ## Resolve the dependencies anew into requirements.lock and requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --no-annotate --no-header --upgrade pyproject.toml --output-file requirements.lock
+	@compile="$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml"; \
+	$$compile --upgrade --extra install --output-file requirements.lock \
+	  && $$compile --upgrade --extra install --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 
 .PHONY: clean
 clean:  ## Remove the environment and caches (the demo's data in .voucherd stays)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-LOCK: Final = Path(__file__).parents[1] / "requirements.lock"
+LOCK: Final = Path(__file__).parents[1] / "requirements-dev.lock"
 AUDIT_S_MAX: Final = 600
 FOUND, NOT_ASKED = 1, 2
 
