@@ -234,6 +234,10 @@ class Settings:
     strangers_per_minute_max: Annotated[int, _whole(1, 1_000_000_000)] = 300  # Of an address.
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
+    body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = (
+        256 * 1024 * 1024
+    )  # Of all bodies, in one process.
+    body_bytes_held_of_address_max: Annotated[int, _whole(1024, 2**40)] = 96 * 1024 * 1024
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
     mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
     smtp_url: Annotated[str | None, _smtp_url] = None  # None: mail stays in its folder.

@@ -48,13 +48,20 @@ class SystemEndpoints:
         """Whether the path is one of these."""
         return path in self._still or path in self._answers
 
+    async def admit(self, request: Request) -> Response | None:
+        """Refuse what nobody does here before its body is read."""
+        if request.method in ("GET", "HEAD"):
+            return None
+        problem = HttpError(
+            405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
+        )
+        return self.refuse(request, problem)
+
     async def answer(self, request: Request) -> Response:
         """The answer to a request at one of these paths."""
-        if request.method not in ("GET", "HEAD"):
-            problem = HttpError(
-                405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
-            )
-            return self.refuse(request, problem)
+        refusal = await self.admit(request)
+        if refusal is not None:
+            return refusal
         still = self._still.get(request.path)
         if still is not None:
             return still.answer(request)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
-from typing import Final
+from collections.abc import Coroutine
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import structlog
@@ -24,7 +24,7 @@ from voucherd.limits.throttle import TooManyTries
 from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.pages import routes
-from voucherd.pages.forms import read_form, read_query
+from voucherd.pages.forms import FormReader, read_query
 from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, cookie, device_cookie_name, missing, see_other, session_cookie_name
@@ -81,6 +81,14 @@ _WORDS: Final = {
 }
 
 
+class _Admission(NamedTuple):
+    """A visitor who was let in, to which page, and the form that is being read."""
+
+    page: Page
+    visit: Visit
+    form: FormReader | None
+
+
 class Site:
     """Answers every path outside the API."""
 
@@ -98,12 +106,30 @@ class Site:
         page = None if found is None else found[0].get(request.method)
         return BODY_BYTES_MAX if page is None else page.body_bytes_max
 
+    async def admit(self, request: Request) -> Response | None:
+        """Judge session, audience, right and origin before a form is read; what it refuses is the answer."""
+        visit = Visit(request, self.services)
+        refusal = await self._tried(visit, self._judge(visit))
+        return None if refusal is None else self._finished(visit, refusal)
+
     async def answer(self, request: Request) -> Response:
         """The page; it never raises."""
-        visit = Visit(request, self.services)
+        if request.admission is None:
+            refusal = await self.admit(request)
+            if refusal is not None:
+                return refusal
+        admission: _Admission = request.admission
+        page, visit, form = admission
+        request.admission = request.reader = None
+        response = await self._tried(visit, self._handle(page, visit, form))
+        assert response is not None
+        return self._finished(visit, response)
+
+    async def _tried(self, visit: Visit, work: Coroutine[None, None, Response | None]) -> Response | None:
+        """What comes of the work; whatever goes wrong becomes a page."""
+        request = visit.request
         try:
-            response = await self._answer(visit)
-            await self._remember(visit, response)
+            response = await work
         except HttpError as problem:
             response = self._problem(visit, problem)
         except MISSING:
@@ -128,14 +154,16 @@ class Site:
         except Exception:
             logger.exception("page_failed", request_id=request.id, method=request.method, path=request.path)
             response = self._problem(visit, HttpError(500, "internal_error", ""))
-        return self._finished(visit, response)
+        return response
 
     def refuse(self, request: Request, problem: HttpError) -> Response:
-        """The page for a request that was refused before it was read."""
-        visit = Visit(request, self.services)
+        """The page for a request that was refused before it was read, or while it was."""
+        visit = Visit(request, self.services) if request.admission is None else request.admission.visit
+        request.admission = request.reader = None
         return self._finished(visit, self._problem(visit, problem))
 
-    async def _answer(self, visit: Visit) -> Response:
+    async def _judge(self, visit: Visit) -> Response | None:
+        """Find the page and let the visitor in; None if a form, or the page itself, may follow."""
         request = visit.request
         found = routes.match(request.path)
         if found is None:
@@ -152,14 +180,26 @@ class Site:
         elsewhere = self._admit(page, visit)
         if elsewhere is not None:
             return elsewhere
+        form = None
         if request.method == "POST":
             self._refuse_foreign(visit)
-            visit.form, visit.files = read_form(request)
-            if not by_link and not hmac.compare_digest(visit.form.get("csrf").encode(), visit.csrf.encode()):
-                raise HttpError(
-                    403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
-                )
-        return await page.handler(visit)
+            form = FormReader(request, None if by_link else visit.csrf)
+        request.admission, request.reader = _Admission(page, visit, form), form
+        return None
+
+    async def _handle(self, page: Page, visit: Visit, form: FormReader | None) -> Response:
+        """Do what the page does, for a visitor who may still do so when the form is whole."""
+        request = visit.request
+        if form is not None:
+            if request.body:
+                form.write(request.body)
+            visit.form, visit.files = form.finish()
+            if request.took_long and page.audience is not Audience.LINK:
+                await self._recognise(visit)
+                self._admit(page, visit)
+        response = await page.handler(visit)
+        await self._remember(visit, response)
+        return response
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""
