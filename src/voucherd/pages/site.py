@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -65,6 +66,8 @@ MISSING: Final = (
     VatRateNotFound,
 )
 """The path or the form names a thing that is not there, or not the visitor's."""
+LOOK_EVERY_S: Final = 0.5
+"""How often the sender of a live page looks whether its visitor may still see it."""
 _VISITOR: Final = re.compile(r"[0-9a-f]{64}")
 _OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
 
@@ -199,7 +202,37 @@ class Site:
                 self._admit(page, visit)
         response = await page.handler(visit)
         await self._remember(visit, response)
+        if response.endless:
+            assert not isinstance(response.body, bytes)
+            response.body = self._while_admitted(page, visit, response.body)
         return response
+
+    async def _while_admitted(
+        self, page: Page, visit: Visit, body: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """What a live page tells, until its visitor signs out, is deactivated or loses the right to it."""
+        session, clock = visit.session, asyncio.get_running_loop().time
+        assert session is not None, "only whoever signed in gets live pages"
+        looked_at = clock()
+        coming: asyncio.Future[bytes | None] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(_next(body))
+                await asyncio.wait([coming], timeout=max(0.0, looked_at + LOOK_EVERY_S - clock()))
+                if clock() >= looked_at + LOOK_EVERY_S:
+                    if not await sessions.still_may(self.services.pool, session, page.right):
+                        return
+                    looked_at = clock()
+                if coming.done():
+                    part, coming = coming.result(), None
+                    if part is None:
+                        return
+                    yield part
+        finally:
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+            await Response(200, body).close()
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""
@@ -302,6 +335,11 @@ class Site:
         if response.content_type == HTML and isinstance(response.body, bytes):
             # No text of others can look like this: in it every quote is written as an entity.
             response.body = _OWN_LINK.sub(rb' \1="' + root + b"/", response.body)
+
+
+async def _next(body: AsyncIterator[bytes]) -> bytes | None:
+    """The next part, None at the end."""
+    return await anext(body, None)
 
 
 def _missing(right: Right | None) -> str:
