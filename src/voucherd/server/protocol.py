@@ -134,12 +134,8 @@ class ApiProtocol(GuardedProtocol):
             return
         if len(call.body) + len(body) > self.service.body_bytes_max:
             call.problem = self.service.too_large(call.request)
-        else:
-            call.problem = self.service.bodies.take(call.request.client_ip, len(body))
-        if call.problem is not None:
             self._forget_body(call)
             return
-        call.held += len(body)
         if isinstance(call.body, bytes):
             call.body = bytearray(call.body)
         call.body += body
@@ -151,7 +147,15 @@ class ApiProtocol(GuardedProtocol):
     def before_body(self) -> None:
         """Judge a call whose body does not come along with its head; until then nothing more is read."""
         call = self._call
-        if call is None or call.judged:
+        if call is None:
+            return
+        if len(call.body) > call.held:
+            call.problem = self.service.bodies.take(call.request.client_ip, len(call.body) - call.held)
+            if call.problem is None:
+                call.held = len(call.body)
+            else:
+                self._forget_body(call)
+        if call.judged:
             return
         call.judged = self._judging = True
         self.flow.pause_reading()
