@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +26,7 @@ from voucherd.pages.buyer.balances import purses_of
 from voucherd.pages.buyer.catalogue import logos_for, look, page_number, payment_currency, priced
 from voucherd.pages.buyer.checkout import OUTCOMES, answer_of
 from voucherd.pages.buyer.codes import seen_by
-from voucherd.pages.forms import midnight
+from voucherd.pages.forms import midnight, read_day
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
@@ -255,6 +255,7 @@ def _filters(visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
 
 def _day(text: str) -> datetime | None:
     try:
-        return midnight(date.fromisoformat(text)) if text else None
+        day = read_day(text)
+        return None if day is None else midnight(day)
     except ValueError:
         raise HttpError(400, "bad_date", "A date looks like 2026-01-31.") from None
