@@ -54,6 +54,10 @@ class App(Struct):
             return self.api
         return self.system if self.system.knows(path) else self.site
 
+    def admit(self, request: Request) -> Awaitable[Response | None]:
+        """The refusal of a request whose body is still to come, None if that may be read; it never raises."""
+        return self._part(request.path).admit(request)
+
     def answer(self, request: Request) -> Awaitable[Response]:
         """The answer to a whole request; it never raises."""
         return self._part(request.path).answer(request)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
@@ -20,8 +21,19 @@ STALL_S_MAX: Final = 30.0
 """How long an endless body waits for a client that does not read."""
 
 
+ADMITTED_S: Final = 0.5
+"""How long a body may take until its sender is judged once more: rights that end are over within a second."""
+
+
+class BodyReader(Protocol):
+    """Takes a body while it arrives, so that nobody has to collect it first."""
+
+    def write(self, part: bytes) -> None:
+        """The next part; refused if it can't be what is expected."""
+
+
 class Request(Struct):
-    """One call, with its body read."""
+    """One call; its body is read once it was admitted."""
 
     method: str
     path: str
@@ -33,6 +45,20 @@ class Request(Struct):
     started: float = 0.0
     body_wanted: bool = True
     """Not by HEAD, which is answered like GET otherwise."""
+    admission: Any = None
+    """What was found out about the caller before the body was read; it is not asked again."""
+    reader: BodyReader | None = None
+    """Who reads the body; without one it is collected in `body`."""
+
+    @property
+    def took_long(self) -> bool:
+        """Whether it began to arrive so long ago that its sender is to be judged once more."""
+        return time.perf_counter() - self.started > ADMITTED_S
+
+    @property
+    def has_body(self) -> bool:
+        """Whether its head tells of a body."""
+        return self.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self.headers
 
 
 class Response(Struct):

@@ -94,6 +94,13 @@ def _secret(raw: Any) -> str:
     return str(raw).strip()
 
 
+def _token(raw: Any) -> str:
+    value = str(raw).strip()
+    if not re.fullmatch(r"[\x21-\x7e]{16,200}", value):
+        raise ValueError("a secret of 16 to 200 letters, digits and signs")
+    return value
+
+
 def _command(raw: Any) -> tuple[str, ...]:
     rule = "a program and its arguments, as a shell would read them"
     try:
@@ -234,6 +241,11 @@ class Settings:
     strangers_per_minute_max: Annotated[int, _whole(1, 1_000_000_000)] = 300  # Of an address.
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
+    body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = (
+        256 * 1024 * 1024
+    )  # Of all bodies, in one process.
+    body_bytes_held_of_address_max: Annotated[int, _whole(1024, 2**40)] = 96 * 1024 * 1024
+    metrics_token: Annotated[str | None, _token] = None  # Who brings it sees /metrics; None: nobody does.
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
     mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
     smtp_url: Annotated[str | None, _smtp_url] = None  # None: mail stays in its folder.
@@ -303,7 +315,7 @@ _READERS: Final[dict[str, Reader]] = {
     for name, hint in get_type_hints(Settings, include_extras=True).items()
     if hasattr(hint, "__metadata__")
 }
-_SECRET: Final = frozenset({"master_key", "master_key_command"})
+_SECRET: Final = frozenset({"master_key", "master_key_command", "metrics_token"})
 """A command may hold a password of its own."""
 _KEY_SOURCES: Final = ("master_key_file", "master_key", "master_key_command")
 _VARIABLES: Final[dict[str, str]] = {PREFIX + name.upper(): name for name in _READERS}

@@ -31,6 +31,7 @@ CODE, SERIAL = "CANARYCODE7X1Q", "CANARYSERIAL9Q2Z"
 PASSWORD, WRONG = "canary-password-8841", "canary-guess-5512"
 SUPPLIER_KEY, SUPPLIER_SAID = "vk_live_canarysupplier4471", "CANARYSUPPLIERCODE3W"
 HEADER = "canary-header-2290"
+TOKEN = "canary-metrics-token-6630"
 HTML: Final = {"accept": "text/html"}
 
 
@@ -221,7 +222,7 @@ async def test_no_secret_is_found_anywhere(shop: Shop, database_url: str, tmp_pa
     supplier = await broken_supplier()
     await _with_supplier(shop, supplier.sockets[0].getsockname()[1])
     log = tmp_path / "server.log"
-    env = environment(database_url, tmp_path, log_level="debug", log_format="json")
+    env = environment(database_url, tmp_path, log_level="debug", log_format="json", metrics_token=TOKEN)
     server = Server(tuple(word for word in REAL_SERVER if word != "--no-worker"), env, log)
     async with supplier, running(server):
         visit = Visit(shop, server, company)
@@ -229,7 +230,10 @@ async def test_no_secret_is_found_anywhere(shop: Shop, database_url: str, tmp_pa
         trx = await visit.buy()
         await visit.sign_in()
         await visit.provoke(trx)
-        metrics = (await shop.client.get(f"{server.url}/metrics")).content
+        trusted = {"authorization": f"Bearer {TOKEN}"}
+        answer = await shop.client.get(f"{server.url}/metrics", headers=trusted)
+        assert answer.status_code == 200
+        metrics = answer.content
         assert server._process is not None
         words = _command_line(server._process.pid)
 

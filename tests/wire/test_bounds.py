@@ -244,3 +244,55 @@ def test_as_many_connections_as_the_system_has_files_for(monkeypatch: pytest.Mon
     assert connections.room_for(2_000) == 2_000
     assert connections.room_for(20_000) == 4_096 - connections.FILES_KEPT
     assert told == [(2_256, 4_096), (4_096, 4_096)]
+
+
+@pytest.mark.parametrize("path", ["/api/1.03/order", "/sign-in"])
+async def test_a_body_is_chunked_or_has_a_length_and_nothing_else(
+    shop: Shop, street: Street, path: str
+) -> None:
+    """OP-25: another reader in the way might find another end of the body; on both ways."""
+    company = await shop.company()
+    for coding in (
+        "gzip, chunked",
+        "chunked, gzip",
+        "gzip",
+        "identity",
+        "x",
+        "chunked, chunked",
+        "chunked;q=1",
+        "",
+    ):
+        async with street.line() as line:
+            line.send(head("POST", path, company, f"Transfer-Encoding: {coding}") + "0\r\n\r\n")
+            reply = await line.reply()
+            assert reply.status in (400, 501), coding
+            assert await line.is_closed()
+    async with street.line() as line:
+        twice = ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked")
+        line.send(head("POST", path, company, *twice) + "0\r\n\r\n")
+        await refused(line, 400, bounds.UNREADABLE.text)
+    async with street.line() as line:
+        line.send(head("POST", path, company, "Transfer-Encoding: chunked", version="1.0") + "0\r\n\r\n")
+        assert (await line.reply()).status in (400, 501)
+    async with street.line() as line:
+        line.send(head("POST", path, company, "Transfer-Encoding: Chunked") + "0\r\n\r\n")
+        assert (await line.reply()).status in (400, 403)
+        line.send(head("GET", path, company))
+        assert (await line.reply()).status == 200
+
+
+@pytest.mark.parametrize("path", ["/api/1.03/order", "/sign-in"])
+async def test_a_request_names_its_host_once(shop: Shop, street: Street, path: str) -> None:
+    """OP-25: HTTP/1.1 without a Host is refused, and one with two; HTTP/1.0 may be without."""
+    company = await shop.company()
+    whole = head("GET", path, company)
+    async with street.line() as line:
+        line.send(whole.replace("Host: shop\r\n", ""))
+        await refused(line, 400, bounds.NO_HOST.text)
+    for second in ("shop", "other"):
+        async with street.line() as line:
+            line.send(head("GET", path, company, f"Host: {second}"))
+            await refused(line, 400, bounds.AMBIGUOUS.text)
+    async with street.line() as line:
+        line.send(head("GET", path, company, version="1.0").replace("Host: shop\r\n", ""))
+        assert (await line.reply()).status == 200

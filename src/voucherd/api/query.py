@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from voucherd import clock
 from voucherd.http import Request
 from voucherd.money import DIGITS
 from voucherd.orders.rules.refusals import BadInput
@@ -216,9 +217,10 @@ def moment(name: str, words: str, example: str, *, required: bool = False) -> Pa
 def _moment(name: str, given: str) -> datetime:
     try:
         found = datetime.fromisoformat(given.replace(" ", "+"))
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadInput(name, "must be an ISO 8601 date or date-time") from None
+    return clock.brought_into_reach(found)
 
 
 def either(choices: Sequence[str]) -> str:

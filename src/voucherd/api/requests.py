@@ -160,11 +160,16 @@ def _reference(reference: str | None) -> str | None:
     return reference
 
 
-def decode(request: Request, decoder: Any) -> Any:
-    """The request's JSON as the decoder's type."""
+def refuse_other_types(request: Request) -> None:
+    """Refuse a body that says it is something else than JSON."""
     content_type = request.headers.get(b"content-type", b"application/json")
     if content_type.partition(b";")[0].strip().lower() != b"application/json":
         raise HttpError(415, "unsupported_media_type", "content type must be application/json")
+
+
+def decode(request: Request, decoder: Any) -> Any:
+    """The request's JSON as the decoder's type."""
+    refuse_other_types(request)
     try:
         return decoder(request.body)
     except msgspec.ValidationError as error:

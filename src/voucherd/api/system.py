@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -36,30 +37,38 @@ class SystemEndpoints:
     def __init__(self, pool: Pool, metrics: Metrics, settings: Settings | None = None) -> None:
         self._pool = pool
         self._figures = metrics
-        self._answers: dict[str, Callable[[], Awaitable[Response]]] = {
+        self._answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "/healthz": self._healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
         }
         chosen = Settings() if settings is None else settings
+        self._token = chosen.metrics_token
         self._still = _still_pages(None if settings is None else chosen.public_url, chosen.body_bytes_max)
 
     def knows(self, path: str) -> bool:
         """Whether the path is one of these."""
         return path in self._still or path in self._answers
 
+    async def admit(self, request: Request) -> Response | None:
+        """Refuse what nobody does here before its body is read."""
+        if request.method in ("GET", "HEAD"):
+            return None
+        problem = HttpError(
+            405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
+        )
+        return self.refuse(request, problem)
+
     async def answer(self, request: Request) -> Response:
         """The answer to a request at one of these paths."""
-        if request.method not in ("GET", "HEAD"):
-            problem = HttpError(
-                405, "method_not_allowed", "method not allowed", headers=[(b"allow", b"GET, HEAD")]
-            )
-            return self.refuse(request, problem)
+        refusal = await self.admit(request)
+        if refusal is not None:
+            return refusal
         still = self._still.get(request.path)
         if still is not None:
             return still.answer(request)
         try:
-            return await self._answers[request.path]()
+            return await self._answers[request.path](request)
         except Exception as error:  # noqa: BLE001 - Every failure has an answer.
             return failed(request, error)
 
@@ -71,22 +80,34 @@ class SystemEndpoints:
         """The answer to a request that is refused."""
         return errors.http_error(request, problem)
 
-    async def _healthz(self) -> Response:
+    def _is_trusted(self, request: Request) -> bool:
+        """Whether the request brings the operator's token: only then is it told more than the world."""
+        given = request.headers.get(b"authorization", b"")
+        return self._token is not None and hmac.compare_digest(given, b"Bearer " + self._token.encode())
+
+    async def _healthz(self, _request: Request) -> Response:
         """Alive."""
         return Response(200, b"ok", TEXT)
 
-    async def _readyz(self) -> Response:
-        """Ready: the database answers and its migrations are current."""
+    async def _readyz(self, request: Request) -> Response:
+        """Ready: the database answers and its migrations are current; the world is not told what is missing."""
+        missing = await self._missing()
+        if not missing:
+            return Response(200, b"ready", TEXT)
+        return Response(503, missing.encode() if self._is_trusted(request) else b"not ready", TEXT)
+
+    async def _missing(self) -> str:
         try:
             async with asyncio.timeout(READY_S_MAX), self._pool.acquire() as conn:
                 waiting = await migrate.pending(conn)
         except Exception as error:  # noqa: BLE001 - Whatever is wrong, the answer is "not ready".
-            return Response(503, f"database: {type(error).__name__}".encode(), TEXT)
-        if waiting:
-            return Response(503, f"migrations: {len(waiting)} to run".encode(), TEXT)
-        return Response(200, b"ready", TEXT)
+            return f"database: {type(error).__name__}"
+        return f"migrations: {len(waiting)} to run" if waiting else ""
 
-    async def _metrics(self) -> Response:
+    async def _metrics(self, request: Request) -> Response:
+        """Figures that name customers and suppliers; without the token there is no such path."""
+        if not self._is_trusted(request):
+            raise HttpError(404, "no_such_path", "not found")
         return Response(200, await self._figures.page(), CONTENT_TYPE_LATEST.encode())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, date, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias
@@ -12,6 +13,7 @@ import typer
 from rich.console import RenderableType
 from typer import Option
 
+from voucherd import clock
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Output, show, stacked, table
@@ -42,10 +44,11 @@ class Form(StrEnum):
 
 def read_day(text: str) -> date:
     """The day in a text such as 2026-01-31."""
-    try:
-        return date.fromisoformat(text.strip())
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a day such as 2026-01-31") from None
+    with suppress(ValueError):
+        day = date.fromisoformat(text.strip())
+        if clock.in_reach(day):
+            return day
+    raise typer.BadParameter(f"{text!r} is not a day such as 2026-01-31")
 
 
 From: TypeAlias = Annotated[

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 from typer import Argument, Option
 
+from voucherd import clock
 from voucherd.catalogue.texts import read_amount
 from voucherd.cli.output import Document, Output, facts, table_of
 from voucherd.ids import State
@@ -115,7 +116,9 @@ def read_day(text: str) -> date:
     """The day in an ISO date."""
     if _DAY.fullmatch(text):
         with suppress(ValueError):
-            return date.fromisoformat(text)
+            day = date.fromisoformat(text)
+            if clock.in_reach(day):
+                return day
     raise typer.BadParameter(f"{text[:40]!r} is not a day such as 2027-12-31")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from math import inf
 from typing import Final, TypeVar
 from urllib.parse import parse_qsl
 
@@ -15,6 +18,8 @@ from voucherd.http import HttpError, Request
 
 FIELDS_MAX: Final = 1_000
 FILES_MAX: Final = 20
+SECRET_WITHIN_BYTES: Final = 16 * 1024
+"""A form that is larger has its secret among the first so many bytes."""
 T = TypeVar("T")
 
 _EARLIEST: Final = date(2000, 1, 1)
@@ -136,17 +141,83 @@ def midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-def read_form(request: Request) -> tuple[FormFields, dict[str, Upload]]:
-    """The fields and files of a form that was sent; refuses what no browser sends."""
-    content_type = request.headers.get(b"content-type", b"")
-    kind = content_type.partition(b";")[0].strip().lower()
-    if not request.body and not kind:
-        return FormFields([]), {}
-    if kind == _URLENCODED:
-        return FormFields(_pairs(request.body)), {}
-    if kind == _MULTIPART:
-        return _parts(content_type, request.body)
-    raise HttpError(415, "not_a_form", "this page takes forms")
+class FormReader:
+    """Reads a form while it arrives. A form that needs a secret brings it along early, or is read no further."""
+
+    def __init__(self, request: Request, secret: str | None) -> None:
+        content_type = request.headers.get(b"content-type", b"")
+        self._kind = content_type.partition(b";")[0].strip().lower()
+        if self._kind not in (_URLENCODED, _MULTIPART, b""):
+            raise _not_a_form()
+        self._secret = secret
+        self._proven = secret is None
+        self._size = 0
+        self._collected = bytearray()
+        self._pairs: list[tuple[str, str]] = []
+        self._files: dict[str, Upload] = {}
+        self._parser = self._of_parts(content_type) if self._kind == _MULTIPART else None
+
+    def write(self, part: bytes) -> None:
+        """The next part of the form; refused if no browser would send it, or not its page's form."""
+        if not self._kind:
+            raise _not_a_form()
+        self._size += len(part)
+        if self._parser is None:
+            self._collected += part
+        else:
+            with _understood():
+                self._parser.write(part)
+        if not self._proven and self._size > SECRET_WITHIN_BYTES:
+            if self._parser is None:
+                early = bytes(self._collected[:SECRET_WITHIN_BYTES]).rpartition(b"&")[0]
+                self._prove(FormFields(_pairs(early)).get("csrf"))
+            else:
+                raise _forged()
+
+    def finish(self) -> tuple[FormFields, dict[str, Upload]]:
+        """The fields and files of the whole form."""
+        if self._parser is None:
+            self._pairs = _pairs(bytes(self._collected))
+        else:
+            with _understood():
+                self._parser.finalize()
+        form = FormFields(self._pairs)
+        if self._secret is not None:
+            self._prove(form.get("csrf"))
+        return form, self._files
+
+    def _prove(self, given: str) -> None:
+        assert self._secret is not None
+        if not hmac.compare_digest(given.encode(), self._secret.encode()):
+            raise _forged()
+        self._proven = True
+
+    def _of_parts(self, content_type: bytes) -> FormParser:
+        boundary = parse_options_header(content_type)[1].get(b"boundary")
+        if not boundary:
+            raise _bad()
+        # Files may hold codes, which lie on no disk in clear.
+        config = {"MAX_MEMORY_FILE_SIZE": inf}
+        with _understood():
+            return FormParser(
+                "multipart/form-data", self._on_field, self._on_file, boundary=boundary, config=config
+            )
+
+    def _on_field(self, field: Field) -> None:
+        if len(self._pairs) >= FIELDS_MAX:
+            raise _bad()
+        name, value = _text(field.field_name), _text(field.value)
+        self._pairs.append((name, value))
+        if name == "csrf" and not self._proven:
+            self._prove(value.strip())
+
+    def _on_file(self, file: File) -> None:
+        if len(self._files) >= FILES_MAX:
+            raise _bad()
+        if file.file_name:  # A field for a file that was left empty comes without a name.
+            file.file_object.seek(0)
+            self._files[_text(file.field_name)] = Upload(_text(file.file_name), file.file_object.read())
+        file.close()
 
 
 def _pairs(encoded: bytes) -> list[tuple[str, str]]:
@@ -159,36 +230,13 @@ def _pairs(encoded: bytes) -> list[tuple[str, str]]:
     return [(_clean(name), _clean(value)) for name, value in pairs]
 
 
-def _parts(content_type: bytes, body: bytes) -> tuple[FormFields, dict[str, Upload]]:
-    pairs: list[tuple[str, str]] = []
-    files: dict[str, Upload] = {}
-
-    def on_field(field: Field) -> None:
-        if len(pairs) >= FIELDS_MAX:
-            raise _bad()
-        pairs.append((_text(field.field_name), _text(field.value)))
-
-    def on_file(file: File) -> None:
-        if len(files) >= FILES_MAX:
-            raise _bad()
-        if file.file_name:  # A field for a file that was left empty comes without a name.
-            file.file_object.seek(0)
-            files[_text(file.field_name)] = Upload(_text(file.file_name), file.file_object.read())
-        file.close()
-
-    boundary = parse_options_header(content_type)[1].get(b"boundary")
-    if not boundary:
-        raise _bad()
-    config = {
-        "MAX_MEMORY_FILE_SIZE": len(body) + 1
-    }  # The body is in memory already: nothing goes to the disk.
+@contextmanager
+def _understood() -> Iterator[None]:
+    """Refuse parts that their reader does not understand."""
     try:
-        parser = FormParser("multipart/form-data", on_field, on_file, boundary=boundary, config=config)
-        parser.write(body)
-        parser.finalize()
+        yield
     except (FormParserError, ValueError):
         raise _bad() from None
-    return FormFields(pairs), files
 
 
 def _text(given: bytes | None) -> str:
@@ -202,6 +250,14 @@ def _clean(text: str) -> str:
     if "\0" in text or any(0xD800 <= ord(c) < 0xE000 for c in text):
         raise _bad()
     return text
+
+
+def _not_a_form() -> HttpError:
+    return HttpError(415, "not_a_form", "this page takes forms")
+
+
+def _forged() -> HttpError:
+    return HttpError(403, "csrf", "This form is too old, or came from elsewhere. Load the page again.")
 
 
 def _bad() -> HttpError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hmac
+import asyncio
 import re
 import secrets
-from typing import Final
+from collections.abc import AsyncIterator, Coroutine
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import structlog
@@ -24,7 +25,7 @@ from voucherd.limits.throttle import TooManyTries
 from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.pages import routes
-from voucherd.pages.forms import read_form, read_query
+from voucherd.pages.forms import FormReader, read_query
 from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, cookie, device_cookie_name, missing, see_other, session_cookie_name
@@ -65,6 +66,8 @@ MISSING: Final = (
     VatRateNotFound,
 )
 """The path or the form names a thing that is not there, or not the visitor's."""
+LOOK_EVERY_S: Final = 0.5
+"""How often the sender of a live page looks whether its visitor may still see it."""
 _VISITOR: Final = re.compile(r"[0-9a-f]{64}")
 _OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
 
@@ -79,6 +82,14 @@ _WORDS: Final = {
     500: ("Something broke", "It is our fault, and it has been written down. Try again in a moment."),
     503: ("One moment, please", "The service is busy or starting. Try again in a few seconds."),
 }
+
+
+class _Admission(NamedTuple):
+    """A visitor who was let in, to which page, and the form that is being read."""
+
+    page: Page
+    visit: Visit
+    form: FormReader | None
 
 
 class Site:
@@ -98,12 +109,30 @@ class Site:
         page = None if found is None else found[0].get(request.method)
         return BODY_BYTES_MAX if page is None else page.body_bytes_max
 
+    async def admit(self, request: Request) -> Response | None:
+        """Judge session, audience, right and origin before a form is read; what it refuses is the answer."""
+        visit = Visit(request, self.services)
+        refusal = await self._tried(visit, self._judge(visit))
+        return None if refusal is None else self._finished(visit, refusal)
+
     async def answer(self, request: Request) -> Response:
         """The page; it never raises."""
-        visit = Visit(request, self.services)
+        if request.admission is None:
+            refusal = await self.admit(request)
+            if refusal is not None:
+                return refusal
+        admission: _Admission = request.admission
+        page, visit, form = admission
+        request.admission = request.reader = None
+        response = await self._tried(visit, self._handle(page, visit, form))
+        assert response is not None
+        return self._finished(visit, response)
+
+    async def _tried(self, visit: Visit, work: Coroutine[None, None, Response | None]) -> Response | None:
+        """What comes of the work; whatever goes wrong becomes a page."""
+        request = visit.request
         try:
-            response = await self._answer(visit)
-            await self._remember(visit, response)
+            response = await work
         except HttpError as problem:
             response = self._problem(visit, problem)
         except MISSING:
@@ -128,14 +157,16 @@ class Site:
         except Exception:
             logger.exception("page_failed", request_id=request.id, method=request.method, path=request.path)
             response = self._problem(visit, HttpError(500, "internal_error", ""))
-        return self._finished(visit, response)
+        return response
 
     def refuse(self, request: Request, problem: HttpError) -> Response:
-        """The page for a request that was refused before it was read."""
-        visit = Visit(request, self.services)
+        """The page for a request that was refused before it was read, or while it was."""
+        visit = Visit(request, self.services) if request.admission is None else request.admission.visit
+        request.admission = request.reader = None
         return self._finished(visit, self._problem(visit, problem))
 
-    async def _answer(self, visit: Visit) -> Response:
+    async def _judge(self, visit: Visit) -> Response | None:
+        """Find the page and let the visitor in; None if a form, or the page itself, may follow."""
         request = visit.request
         found = routes.match(request.path)
         if found is None:
@@ -152,14 +183,56 @@ class Site:
         elsewhere = self._admit(page, visit)
         if elsewhere is not None:
             return elsewhere
+        form = None
         if request.method == "POST":
             self._refuse_foreign(visit)
-            visit.form, visit.files = read_form(request)
-            if not by_link and not hmac.compare_digest(visit.form.get("csrf").encode(), visit.csrf.encode()):
-                raise HttpError(
-                    403, "csrf", "This form is too old, or came from elsewhere. Load the page again."
-                )
-        return await page.handler(visit)
+            form = FormReader(request, None if by_link else visit.csrf)
+        request.admission, request.reader = _Admission(page, visit, form), form
+        return None
+
+    async def _handle(self, page: Page, visit: Visit, form: FormReader | None) -> Response:
+        """Do what the page does, for a visitor who may still do so when the form is whole."""
+        request = visit.request
+        if form is not None:
+            if request.body:
+                form.write(request.body)
+            visit.form, visit.files = form.finish()
+            if request.took_long and page.audience is not Audience.LINK:
+                await self._recognise(visit)
+                self._admit(page, visit)
+        response = await page.handler(visit)
+        await self._remember(visit, response)
+        if response.endless:
+            assert not isinstance(response.body, bytes)
+            response.body = self._while_admitted(page, visit, response.body)
+        return response
+
+    async def _while_admitted(
+        self, page: Page, visit: Visit, body: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """What a live page tells, until its visitor signs out, is deactivated or loses the right to it."""
+        session, clock = visit.session, asyncio.get_running_loop().time
+        assert session is not None, "only whoever signed in gets live pages"
+        looked_at = clock()
+        coming: asyncio.Future[bytes | None] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(_next(body))
+                await asyncio.wait([coming], timeout=max(0.0, looked_at + LOOK_EVERY_S - clock()))
+                if clock() >= looked_at + LOOK_EVERY_S:
+                    if not await sessions.still_may(self.services.pool, session, page.right):
+                        return
+                    looked_at = clock()
+                if coming.done():
+                    part, coming = coming.result(), None
+                    if part is None:
+                        return
+                    yield part
+        finally:
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+            await Response(200, body).close()
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""
@@ -262,6 +335,11 @@ class Site:
         if response.content_type == HTML and isinstance(response.body, bytes):
             # No text of others can look like this: in it every quote is written as an entity.
             response.body = _OWN_LINK.sub(rb' \1="' + root + b"/", response.body)
+
+
+async def _next(body: AsyncIterator[bytes]) -> bytes | None:
+    """The next part, None at the end."""
+    return await anext(body, None)
 
 
 def _missing(right: Right | None) -> str:

@@ -141,14 +141,18 @@ async def find(pool: Pool, token: str) -> Session | None:
     return _session(row)
 
 
-async def is_open(pool: Pool, key: bytes) -> bool:
-    """Whether a session that was found before may still be used."""
-    found = await pool.fetchval(
-        "SELECT true FROM session s JOIN app_user u ON u.id = s.user_id LEFT JOIN company c ON c.id = u.company_id"
-        " WHERE s.key = $1 AND NOT s.pending AND s.expires_at > now() AND u.active AND coalesce(c.active, true)",
-        key,
+async def still_may(pool: Pool, session: Session, right: Right | None) -> bool:
+    """Whether a session that was found before may still be used, by a person who still has this right."""
+    role = await pool.fetchval(
+        "SELECT u.role FROM session s JOIN app_user u ON u.id = s.user_id LEFT JOIN company c ON c.id = u.company_id"
+        " WHERE s.key = $1 AND NOT s.pending AND s.expires_at > now() AND s.seen_at > now() - $2::interval"
+        " AND u.active AND coalesce(c.active, true)",
+        session.key,
+        IDLE_MAX,
     )
-    return bool(found)
+    return role is not None and (
+        right is None or right in rights_of(role, of_company=session.person.company is not None)
+    )
 
 
 async def end(pool: Pool | Tx, key: bytes) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
-from voucherd.http import STALL_S_MAX, Request, Response
+from voucherd.http import STALL_S_MAX, HttpError, Request, Response
 from voucherd.server.http_service import HttpService
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -31,43 +31,69 @@ class AsgiApp:
             scope["client"][0] if scope.get("client") else "",
         )
         request.body_wanted = scope["method"] != "HEAD"
+        response = await self.service.admit(request)
+        body = _Body(self.service, request)
         try:
-            request.body = await self._body(request, receive)
-        except _TooLarge:
-            response = self.service.too_large(request)
+            if response is None:
+                await body.read(receive)
+                response = await self.service.answer(request)
+        except HttpError as problem:
+            response = self.service.refuse_body(request, problem)
         except _Gone:
             return
-        else:
-            response = await self.service.answer(request)
+        finally:
+            body.give_back()
         await _send(response, receive, send, with_body=request.body_wanted)
 
-    async def _body(self, request: Request, receive: Receive) -> bytes:
-        """The whole body, refused as soon as it is known to be too large."""
-        bytes_max = self.service.app.body_bytes_max(request)
+
+class _Body:
+    """The body of an admitted call, as it arrives."""
+
+    def __init__(self, service: HttpService, request: Request) -> None:
+        self._service = service
+        self._request = request
+        self._collected = bytearray()
+        self._held = 0
+
+    async def read(self, receive: Receive) -> None:
+        """Read it to its end; refused as soon as it is known to be too large, or not what is expected."""
+        request = self._request
+        bytes_max = self._service.app.body_bytes_max(request)
         length = request.headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > bytes_max:
-            raise _TooLarge
-        parts: list[bytes] = []
-        size = 0
-        while True:
+        size = int(length) if length.isdigit() else 0
+        if size > bytes_max:
+            raise self._service.too_large(request)
+        size, more = 0, True
+        while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise _Gone
-            part = message.get("body", b"")
+            part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
             if size > bytes_max:
-                raise _TooLarge
-            parts.append(part)
-            if not message.get("more_body"):
-                return parts[0] if len(parts) == 1 else b"".join(parts)
+                raise self._service.too_large(request)
+            if part and request.method != "GET":
+                self._keep(part)
+        request.body = bytes(self._collected)
+
+    def _keep(self, part: bytes) -> None:
+        """Keep a part, or hand it to whoever reads it; a GET's is read over."""
+        problem = self._service.bodies.take(self._request.client_ip, len(part))
+        if problem is not None:
+            raise problem
+        self._held += len(part)
+        if self._request.reader is None:
+            self._collected += part
+        else:
+            self._request.reader.write(part)
+
+    def give_back(self) -> None:
+        """The call is over, one way or another."""
+        self._service.bodies.give_back(self._request.client_ip, self._held)
 
 
 class _Gone(Exception):
     """The client left before its request was complete."""
-
-
-class _TooLarge(Exception):
-    """The body is larger than it may be."""
 
 
 async def _send(response: Response, receive: Receive, send: Send, *, with_body: bool) -> None:

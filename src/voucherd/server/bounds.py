@@ -19,11 +19,21 @@ BODY_S_MAX: Final = 30.0
 BODY_BYTES_A_SECOND_MIN: Final = 16_384
 """A body has half a minute, and a second more for each so many bytes that it may have."""
 
+CHUNKS_MIN: Final = 256
+CHUNK_BYTES_MIN: Final = 256
+"""A body may have so many chunks however small they are, and one more for each so many bytes of it."""
+
+DROPPED_BYTES_MAX: Final = 1024 * 1024
+"""The rest of a refused body is read over where it is known to be no larger than that; else the connection ends."""
+
 LINGER_S: Final = 2.0
 CLOSE_S_MAX: Final = 10.0
 
 UNREADABLE: Final = HttpError(400, "bad_request", "this is not HTTP")
 AMBIGUOUS: Final = HttpError(400, "bad_request", "a header that may be there once is there twice")
+MANY_CHUNKS: Final = HttpError(400, "too_many_chunks", "the body comes in too many small chunks")
+NO_HOST: Final = HttpError(400, "bad_request", "the Host header is missing")
+OTHER_CODING: Final = HttpError(501, "unknown_coding", "the only Transfer-Encoding that is read is chunked")
 LONG_URL: Final = HttpError(414, "address_too_long", f"the address must be at most {URL_BYTES_MAX} bytes")
 LARGE_HEAD: Final = HttpError(
     431, "headers_too_large", f"headers must be at most {FIELDS_MAX}, of {HEAD_BYTES_MAX} bytes together"
@@ -42,6 +52,7 @@ ONCE: Final = frozenset(
         b"idempotency-key",
         b"last-event-id",
         b"origin",
+        b"transfer-encoding",
         b"x-sandbox-outcome",
     }
 )

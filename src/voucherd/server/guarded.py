@@ -17,14 +17,20 @@ from voucherd.http import HttpError, Response
 from voucherd.server.bounds import (
     AMBIGUOUS,
     BODY,
+    CHUNK_BYTES_MIN,
+    CHUNKS_MIN,
+    DROPPED_BYTES_MAX,
     FIELDS_MAX,
     FULL,
     HEAD,
     HEAD_BYTES_MAX,
     LARGE_HEAD,
     LONG_URL,
+    MANY_CHUNKS,
+    NO_HOST,
     NOTHING,
     ONCE,
+    OTHER_CODING,
     PIPELINED,
     PIPELINED_MAX,
     SLOW,
@@ -55,6 +61,9 @@ class GuardedProtocol(HttpToolsProtocol):
     _piece = 0
     _silent = 0
     _head_bytes = 0
+    _chunks = 0
+    _chunk_bytes = 0
+    _judging = False
     _deaf = False
     _lingering = False
     _held = False
@@ -129,6 +138,11 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._silent > HEAD_BYTES_MAX:
             # Lines before a request, extensions of chunks, fields after a body: nobody needs that many.
             self.refuse(LARGE_HEAD)
+        elif self.stage == BODY:
+            self.before_body()
+
+    def before_body(self) -> None:
+        """A head is read and its body is not, or not to its end; ASGI judges the call by itself."""
 
     def on_message_begin(self) -> None:
         """A request begins; what only ASGI needs is made when ASGI needs it."""
@@ -139,9 +153,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self.messages += 1
         self._silent = 0
         self._head_bytes = 0
+        self._chunks = 0
 
-    def check_head(self, distinct: int | None) -> None:
-        """Refuse a head that is too large, or not clear; `distinct` is the number of its names, if known."""
+    def check_head(self, fields: dict[bytes, bytes]) -> None:
+        """Refuse a head that is too large, or not clear; `fields` are the last of each name."""
         if len(self.url) > URL_BYTES_MAX:
             raise _RequestRefused(LONG_URL)
         if len(self.headers) > FIELDS_MAX:
@@ -151,7 +166,12 @@ class GuardedProtocol(HttpToolsProtocol):
             size = len(self.url) + sum([len(name) + len(value) + 4 for name, value in self.headers])
             if size > HEAD_BYTES_MAX:
                 raise _RequestRefused(LARGE_HEAD)
-        if distinct is None or distinct < len(self.headers):
+        if b"host" not in fields and self.parser.get_http_version() == "1.1":
+            raise _RequestRefused(NO_HOST)
+        coding = fields.get(b"transfer-encoding")
+        if coding is not None and (coding.lower() != b"chunked" or self.parser.get_http_version() != "1.1"):
+            raise _RequestRefused(OTHER_CODING)
+        if len(fields) < len(self.headers):
             names = [name for name, _ in self.headers if name in ONCE]
             if len(names) > len(set(names)):
                 raise _RequestRefused(AMBIGUOUS)
@@ -163,9 +183,17 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self.pipeline:
             self._running = self.cycle
 
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        self._chunk_bytes = self._chunk_bytes if self._chunks else 0
+        self._chunks += 1
+        if self._chunks > CHUNKS_MIN + self._chunk_bytes // CHUNK_BYTES_MIN:
+            raise _RequestRefused(MANY_CHUNKS)
+
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
         self._silent = 0
+        self._chunk_bytes += len(body)
         super().on_body(body)
 
     # ── refusing ──────────────────────────────────────────────────────────────────────────────────────
@@ -185,10 +213,19 @@ class GuardedProtocol(HttpToolsProtocol):
             response = self.service.refuse(problem)
             assert isinstance(response.body, bytes)
             self.transport.write(self.head(response, keep_alive=False) + response.body)
-        # Closed at once, while it still sends, the client might lose the answer.
-        self._lingering = True
+        self.linger()
+
+    def linger(self) -> None:
+        """Read over what still comes, for a while: closed at once, the client might lose the answer."""
+        self._deaf = self._lingering = True
         if not self.transport.is_closing():
+            self.flow.resume_reading()
             self.transport.write_eof()
+
+    def rest_is_small(self) -> bool:
+        """Whether what is left of the body is known to be little."""
+        length = next((value for name, value in self.headers if name == b"content-length"), None)
+        return length is not None and int(length) <= DROPPED_BYTES_MAX
 
     def _earlier(self) -> tuple[Any, bool]:
         """The newest call that is whole and waits for its answer; and whether one was given for what is being read."""
@@ -237,7 +274,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        if self.flow.write_paused:
+        if self.stage == BODY and self.cycle.response_complete and not self.rest_is_small():
+            self.linger()
+        elif self.flow.write_paused:
             self._held = True
         else:
             self._next()
@@ -276,7 +315,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return ConnectionState.STALLED
         if self._lingering:
             return ConnectionState.LINGERING
-        if self.stage != NOTHING and not self._deaf and not self.flow.read_paused:
+        if self.stage != NOTHING and not self._deaf and (self._judging or not self.flow.read_paused):
             return ConnectionState.HEAD if self.stage == HEAD else ConnectionState.BODY
         if self.cycle is None:
             return ConnectionState.NEW

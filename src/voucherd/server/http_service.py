@@ -12,6 +12,7 @@ import structlog
 
 from voucherd import logs
 from voucherd.http import HttpError, Request, Response
+from voucherd.server.bodies import BodyBytes
 from voucherd.server.connections import ConnectionCount
 from voucherd.server.proxies import client_behind
 from voucherd.settings import Settings
@@ -22,8 +23,11 @@ logger = structlog.get_logger(__name__)
 class Application(Protocol):
     """What a server serves."""
 
+    def admit(self, request: Request) -> Awaitable[Response | None]:
+        """The refusal of a request whose body is still to come, None if that may be read; it never raises."""
+
     def answer(self, request: Request) -> Awaitable[Response]:
-        """The answer to a whole request; it never raises."""
+        """The answer to a whole request, whether it was admitted before or not; it never raises."""
 
     def body_bytes_max(self, request: Request) -> int:
         """How large the body of this request may be: known before it is read."""
@@ -60,6 +64,7 @@ class HttpService:
         self._trusted_proxies = settings.trusted_proxies
         self._ids = RequestIds()
         self.body_bytes_max = settings.body_bytes_max
+        self.bodies = BodyBytes(settings.body_bytes_held_max, settings.body_bytes_held_of_address_max)
         self.connections = ConnectionCount(
             settings.connections_max, settings.connections_of_address_max, settings.trusted_proxies
         )
@@ -75,15 +80,25 @@ class HttpService:
             method, path, query, dict(headers), b"", client_ip, self._ids.next(), time.perf_counter()
         )
 
+    async def admit(self, request: Request) -> Response | None:
+        """The refusal of a call whose body is still to come; None if that may be read."""
+        logs.bind_request(request.id)
+        refusal = await self.app.admit(request)
+        return None if refusal is None else self._finished(request, refusal)
+
     async def answer(self, request: Request) -> Response:
         """The answer to a whole call."""
         logs.bind_request(request.id)
         return self._finished(request, await self.app.answer(request))
 
-    def too_large(self, request: Request) -> Response:
-        """The answer to a call whose body is larger than it may be (OP-14)."""
+    def too_large(self, request: Request) -> HttpError:
+        """Why a body that is larger than it may be is refused (OP-14)."""
         text = f"the body must be at most {self.app.body_bytes_max(request)} bytes"
-        return self._finished(request, self.app.refuse(request, HttpError(413, "body_too_large", text)))
+        return HttpError(413, "body_too_large", text)
+
+    def refuse_body(self, request: Request, problem: HttpError) -> Response:
+        """The answer to a call whose body is refused."""
+        return self._finished(request, self.app.refuse(request, problem))
 
     def refuse(self, problem: HttpError) -> Response:
         """The answer to what is no request, or comes where there is no room for one; it has an id all the same."""

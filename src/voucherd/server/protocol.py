@@ -8,12 +8,13 @@ way through the ASGI app; both ways end in the same `HttpService`. What a client
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any, Final
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from voucherd.http import STALL_S_MAX, Request, Response
+from voucherd.http import STALL_S_MAX, HttpError, Request, Response
 from voucherd.server.asgi import AsgiApp
 from voucherd.server.bounds import BODY, NOTHING
 from voucherd.server.guarded import GuardedProtocol
@@ -29,18 +30,24 @@ class _Call:
     __slots__ = (
         "body",
         "disconnected",
+        "held",
+        "judged",
         "keep_alive",
         "message_event",
+        "problem",
         "request",
         "response_complete",
-        "too_large",
+        "whole",
     )
 
     def __init__(self, request: Request, *, keep_alive: bool) -> None:
         self.request = request
         self.keep_alive = keep_alive
-        self.body = b""
-        self.too_large = False
+        self.body: bytes | bytearray = b""
+        self.held = 0
+        self.judged = False
+        self.whole = False
+        self.problem: HttpError | None = None
         self.disconnected = False
         self.response_complete = False
         self.message_event = _NO_EVENT
@@ -75,7 +82,7 @@ class ApiProtocol(GuardedProtocol):
             or self.parser.get_http_version() != "1.1"
             or self.parser.should_upgrade()
         ):
-            self.check_head(None)
+            self.check_head(dict(self.headers))
             self._to_asgi(behind=busy)
             return
         path, _, query = self.url.partition(b"?")
@@ -84,7 +91,7 @@ class ApiProtocol(GuardedProtocol):
         request = app.service.request(
             method, path.decode("latin-1"), query, self.headers, self.client[0] if self.client else ""
         )
-        self.check_head(len(request.headers))
+        self.check_head(request.headers)
         length = request.headers.get(b"content-length")
         if length is not None and len(length) > 4 and int(length) > app.service.body_bytes_max:
             self._to_asgi(
@@ -113,10 +120,66 @@ class ApiProtocol(GuardedProtocol):
             super().on_body(body)
             return
         self._silent = 0
-        if len(call.body) + len(body) > self.config.app.service.body_bytes_max:  # type: ignore[union-attr]
-            call.too_large = True
+        self._chunk_bytes += len(body)
+        if call.body or call.problem is not None or call.response_complete:
+            self._collect(call, body)
+        elif len(body) > self.config.app.service.body_bytes_max:  # type: ignore[union-attr]
+            call.problem = self.service.too_large(call.request)
         else:
-            call.body = call.body + body if call.body else body
+            call.body = body
+
+    def _collect(self, call: _Call, body: bytes) -> None:
+        """Keep one more part of a body that comes in parts; the rest of a refused one is read over."""
+        if call.problem is not None or call.response_complete:
+            return
+        if len(call.body) + len(body) > self.service.body_bytes_max:
+            call.problem = self.service.too_large(call.request)
+            self._forget_body(call)
+            return
+        if isinstance(call.body, bytes):
+            call.body = bytearray(call.body)
+        call.body += body
+
+    def _forget_body(self, call: _Call) -> None:
+        self.service.bodies.give_back(call.request.client_ip, call.held)
+        call.body, call.held = b"", 0
+
+    def before_body(self) -> None:
+        """Judge a call whose body does not come along with its head; until then nothing more is read."""
+        call = self._call
+        if call is None:
+            return
+        if len(call.body) > call.held:
+            call.problem = self.service.bodies.take(call.request.client_ip, len(call.body) - call.held)
+            if call.problem is None:
+                call.held = len(call.body)
+            else:
+                self._forget_body(call)
+        if call.judged:
+            return
+        call.judged = self._judging = True
+        self.flow.pause_reading()
+        self._start(self._judge(call))
+
+    async def _judge(self, call: _Call) -> None:
+        refusal = await self.service.admit(call.request)
+        self._judging = False
+        if call.disconnected or self.transport.is_closing():
+            return
+        if refusal is None:
+            if call.whole:
+                await self._answer(call)
+            elif not self.flow.write_paused:
+                self.flow.resume_reading()
+            return
+        assert isinstance(refusal.body, bytes)
+        self._forget_body(call)
+        keep_alive = call.keep_alive and self.rest_is_small()
+        self.transport.write(self.head(refusal, keep_alive=keep_alive) + refusal.body)
+        call.response_complete = True
+        self.on_response_complete()
+        if not keep_alive:
+            self.linger()
 
     def on_message_complete(self) -> None:
         """The request is whole: answer it."""
@@ -125,14 +188,30 @@ class ApiProtocol(GuardedProtocol):
         if call is None:
             super().on_message_complete()
             return
-        call.request.body = call.body
-        task = self.loop.create_task(self._answer(call))
+        call.whole = True
+        if not self._judging and not call.response_complete:
+            self._start(self._answer(call))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     async def _answer(self, call: _Call) -> None:
-        service = self.service
-        response = service.too_large(call.request) if call.too_large else await service.answer(call.request)
+        try:
+            await self._write_answer(call)
+        finally:
+            if call.held:
+                self._forget_body(call)
+
+    async def _write_answer(self, call: _Call) -> None:
+        service, problem = self.service, call.problem
+        call.request.body = bytes(call.body)
+        response = (
+            await service.answer(call.request)
+            if problem is None
+            else service.refuse_body(call.request, problem)
+        )
         if call.disconnected or self.transport.is_closing():
             await response.close()
             return
@@ -181,6 +260,8 @@ class ApiProtocol(GuardedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone; an answer under way is finished for nobody."""
         super().connection_lost(exc)
+        if self._call is not None and not self._call.whole:
+            self._forget_body(self._call)
         self._call = None
         if self._endless is not None:
             self._endless.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -26,10 +26,9 @@ from voucherd.pages.buyer.balances import purses_of
 from voucherd.pages.buyer.catalogue import logos_for, look, page_number, payment_currency, priced
 from voucherd.pages.buyer.checkout import OUTCOMES, answer_of
 from voucherd.pages.buyer.codes import seen_by
-from voucherd.pages.forms import midnight
+from voucherd.pages.forms import midnight, read_day
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import sessions
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.storefront.listing import ProductFilters, ProductOrder
@@ -39,7 +38,7 @@ PAGE_SIZE: Final = 25
 SHOWN_FIRST: Final = 6
 """Orders and products on the first page."""
 BEAT_S: Final = 15.0
-"""After so long without news a comment is sent: proxies cut off what is silent, and who signed out is let go."""
+"""After so long without news a comment is sent: proxies cut off what is silent."""
 LIVE_S_MAX: Final = 900.0
 """A browser comes back by itself when its stream ends."""
 LIVE_OF_PERSON_MAX: Final = 20
@@ -144,7 +143,6 @@ async def live(visit: Visit) -> Response:
 
 async def _stream(visit: Visit, order: Order) -> AsyncIterator[bytes]:
     me, ends_at = visit.someone.id, asyncio.get_running_loop().time() + LIVE_S_MAX
-    assert visit.session is not None
     _open[me] += 1
     try:
         while order.status is Status.PENDING and asyncio.get_running_loop().time() < ends_at:
@@ -154,8 +152,6 @@ async def _stream(visit: Visit, order: Order) -> AsyncIterator[bytes]:
             moved = await visit.services.orders.watch.until_moved(order.id, order.version, BEAT_S)
             if not moved:
                 yield b": still here\n\n"
-            if not await sessions.is_open(visit.pool, visit.session.key):
-                return
             order = (await visit.services.orders.find(order.id, visit.company_id, visit.state)).order
         yield b"event: reload\ndata: {}\n\n"
     except OrderNotFound:
@@ -259,6 +255,7 @@ def _filters(visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
 
 def _day(text: str) -> datetime | None:
     try:
-        return midnight(date.fromisoformat(text)) if text else None
+        day = read_day(text)
+        return None if day is None else midnight(day)
     except ValueError:
         raise HttpError(400, "bad_date", "A date looks like 2026-01-31.") from None

@@ -6,6 +6,7 @@ import re
 from datetime import date
 from typing import Final
 
+from voucherd import clock
 from voucherd.catalogue.texts import read_amount
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
@@ -45,9 +46,12 @@ def day_of(text: str) -> date:
     if not _DAY.fullmatch(text):
         raise ValueError("must be a day such as 2026-01-31")
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text} is not a day of the calendar") from None
+    if not clock.in_reach(day):
+        raise ValueError(f"must be between the years {clock.YEAR_MIN} and {clock.YEAR_MAX}")
+    return day
 
 
 def optional_day(text: str) -> date | None:

@@ -17,7 +17,6 @@ from voucherd.http import EVENT_STREAM, Response
 from voucherd.pages.forms import Upload
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing, see_other
-from voucherd.people import sessions
 from voucherd.services import Services
 from voucherd.vault import uploads
 from voucherd.vault.uploads import FILE_BYTES_MAX, UploadPhase, UploadRow
@@ -141,12 +140,9 @@ def _run(services: Services, upload_id: UUID, work: Work) -> None:
 
 
 async def _steps(visit: Visit, row: UploadRow) -> AsyncIterator[bytes]:
-    assert visit.session is not None, "only whoever signed in gets here"
     for _ in range(LOOKS_MAX):
-        if visit.services.orders.watch.letting_go or not await sessions.is_open(
-            visit.pool, visit.session.key
-        ):
-            return  # The browser asks another process, or signs in first.
+        if visit.services.orders.watch.letting_go:
+            return  # The browser asks another process.
         if not row.running:
             yield b"event: reload\ndata: {}\n\n"
             return
