@@ -295,6 +295,7 @@ def test_the_terms_of_a_key_are_told_plainly() -> None:
         None,
         None,
         None,
+        False,
     ]
     assert told({"scopes": scopes, "allow_ips": networks, "rate_limit": 5}) == {
         "scopes": in_order,
