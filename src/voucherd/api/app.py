@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from voucherd.api import errors, routes
+from collections.abc import AsyncGenerator
+from time import monotonic
+from typing import Final
+
+from msgspec.structs import replace
+
+from voucherd.api import errors, handlers, routes
 from voucherd.api.failures import failed
-from voucherd.api.handlers import Call
+from voucherd.api.handlers import Call, ShownOrder
 from voucherd.api.idempotent import HEADER, IdempotentCalls
 from voucherd.api.routes import Route
 from voucherd.api.wire.templates import TemplateBook
 from voucherd.http import HttpError, Request, Response
 from voucherd.keys.authenticator import Authenticator
-from voucherd.keys.callers import Caller, Forbidden
+from voucherd.keys.callers import Caller, Forbidden, Unauthorized
+from voucherd.keys.key_text import Scope
 from voucherd.limits import rate_limits
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.services import Services
+
+JUDGED_S_MAX: Final = 0.25
+"""A call that takes longer, or a piece of an answer that comes later, is for a key that is looked at again."""
 
 
 class Api:
@@ -70,10 +80,9 @@ class Api:
                 retryable=True,
             )
         call = Call(request, caller, version, parameters, op=route.op, templates=self._templates)
+        judged_at = monotonic()
         try:
-            caller.require(route.scope)
-            if route.also is not None:
-                caller.require(route.also)
+            _require(caller, route)
             key = request.headers.get(HEADER)
             if key is None or not route.writes:
                 response = await self._respond(route, call)
@@ -81,6 +90,10 @@ class Api:
                 response = await self._idempotent.answer(
                     route.op, call, key, lambda: self._respond(route, call)
                 )
+            if monotonic() - judged_at >= JUDGED_S_MAX:
+                response = await self._judged_again(route, call, response)
+            if not isinstance(response.body, bytes):
+                response = replace(response, body=self._while_allowed(route, call, response))
         except Forbidden as reason:
             response = errors.turned_away(request, reason)
         except HttpError as problem:
@@ -97,8 +110,53 @@ class Api:
         except HttpError as problem:
             return errors.http_error(call.request, problem)
 
+    async def _judged_again(self, route: Route, call: Call, response: Response) -> Response:
+        """The answer to a call that took long, as its key may see it now; refused if it may not (OP-100)."""
+        before = call.caller
+        call.caller = now = await self._admitted(call.request)
+        _require(now, route)
+        if now.sees_codes or not before.sees_codes:
+            return response
+        # What was written shows codes to a key that may not see them any more.
+        await response.close()
+        shown = response.shown
+        if isinstance(shown, ShownOrder):
+            answer = await self._services.orders.show(shown.order)
+            return await handlers.shown(
+                self._services, call, answer, response.status, response.headers, bare=shown.bare
+            )
+        return response if route.writes else await self._respond(route, call)
+
+    async def _while_allowed(
+        self, route: Route, call: Call, response: Response
+    ) -> AsyncGenerator[bytes, None]:
+        """A long answer, piece by piece, for as long as its key may see it; then it breaks off (OP-100)."""
+        body, judged_at = response.body, monotonic()
+        assert not isinstance(body, bytes), "an answer in one piece is judged as a whole"
+        try:
+            async for part in body:
+                if monotonic() - judged_at >= JUDGED_S_MAX:
+                    now = await self._admitted(call.request)
+                    _require(now, route)
+                    if call.caller.sees_codes and not now.sees_codes:
+                        raise Forbidden(Scope.CODES_READ.value)
+                    judged_at = monotonic()
+                yield part
+        except (Forbidden, Unauthorized):
+            if not response.endless:
+                raise
+        finally:
+            await response.close()
+
     async def _admitted(self, request: Request) -> Caller:
         """Who calls. The usual key is recognised without waiting for anything."""
         authorization = request.headers.get(b"authorization")
         caller = None if authorization is None else self._authenticator.known(authorization)
         return caller or await self._authenticator.admit(authorization, request.client_ip)
+
+
+def _require(caller: Caller, route: Route) -> None:
+    """Refuse a key without the scopes of the route."""
+    caller.require(route.scope)
+    if route.also is not None:
+        caller.require(route.also)
