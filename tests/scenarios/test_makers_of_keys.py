@@ -203,7 +203,7 @@ async def test_the_rule_about_a_second_person_binds_keys(quiet_shop: Shop, opera
     trx = (await shop.create(calls, ("gift-10", 3)))["trx"]
     small = (await shop.create(calls, ("gift-10", 2)))["trx"]
     assert (await shop.finalise(operation, calls, small)).status_code == 200
-    await shop.assert_refused(shop.finalise(operation, calls, trx), 403, "approval needed")
+    await shop.assert_refused(shop.finalise(operation, calls, trx), 402, "approval needed")
     problem = await shop.call(
         *("PATCH", f"/api/1.03/order/{operation}/{trx}", calls),
         headers={"accept": "application/problem+json"},
@@ -227,7 +227,7 @@ async def test_the_rule_about_a_second_person_binds_keys(quiet_shop: Shop, opera
     await shop.hear()
     assert (await found(shop, key)).withheld_alone
     another = (await shop.create(calls, ("gift-10", 3)))["trx"]
-    await shop.assert_refused(shop.finalise(operation, calls, another), 403, "approval needed")
+    await shop.assert_refused(shop.finalise(operation, calls, another), 402, "approval needed")
     await asks_for_two(shop, company, None)
     assert (await shop.finalise(operation, calls, another)).status_code == 200
     await shop.assert_books_balance()

@@ -133,7 +133,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CONFIRM, OutOfStock): (422, "Product {name} is out of stock"),  # OP-20
     (Op.CONFIRM, InsufficientBalance): (402, "insufficient balance"),
     (Op.CONFIRM, SpendLimitExceeded): (402, "spend limit exceeded"),  # OP-61
-    (Op.CONFIRM, ApprovalNeeded): (403, "approval needed"),  # OP-101
+    (Op.CONFIRM, ApprovalNeeded): (402, "approval needed"),  # OP-101
     (Op.RESOLVE, OrderNotFound): (404, "order not found"),
     (Op.RESOLVE, CompanyNotActive): (400, "company not active"),  # OP-23
     (Op.RESOLVE, CompanyNotVerified): (400, "company not verified"),
@@ -144,7 +144,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.RESOLVE, OutOfStock): (422, "Product {name} is out of stock"),
     (Op.RESOLVE, InsufficientBalance): (402, "insufficient balance"),
     (Op.RESOLVE, SpendLimitExceeded): (402, "spend limit exceeded"),  # OP-61
-    (Op.RESOLVE, ApprovalNeeded): (403, "approval needed"),  # OP-101
+    (Op.RESOLVE, ApprovalNeeded): (402, "approval needed"),  # OP-101
     (Op.CANCEL, OrderNotFound): (404, "order not found"),  # OP-22
     (Op.CANCEL, WrongStatus): (400, "Invalid order status"),  # OP-22
     (Op.FIND, OrderNotFound): (404, "order not found"),  # OP-02
