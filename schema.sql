@@ -68,7 +68,19 @@ CREATE TABLE api_key (
     created_at            timestamptz NOT NULL DEFAULT now(),
     last_used_at          timestamptz,
     spend_order_eur_minor bigint CHECK (spend_order_eur_minor > 0),  -- As of the company; the lower of both holds.
-    spend_day_eur_minor   bigint CHECK (spend_day_eur_minor > 0)
+    spend_day_eur_minor   bigint CHECK (spend_day_eur_minor > 0),
+    -- The person who answers for it: it reaches no further than this person does now. NULL: the operator does, and for keys
+    -- that are older than this column.
+    made_by               bigint,
+    -- The role that this person has now, empty for one who is not active; kept in step by triggers, so that a key is judged
+    -- by its own row alone.
+    maker_role            text,
+    parent_id             bigint REFERENCES api_key(id),  -- The key that it was made with; it ends when that one ends.
+    -- The first of the keys that rotations made of one another; NULL for that one itself. All of them share one counter of
+    -- the spending of a day.
+    first_id              bigint,
+    -- The rule of the company about a second person does not bind it.
+    confirms_alone        boolean NOT NULL DEFAULT false
 );
 CREATE INDEX api_key_company ON api_key (company_id);
 
@@ -89,7 +101,8 @@ CREATE TRIGGER company_epoch AFTER DELETE OR UPDATE ON company
     FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 -- Not on last_used_at, which changes all the time and decides nothing.
 CREATE TRIGGER api_key_epoch AFTER DELETE OR UPDATE OF company_id, state, scopes, allow_ips, rate_limit,
-    expires_at, revoked_at, hash, spend_order_eur_minor, spend_day_eur_minor ON api_key
+    expires_at, revoked_at, hash, spend_order_eur_minor, spend_day_eur_minor, made_by, parent_id, first_id,
+    confirms_alone ON api_key
     FOR EACH STATEMENT EXECUTE FUNCTION bump_access_epoch();
 
 -- One row says how many requests of a key are lent to processes in the present minute of the key (OP-27). A process
@@ -173,6 +186,9 @@ CREATE TABLE idempotency (
     -- whether something happened.
     order_id      bigint,
     answer        bytea,  -- Sealed. A voucher code is never in it: codes are read from the vault again.
+    -- The API key that asked, or the first of those that rotations made of one another: another key that sends the same
+    -- header has a row of its own. NULL: from before this was kept.
+    asked_by      bigint,
     PRIMARY KEY (company_id, state, key),
     CONSTRAINT idempotency_same_state CHECK ((order_id & 1) = state)
 ) WITH (fillfactor=60);
@@ -203,6 +219,7 @@ CREATE TABLE app_user (
         ELSE ARRAY['owner', 'buyer', 'finance', 'viewer', 'developer']
     END))
 );
+ALTER TABLE api_key ADD FOREIGN KEY (made_by) REFERENCES app_user(id);
 
 -- One row is a browser in which a person is signed in.
 CREATE TABLE session (
@@ -2052,6 +2069,47 @@ BEGIN
           AND (p.key, p.product_id) < (moved.end_key, moved.end_id) AND p.stretch <> moved.stretch;
     END IF;
 END $$;
+
+
+-- ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Writes the present role of the person who answers for a key beside it; refuses people and keys of others.
+CREATE FUNCTION note_maker() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    maker app_user;
+BEGIN
+    NEW.maker_role := NULL;
+    IF NEW.made_by IS NOT NULL THEN
+        -- Locked, so that a person who is losing a right just now makes no key that keeps it.
+        SELECT * INTO maker FROM app_user WHERE id = NEW.made_by FOR SHARE;
+        IF maker.company_id IS DISTINCT FROM NEW.company_id THEN
+            RAISE EXCEPTION 'people of its own company answer for a key'
+                USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        NEW.maker_role := CASE WHEN maker.active THEN maker.role ELSE '' END;
+    END IF;
+    IF NEW.parent_id IS NOT NULL
+       AND NOT EXISTS (SELECT FROM api_key p
+                       WHERE p.id = NEW.parent_id AND p.company_id = NEW.company_id AND p.state = NEW.state
+                         AND p.id <> NEW.id) THEN
+        RAISE EXCEPTION 'a key is made with another one of its company and state'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER api_key_lineage BEFORE INSERT OR UPDATE OF made_by, maker_role, parent_id ON api_key
+    FOR EACH ROW EXECUTE FUNCTION note_maker();
+
+-- A person who gets another role or is let in no more: the keys that the person answers for lose what the person lost,
+-- in the same transaction, whichever program does it.
+CREATE FUNCTION tell_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE api_key SET made_by = made_by WHERE made_by = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER app_user_keys AFTER UPDATE OF role, active ON app_user
+    FOR EACH ROW WHEN (old.role IS DISTINCT FROM new.role OR old.active IS DISTINCT FROM new.active) EXECUTE
+        FUNCTION tell_keys();
 
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

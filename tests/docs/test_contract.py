@@ -82,8 +82,8 @@ def test_every_open_point_that_is_cited_has_a_row() -> None:
 
 def test_the_points_that_the_contract_links_to_are_linked() -> None:
     """A short link without its address is two brackets on the page."""
-    short = set(re.findall(r"\[(OP-\d\d)\](?!:)", TEXT))
-    assert short == set(re.findall(r"^\[(OP-\d\d)\]: open-points\.md#on-the-wire$", TEXT, re.MULTILINE))
+    short = set(re.findall(r"\[(OP-\d+)\](?!:)", TEXT))
+    assert short == set(re.findall(r"^\[(OP-\d+)\]: open-points\.md#on-the-wire$", TEXT, re.MULTILINE))
     assert len(short) > 40
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from datetime import datetime, timedelta
 from ipaddress import ip_network
@@ -12,11 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.docs.pages import ROOT
 from tests.handmade import NOW
 from voucherd.companies.model import Company
 from voucherd.ids import State
 from voucherd.keys.callers import Caller, Forbidden
 from voucherd.keys.key_text import (
+    _ALPHABET,
+    CHECK_CHARACTERS,
+    RANDOM_CHARACTERS,
     SCOPES_DEFAULT,
     KeyDraft,
     Scope,
@@ -295,9 +300,19 @@ def test_the_terms_of_a_key_are_told_plainly() -> None:
         None,
         None,
         None,
+        False,
     ]
     assert told({"scopes": scopes, "allow_ips": networks, "rate_limit": 5}) == {
         "scopes": in_order,
         "allow_ips": ["192.0.2.0/24"],
         "rate_limit": 5,
     }
+
+
+def test_the_threat_model_says_how_many_random_bits_a_key_has() -> None:
+    """OP-29: the number in the page is worked out from the key itself."""
+    bits = math.floor(RANDOM_CHARACTERS * math.log2(len(_ALPHABET)))
+    page = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    assert re.findall(r"(\d+)(?: random bits|-bit keys)", page) == [str(bits)]
+    key = new_key(State.LIVE).text
+    assert len(key) == len("vk_live_") + RANDOM_CHARACTERS + CHECK_CHARACTERS

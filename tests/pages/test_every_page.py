@@ -124,6 +124,8 @@ FOREIGN: dict[str, Fill] = {
     "/portal/balances/{currency}/statement.csv": foreign_currency,
     "/portal/keys/{key}/rotate": foreign_key,
     "/portal/keys/{key}/revoke": foreign_key,
+    "/portal/keys/{key}/keep": foreign_key,
+    "/portal/keys/{key}/alone": foreign_key,
     "/portal/webhooks/{webhook}": foreign_webhook,
     "/portal/webhooks/{webhook}/remove": foreign_webhook,
     "/portal/webhooks/{webhook}/rotate": foreign_webhook,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,17 @@ import pytest
 
 from tests.patience import HANG_S
 from tests.shop import Company, Shop, open_shop
+from voucherd.actors import SYSTEM
+from voucherd.api.app import Api
+from voucherd.api.handlers import Call
 from voucherd.api.idempotent import IdempotentCalls
-from voucherd.db import Pool
+from voucherd.api.routes import ROUTES, Route
+from voucherd.db import Pool, transaction
+from voucherd.http import Response
 from voucherd.idempotency import store as idempotency
 from voucherd.ids import State
+from voucherd.keys import deeds as key_deeds
+from voucherd.keys.key_text import Scope, key_hash
 from voucherd.money import Money
 
 BODY = {"items": [{"productSlug": "gift", "amount": 2}], "paymentCurrency": "EUR"}
@@ -224,3 +233,48 @@ async def test_no_code_and_no_key_is_kept_in_the_clear_and_all_is_forgotten_afte
     await shop.pool.execute("UPDATE idempotency SET began_at = now() - interval '31 days'")
     assert await idempotency.sweep(shop.pool) == 1
     assert await shop.pool.fetchval("SELECT count(*) FROM idempotency") == 0
+
+
+WRITES = [route for route in ROUTES if route.writes]
+
+
+@pytest.mark.parametrize("route", WRITES, ids=lambda route: f"{route.method} {route.path}")
+async def test_no_answer_is_replayed_to_another_key(
+    quiet_shop: Shop, route: Route, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-28: for every write of the table: a key, its successor and a second key of the company, also at once."""
+    shop, first = quiet_shop, await quiet_shop.company(scopes=frozenset(Scope))
+    second = Company(first.id, first.name, await shop.keys(first, frozenset(Scope)))
+    path = re.sub(r"\{\w+\}", "x", route.path)
+    done: list[int] = []
+
+    async def respond(_api: Api, _route: Route, call: Call) -> Response:
+        done.append(call.caller.key_id)
+        await asyncio.sleep(0)
+        return Response(200, b"a secret of key %d" % call.caller.key_id)
+
+    monkeypatch.setattr(Api, "_respond", respond)
+    once = await asyncio.gather(*(send(shop, who, route.method, path, "k") for who in (first, second)))
+    again = [await send(shop, who, route.method, path, "k") for who in (first, second)]
+    assert [one.status_code for one in once] == [200, 200]
+    assert len(set(done)) == len(done) == 2
+    assert all(same(*pair) for pair in zip(once, again, strict=True))
+    assert once[0].content != once[1].content
+
+    found = key_hash(first.keys[State.LIVE])
+    number = await shop.pool.fetchval("SELECT id FROM api_key WHERE hash = $1", found)
+    async with transaction(shop.pool) as tx:
+        _, text = await key_deeds.rotate(tx, SYSTEM, number, timedelta(hours=1))
+    successor = Company(first.id, first.name, {State.LIVE: text})
+    assert same(once[0], await send(shop, successor, route.method, path, "k"))
+
+
+async def test_a_webhook_secret_is_shown_to_the_key_that_asked_alone(quiet_shop: Shop) -> None:
+    """OP-28, OP-54: the same header and body with another key of the company make another endpoint."""
+    shop, first = quiet_shop, await quiet_shop.company()
+    second = Company(first.id, first.name, await shop.keys(first, frozenset({Scope.WEBHOOKS_WRITE})))
+    body = {"url": "https://hooks.shop.com/x"}
+    one, two = [await send(shop, who, "POST", "webhook", "w", json=body) for who in (first, second)]
+    assert (one.status_code, two.status_code) == (201, 201)
+    assert one.json()["secret"] not in two.text
+    assert one.json()["id"] != two.json()["id"]

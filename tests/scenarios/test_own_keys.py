@@ -81,6 +81,9 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
         "dateExpires": "2099-01-01T00:00:00.000Z",
         "dateRevoked": None,
         "replacedBy": None,
+        "madeWith": (await send(shop, boss, "GET")).json()["data"][-1]["id"],
+        "confirmsAlone": False,
+        "withheldScopes": [],
     }
     till, path = holder(boss, text), f"/{new['id']}"
     assert (await send(shop, till, "GET", path)).json() == new | {"isCaller": True}
@@ -275,12 +278,14 @@ async def test_a_crash_between_a_key_and_its_answer_loses_neither(
         assert secret not in kept
     assert (await send(shop, holder(boss, heir["key"]), "GET")).status_code == 403
 
-    # The answer with a key in it is for the key that asked: another one, of the same company, is told nothing.
-    weak = holder(boss, (await made(shop, boss, scopes=["keys:write"]))["key"])
+    # The answer is for the key that asked: another one, of the same company, makes a key of its own.
+    weak = holder(boss, (await made(shop, boss, scopes=["keys:write", "orders:read"]))["key"])
     repeated = await shop.call(
         "POST", KEY, weak, headers={"idempotency-key": "k"}, json={"description": "once"}
     )
-    assert (repeated.status_code, new["key"] in repeated.text) == (422, False)
+    assert (repeated.status_code, new["key"] in repeated.text) == (201, False)
+    assert repeated.json()["scopes"] == ["orders:read"]
+    assert "idempotent-replayed" not in repeated.headers
 
     # Sixteen at once make one key, and two keys that rotate each other don't wait for each other in vain.
     headers = {"idempotency-key": "many"}

@@ -488,6 +488,10 @@ async def test_a_product_points_at_a_version_of_its_own(pool: Pool, tx: Tx) -> N
         ("UPDATE api_key SET hash = sha256('b')", True),
         ("UPDATE api_key SET spend_order_eur_minor = 1", True),
         ("UPDATE api_key SET spend_day_eur_minor = 1", True),
+        ("UPDATE api_key SET confirms_alone = true", True),
+        ("UPDATE api_key SET parent_id = NULL", True),
+        ("UPDATE api_key SET first_id = 1", True),
+        ("UPDATE api_key SET made_by = NULL", True),
         ("UPDATE company SET spend_day_eur_minor = 1", True),
         ("DELETE FROM api_key", True),
         ("UPDATE api_key SET last_used_at = now()", False),
@@ -630,6 +634,8 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
 
     assert {row["tgname"] for row in rows} == {
         "api_key_epoch",
+        "api_key_lineage",  # This and app_user_keys: tests/scenarios/test_makers_of_keys.py.
+        "app_user_keys",
         "approval_decided_once",
         "attempt_forwards",  # This and all that follows of purchases: tests/store/test_purchase_guards.py.
         "attempt_line_append_only",

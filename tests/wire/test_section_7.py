@@ -13,6 +13,7 @@ from tests.shop import Company, Shop
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.ids import State
 from voucherd.orders.rules.refusals import (
+    ApprovalNeeded,
     BadInput,
     CompanyNotActive,
     CompanyNotVerified,
@@ -84,8 +85,8 @@ def rows() -> list[tuple[str, str, int, str]]:
 
 
 def test_the_table_of_refusals_is_section_7() -> None:
-    """Contract 7, OP-20 to OP-22: every row, and beyond them only OP-23's company not active and OP-61's limits. Other
-    operations follow none of it."""
+    """Contract 7, OP-20 to OP-22: every row, and beyond them only OP-23's company not active, OP-61's limits and
+    OP-101's second person. Other operations follow none of it."""
     wanted: dict[tuple[Op, type[Refusal]], tuple[int, str]] = {}
     for operation, condition, status, message in rows():
         template = message.replace("<offer_names>", "{names}").replace("<product_name>", "{name}")
@@ -93,6 +94,7 @@ def test_the_table_of_refusals_is_section_7() -> None:
     for op in (Op.CONFIRM, Op.RESOLVE):
         wanted[op, CompanyNotActive] = (400, "company not active")
         wanted[op, SpendLimitExceeded] = (402, "spend limit exceeded")
+        wanted[op, ApprovalNeeded] = (402, "approval needed")
     contract = {Op(operation) for operation, *_ in rows()}
     ours = {pair: words for pair, words in REFUSALS.items() if pair[0] in contract}
     assert ours == wanted

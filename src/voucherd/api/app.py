@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import AsyncGenerator
+from time import monotonic
+from typing import Final, NamedTuple, TypeAlias
 
-from voucherd.api import errors, routes
+from msgspec.structs import replace
+
+from voucherd.api import errors, handlers, routes
 from voucherd.api.failures import failed
-from voucherd.api.handlers import Call
+from voucherd.api.handlers import Call, ShownOrder
 from voucherd.api.idempotent import HEADER, IdempotentCalls
 from voucherd.api.operations import OPERATIONS
 from voucherd.api.requests import refuse_other_types
@@ -14,10 +18,14 @@ from voucherd.api.routes import Route
 from voucherd.api.wire.templates import TemplateBook
 from voucherd.http import HttpError, Request, Response
 from voucherd.keys.authenticator import Authenticator
-from voucherd.keys.callers import Caller, Forbidden
+from voucherd.keys.callers import Caller, Forbidden, Unauthorized
+from voucherd.keys.key_text import Scope
 from voucherd.limits import rate_limits
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.services import Services
+
+JUDGED_S_MAX: Final = 0.25
+"""A call that takes longer, or a piece of an answer that comes later, is for a key that is looked at again."""
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -126,6 +134,7 @@ class Api:
         return caller or await self._authenticator.admit(authorization, request.client_ip)
 
     async def _serve(self, route: Route, call: Call, rate_headers: Headers) -> Response:
+        judged_at = monotonic()
         try:
             key = call.request.headers.get(HEADER)
             if key is None or not route.writes:
@@ -134,6 +143,10 @@ class Api:
                 response = await self._idempotent.answer(
                     route.op, call, key, lambda: self._respond(route, call)
                 )
+            if monotonic() - judged_at >= JUDGED_S_MAX:
+                response = await self._judged_again(route, call, response)
+            if not isinstance(response.body, bytes):
+                response = replace(response, body=self._while_allowed(route, call, response))
         except Forbidden as reason:
             response = errors.turned_away(call.request, reason)
         except HttpError as problem:
@@ -149,9 +162,47 @@ class Api:
         except HttpError as problem:
             return errors.http_error(call.request, problem)
 
+    async def _judged_again(self, route: Route, call: Call, response: Response) -> Response:
+        """The answer to a call that took long, as its key may see it now; refused if it may not (OP-100)."""
+        before = call.caller
+        call.caller = now = await self._caller(call.request)
+        _require(now, route)
+        if now.sees_codes or not before.sees_codes:
+            return response
+        # What was written shows codes to a key that may not see them any more.
+        await response.close()
+        shown = response.shown
+        if isinstance(shown, ShownOrder):
+            answer = await self._services.orders.show(shown.order)
+            return await handlers.shown(
+                self._services, call, answer, response.status, response.headers, bare=shown.bare
+            )
+        return response if route.writes else await self._respond(route, call)
+
+    async def _while_allowed(
+        self, route: Route, call: Call, response: Response
+    ) -> AsyncGenerator[bytes, None]:
+        """A long answer, piece by piece, for as long as its key may see it; then it breaks off (OP-100)."""
+        body, judged_at = response.body, monotonic()
+        assert not isinstance(body, bytes), "an answer in one piece is judged as a whole"
+        try:
+            async for part in body:
+                if monotonic() - judged_at >= JUDGED_S_MAX:
+                    now = await self._caller(call.request)
+                    _require(now, route)
+                    if call.caller.sees_codes and not now.sees_codes:
+                        raise Forbidden(Scope.CODES_READ.value)
+                    judged_at = monotonic()
+                yield part
+        except (Forbidden, Unauthorized):
+            if not response.endless:
+                raise
+        finally:
+            await response.close()
+
 
 def _require(caller: Caller, route: Route) -> None:
-    """Refuse a key that lacks a scope."""
+    """Refuse a key without the scopes of the route."""
     caller.require(route.scope)
     if route.also is not None:
         caller.require(route.also)

@@ -17,6 +17,7 @@ from voucherd.http import PROBLEM, TEXT, HttpError, Request, Response
 from voucherd.keys.callers import Forbidden, Unauthorized
 from voucherd.keys.grants import KEYS_MAX
 from voucherd.orders.rules.refusals import (
+    ApprovalNeeded,
     BadInput,
     CompanyNotActive,
     CompanyNotVerified,
@@ -132,6 +133,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.CONFIRM, OutOfStock): (422, "Product {name} is out of stock"),  # OP-20
     (Op.CONFIRM, InsufficientBalance): (402, "insufficient balance"),
     (Op.CONFIRM, SpendLimitExceeded): (402, "spend limit exceeded"),  # OP-61
+    (Op.CONFIRM, ApprovalNeeded): (402, "approval needed"),  # OP-101
     (Op.RESOLVE, OrderNotFound): (404, "order not found"),
     (Op.RESOLVE, CompanyNotActive): (400, "company not active"),  # OP-23
     (Op.RESOLVE, CompanyNotVerified): (400, "company not verified"),
@@ -142,6 +144,7 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.RESOLVE, OutOfStock): (422, "Product {name} is out of stock"),
     (Op.RESOLVE, InsufficientBalance): (402, "insufficient balance"),
     (Op.RESOLVE, SpendLimitExceeded): (402, "spend limit exceeded"),  # OP-61
+    (Op.RESOLVE, ApprovalNeeded): (402, "approval needed"),  # OP-101
     (Op.CANCEL, OrderNotFound): (404, "order not found"),  # OP-22
     (Op.CANCEL, WrongStatus): (400, "Invalid order status"),  # OP-22
     (Op.FIND, OrderNotFound): (404, "order not found"),  # OP-02
@@ -190,6 +193,11 @@ _KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
     SpendLimitExceeded: (
         "spend_limit_exceeded",
         "The order costs more than your company, or this key, may spend on one order or in one day.",
+    ),
+    ApprovalNeeded: (
+        "approval_needed",
+        "Your company asks for a second person from this amount on, and the key does not confirm alone: confirm the "
+        "order in the portal, or let an owner allow it to the key.",
     ),
     AccountNotFound: ("account_not_found", "Your company never had money in this currency and state."),
     ProductNotFound: ("product_not_found", "There is no product with this slug, or it is not for sale."),

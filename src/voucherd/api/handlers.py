@@ -210,6 +210,7 @@ def _finalise(services: Services, call: Call, *, resolve: bool) -> Finalise:
         slow_s,
         caller.limits,
         call.ticket,
+        approve_from_eur_minor=caller.approve_from_eur_minor,
         viewer=call.viewer,
     )
 

@@ -32,8 +32,6 @@ from voucherd.vault.seal import KeyNotKnown, Sealer
 
 HEADER: Final = b"idempotency-key"
 REPLAYED: Final = (b"idempotent-replayed", b"true")
-_ANSWERS_WITH_KEY: Final = frozenset({Op.ADD_KEY, Op.ROTATE_KEY})
-"""What only the key that asked first is told again: the answer may hold a key that another may not have (OP-29)."""
 LEASE_MARGIN_S: Final = 15.0
 _REQUEST_HEADERS: Final = (b"x-sandbox-outcome",)
 """Headers that change what a request asks for."""
@@ -88,10 +86,16 @@ class IdempotentCalls:
         self, op: Op, call: Call, key: bytes, work: Callable[[], Awaitable[Response]]
     ) -> Response:
         """The first answer to this request: from the work, or as it was kept."""
-        ticket = Ticket(call.caller.company_id, int(call.caller.state), _hash(_checked(key)))
-        told = await self._claims.submit(ticket.company_id, Claim(ticket, _request_hash(op, call)))
+        caller, request = call.caller, _request_hash(call)
+        ticket = Ticket(caller.company_id, int(caller.state), _hash(_checked(key)))
+        told = await self._claims.submit(ticket.company_id, Claim(ticket, request, caller.counter_id))
+        if told.turn is ClaimResult.FOREIGN:
+            # Another key of the company sent the same header: what that one was told is not for this one.
+            own = _hash(b"%d:%b" % (caller.counter_id, key))
+            ticket = Ticket(caller.company_id, int(caller.state), own)
+            told = await self._claims.submit(ticket.company_id, Claim(ticket, request, caller.counter_id))
         match told.turn:
-            case ClaimResult.OTHER:
+            case ClaimResult.OTHER | ClaimResult.FOREIGN:
                 raise HttpError(
                     422, "idempotency_key_reused", "this Idempotency-Key was used for another request"
                 )
@@ -165,11 +169,9 @@ def _checked(key: bytes) -> bytes:
     return key
 
 
-def _request_hash(op: Op, call: Call) -> bytes:
+def _request_hash(call: Call) -> bytes:
     request = call.request
     parts = [request.method.encode(), request.path.encode(), request.query, request.body]
-    if op in _ANSWERS_WITH_KEY:
-        parts.append(b"%d" % call.caller.key_id)
     parts += [request.headers.get(name, b"") for name in _REQUEST_HEADERS]
     return _hash(b"".join(len(part).to_bytes(8, "big") + part for part in parts))
 

@@ -135,6 +135,21 @@ _LIMIT: Final = query.limit("keys")
 PAGE: Final = (_CURSOR, _LIMIT)
 
 
+_CHILDREN: Final = query.choice(
+    "children",
+    "What becomes of the keys that were made with it, directly or not: they are revoked, too (`revoke`), or they stay "
+    "(`keep`) and belong to the key that it was made with itself.",
+    ("revoke", "keep"),
+    "revoke",
+)
+REVOCATION: Final = (_CHILDREN,)
+
+
+def children_stay(request: Request) -> bool:
+    """Whether the keys that were made with a revoked key stay."""
+    return _CHILDREN.read(query.read(request)) == "keep"
+
+
 def page(request: Request, ids: Identifiers) -> tuple[int, int | None]:
     """How many keys are asked for, and behind which one."""
     given = query.read(request)

@@ -71,10 +71,10 @@ async def rotate(services: Services, call: Call) -> Response:
 
 
 async def revoke(services: Services, call: Call) -> Response:
-    """Revoke a key, maybe the calling one."""
-    number = _number(services, call)
+    """Revoke a key, maybe the calling one, and unless it is told otherwise those that were made with it."""
+    number, stay = _number(services, call), requests.children_stay(call.request)
     async with _write(services, call) as work:
-        await key_deeds.revoke(work.tx, call.actor, number)
+        await key_deeds.revoke(work.tx, call.actor, number, children_stay=stay)
         return await work.answered(Response(204))
 
 

@@ -42,6 +42,9 @@ async def add(
     rate_limit: Annotated[int, Option(help=key_text.HINTS["rate_limit"])] = key_text.RATE_LIMIT_DEFAULT,
     spend_order: words.SpendOption = None,
     spend_day: words.SpendOption = None,
+    confirms_alone: Annotated[
+        bool, Option("--confirms-alone", help=key_text.HINTS["confirms_alone"])
+    ] = False,
 ) -> Output:
     """Make a key and print it, this once."""
     with usage():
@@ -53,6 +56,7 @@ async def add(
             expires_at=expires,
             spend_order_eur_minor=words.read_spend("spend-order", spend_order),
             spend_day_eur_minor=words.read_spend("spend-day", spend_day),
+            confirms_alone=confirms_alone,
         )
         key_text.KeyDraft(**wish)
     async with context.transaction() as tx:
@@ -96,6 +100,9 @@ async def show(context: CommandContext, key_id: Id) -> Output:
             ("rate limit", lambda key: f"{key['rateLimit']} a minute"),
             *(("may spend", _spend), ("made", "createdAt"), ("last used", "lastUsedAt")),
             *(("expires", "expiresAt"), ("revoked", "revokedAt")),
+            *(("made with key", "madeWith"), ("answered for by user", "madeBy")),
+            ("confirms", lambda key: "alone" if key["confirmsAlone"] else "as the company's rule says"),
+            ("waits for an owner", lambda key: ", ".join(key["withheldScopes"]) or None),
         ],
     )
 
@@ -132,11 +139,38 @@ async def limit(
     return Output(document, f"Key {key_id} may spend: {_spend(document)}.")
 
 
-@command(app, "revoke")
-async def revoke(context: CommandContext, key_id: Id) -> Output:
-    """End a key's life now."""
+@command(app, "alone")
+async def alone(
+    context: CommandContext,
+    key_id: Id,
+    yes: Annotated[bool, Option("--yes/--no", help=key_text.HINTS["confirms_alone"])],
+) -> Output:
+    """Let a key confirm orders for which its company asks for a second person, or not any more."""
     async with context.transaction() as tx:
-        await deeds.revoke(tx, context.actor, key_id)
+        await deeds.change(tx, context.actor, key_id, key_text.KeyWish(confirms_alone=yes))
+    said = "confirms every order alone" if yes else "needs a second person where the company's rule says so"
+    return Output({"id": key_id, "confirmsAlone": yes}, f"Key {key_id} {said}.")
+
+
+@command(app, "keep")
+async def keep(context: CommandContext, key_id: Id) -> Output:
+    """Answer for a key that lost scopes with the person who made it: it gets them back."""
+    async with context.transaction() as tx:
+        key = await deeds.keep(tx, context.actor, key_id)
+    return Output({"id": key_id, "scopes": sorted(key.scopes)}, f"Key {key_id} may do what it was made for.")
+
+
+@command(app, "revoke")
+async def revoke(
+    context: CommandContext,
+    key_id: Id,
+    keep_children: Annotated[
+        bool, Option("--keep-children", help="Keys that were made with it stay; otherwise they end, too.")
+    ] = False,
+) -> Output:
+    """End a key's life now, and that of the keys that were made with it."""
+    async with context.transaction() as tx:
+        await deeds.revoke(tx, context.actor, key_id, children_stay=keep_children)
     return Output({"id": key_id, "revoked": True}, f"Key {key_id} is revoked.")
 
 
@@ -153,7 +187,9 @@ def _document(key: Key) -> dict[str, Any]:
     return facts(
         key,
         "id prefix state description scopes allowIps rateLimit spendOrderEur spendDayEur standing expiresAt revokedAt"
-        " replacedBy createdAt lastUsedAt",
+        " replacedBy createdAt lastUsedAt madeBy madeWith confirmsAlone withheldScopes",
+        madeWith=key.parent_id,
+        withheldScopes=sorted(key.withheld),
         scopes=sorted(key.scopes),
         allowIps=[str(network) for network in key.allow_ips],
         standing=key.standing(clock.now()),

@@ -38,6 +38,8 @@ class Company:
     """The most that one order may cost; None is no limit."""
     spend_day_eur_minor: int | None = None
     """The most that the orders of one day (UTC) may cost."""
+    approve_from_eur_minor: int | None = None
+    """Orders from here on need a second person; None: none do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from voucherd.db import Connection, Pool, Tx
 
 _COMPANY: Final = (
     "id, name, country, vat_number, active, verified, expose_costs, "
-    "spend_order_eur_minor, spend_day_eur_minor"
+    "spend_order_eur_minor, spend_day_eur_minor, approve_from_eur_minor"
 )
 
 
@@ -87,6 +87,11 @@ async def companies(connection: Connection, company_ids: Collection[int]) -> dic
         company_ids,
     )
     return {row[0]: Company(*row) for row in rows}
+
+
+async def lock_company(tx: Tx, company_id: int) -> None:
+    """Be the only one who changes the company's keys and people, until the transaction ends."""
+    await tx.execute("SELECT FROM company WHERE id = $1 FOR NO KEY UPDATE", company_id)
 
 
 async def list_companies(connection: Connection) -> list[Company]:

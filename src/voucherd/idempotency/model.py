@@ -30,6 +30,8 @@ class Claim(Struct, frozen=True):
     ticket: Ticket
     request: bytes
     """The hash of the request."""
+    asked_by: int
+    """The API key, or the first of those that rotations made of one another."""
 
 
 class ClaimResult(Enum):
@@ -38,6 +40,7 @@ class ClaimResult(Enum):
     GO = "go"  # It is the first, or the first one came to nothing.
     WAIT = "wait"  # The first one is still running.
     OTHER = "other"  # The key was used for another request.
+    FOREIGN = "foreign"  # Another API key of the company has used it: this one needs a ticket of its own.
     ANSWERED = "answered"  # The first one has its answer.
     DONE = "done"  # The first one changed its order, and never got to answer.
 

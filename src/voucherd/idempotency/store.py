@@ -17,15 +17,18 @@ SWEEP_MAX: Final = 5_000
 
 _CLAIM: Final = """
     WITH asked AS (
-        SELECT * FROM unnest($1::int[], $2::smallint[], $3::bytea[], $4::bytea[]) AS a (company_id, state, key, request)
+        SELECT * FROM unnest($1::int[], $2::smallint[], $3::bytea[], $4::bytea[], $6::bigint[])
+                      AS a (company_id, state, key, request, asked_by)
     ), taken AS (
-        INSERT INTO idempotency AS i (company_id, state, key, request, running_until)
+        INSERT INTO idempotency AS i (company_id, state, key, request, asked_by, running_until)
         SELECT *, now() + make_interval(secs => $5) FROM asked ORDER BY company_id, state, key
         ON CONFLICT (company_id, state, key) DO UPDATE SET running_until = excluded.running_until
         WHERE i.answer IS NULL AND i.running_until <= now() AND i.request = excluded.request
+          AND coalesce(i.asked_by, excluded.asked_by) = excluded.asked_by
         RETURNING i.company_id, i.state, i.key, i.order_id
     )
     SELECT a.company_id, a.state, a.key, t.key IS NOT NULL AS mine, coalesce(t.order_id, i.order_id) AS order_id,
+           coalesce(i.asked_by <> a.asked_by, false) AS is_foreign,
            i.request IS DISTINCT FROM a.request AND i.key IS NOT NULL AS other, i.answer
     FROM asked a LEFT JOIN taken t USING (company_id, state, key) LEFT JOIN idempotency i USING (company_id, state, key)
 """
@@ -44,14 +47,17 @@ async def claim(pool: Pool, claims: Sequence[Claim], lease_s: float) -> list[Kno
         [one.ticket.key for one in asked],
         [one.request for one in asked],
         lease_s,
+        [one.asked_by for one in asked],
     )
     told = {Ticket(row[0], row[1], row[2]): _told(*tuple(row)[3:]) for row in rows}
     return [_for(one, first[one.ticket], told[one.ticket]) for one in claims]
 
 
-def _told(mine: bool, order_id: int | None, other: bool, answer: bytes | None) -> KnownRequest:
+def _told(mine: bool, order_id: int | None, foreign: bool, other: bool, answer: bytes | None) -> KnownRequest:
     if mine:
         return KnownRequest(ClaimResult.GO) if order_id is None else KnownRequest(ClaimResult.DONE, order_id)
+    if foreign:
+        return KnownRequest(ClaimResult.FOREIGN)
     if other:
         return KnownRequest(ClaimResult.OTHER)
     # A row that is not to be seen yet was made in this very moment.
@@ -64,7 +70,10 @@ def _told(mine: bool, order_id: int | None, other: bool, answer: bytes | None) -
 
 def _for(one: Claim, first: Claim, told: KnownRequest) -> KnownRequest:
     """What a claim is told that is in one batch with another of the same key."""
-    if one is first or told.turn in {ClaimResult.ANSWERED, ClaimResult.OTHER}:
+    if one.asked_by != first.asked_by:
+        # It asks again with a ticket of its own, or finds by itself that the first one's was nobody's.
+        return KnownRequest(ClaimResult.FOREIGN)
+    if one is first or told.turn in {ClaimResult.ANSWERED, ClaimResult.OTHER, ClaimResult.FOREIGN}:
         return told
     return KnownRequest(ClaimResult.WAIT if one.request == first.request else ClaimResult.OTHER)
 

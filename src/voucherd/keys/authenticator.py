@@ -151,8 +151,10 @@ class Authenticator:
             terms=key,
             limits=limits_of(
                 (0, found.company.spend_order_eur_minor, found.company.spend_day_eur_minor),
-                (key.id, key.spend_order_eur_minor, key.spend_day_eur_minor),
+                (key.counter_id, key.spend_order_eur_minor, key.spend_day_eur_minor),
+                *found.limits_above,
             ),
+            counter_id=key.counter_id,
             expires_at_s=inf if key.expires_at is None else key.expires_at.timestamp(),
         )
         if self._confirm(found.epoch, asked_at):

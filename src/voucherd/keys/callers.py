@@ -41,7 +41,14 @@ class Caller:
     terms: KeyTerms = _ANYTHING
     limits: tuple[SpendLimit, ...] = ()
     """What orders that it finalises may cost; empty for nearly everybody."""
+    counter_id: int = 0
+    """The first of the keys that rotations made of one another: they count and are known again as one."""
     expires_at_s: float = inf  # Seconds since 1970, for a cheap comparison on every request.
+
+    @property
+    def approve_from_eur_minor(self) -> int | None:
+        """From here on an order needs a second person, whom a key is not; None where the rule does not bind it."""
+        return None if self.terms.confirms_alone else self.company.approve_from_eur_minor
 
     @property
     def sees_codes(self) -> bool:

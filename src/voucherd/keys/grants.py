@@ -1,18 +1,44 @@
-"""The rule for keys that make keys: a key hands on no more than it has itself (OP-29). Pure.
+"""The rule for whoever makes keys: nobody hands on more than he has himself (OP-29, OP-99). Pure.
 
-The new key reaches no further than the calling one: in scopes, networks, requests a minute, time and money.
+A key reaches no further than the key or the person that made it: in scopes, networks, requests a minute, time and
+money. What a person has is a matter of the role, and `RIGHT_FOR` is the one map from scopes to rights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, TERMS, KeyDraft, KeyTerms, KeyWish, Network, Scope
+from voucherd.keys.key_text import (
+    RATE_LIMIT_DEFAULT,
+    RATE_LIMIT_MAX,
+    TERMS,
+    KeyDraft,
+    KeyTerms,
+    KeyWish,
+    Network,
+    Scope,
+)
+from voucherd.people.roles import Right, rights_of
 
 KEYS_MAX: Final = 100
 """Keys of a company in one state that can be used."""
+
+OWNER: Final = "owner"
+"""The role that keeps keys of others, and lets a key confirm alone."""
+
+RIGHT_FOR: Final[dict[Scope, Right]] = {
+    Scope.ORDERS_READ: Right.ORDERS_VIEW,
+    Scope.ORDERS_WRITE: Right.ORDERS_PLACE,
+    Scope.CODES_READ: Right.CODES_VIEW,
+    Scope.CATALOGUE_READ: Right.ORDERS_VIEW,
+    Scope.WALLET_READ: Right.WALLET_VIEW,
+    Scope.EVENTS_READ: Right.ORDERS_VIEW,
+    Scope.WEBHOOKS_WRITE: Right.WEBHOOKS_MANAGE,
+    Scope.KEYS_WRITE: Right.KEYS_MANAGE,
+}
+"""The right that a person needs for a key with this scope."""
 
 
 class BeyondOwn(Exception):
@@ -24,34 +50,58 @@ class BeyondOwn(Exception):
         self.rule = rule
 
 
+def reach_of(role: str) -> KeyTerms:
+    """The strongest key that a company's person of this role could have; nobody's role is empty."""
+    rights = rights_of(role, of_company=True)
+    scopes = frozenset(scope for scope, right in RIGHT_FOR.items() if right in rights)
+    return KeyTerms(scopes=scopes, rate_limit=RATE_LIMIT_MAX, confirms_alone=role == OWNER)
+
+
+def bounded(given: KeyTerms, maker_role: str | None) -> KeyTerms:
+    """What is left of a key's terms, with the person who answers for it in this role; None: no person does."""
+    if maker_role is None:
+        return given
+    reach = reach_of(maker_role)
+    return replace(
+        given,
+        scopes=given.scopes & reach.scopes,
+        confirms_alone=given.confirms_alone and reach.confirms_alone,
+    )
+
+
 def new_draft(own: KeyTerms | None, wish: KeyWish) -> KeyDraft:
     """The key that is asked for; one that a key makes can make no keys itself unless the wish says so."""
     if own is None:
         return KeyDraft(**wish)
-    plain = KeyDraft(**{name: getattr(own, name) for name in TERMS})
-    plain = replace(
-        plain,
-        description="",
-        scopes=own.scopes - {Scope.KEYS_WRITE},
-        rate_limit=min(own.rate_limit, RATE_LIMIT_DEFAULT),
-    )
-    draft = replace(plain, **wish)
+    scopes = own.scopes - {Scope.KEYS_WRITE}
+    if not scopes and "scopes" not in wish:
+        raise BeyondOwn("scopes", "must be sent, because nothing but keys:write can be handed on")
+    plain: dict[str, Any] = {name: getattr(own, name) for name in TERMS} | {
+        "description": "",
+        "scopes": scopes,
+        "rate_limit": min(own.rate_limit, RATE_LIMIT_DEFAULT),
+        "confirms_alone": False,
+    }
+    draft = KeyDraft(**(plain | wish))
     require_within(own, draft)
     return draft
 
 
 def changed_draft(own: KeyTerms | None, before: KeyDraft, wish: KeyWish) -> KeyDraft:
-    """The other key after the change; wished fields stay within the caller's own, the others stay as they are."""
+    """The other key after the change; refused unless it lies within the caller's own, before and afterwards."""
     if own is not None:
         require_within(own, replace(own, **wish))
+        require_within(own, before)
     return replace(before, **wish)
 
 
 def require_within(own: KeyTerms, asked: KeyTerms) -> None:
-    """Refuse what goes beyond the key's own."""
+    """Refuse what goes beyond the key's own, or the person's."""
     if not asked.scopes <= own.scopes:
         more = ", ".join(sorted(asked.scopes - own.scopes))
         raise BeyondOwn("scopes", f"must be scopes of the calling key, which has not {more}")
+    if asked.confirms_alone and not own.confirms_alone:
+        raise BeyondOwn("confirmsAlone", "must be a right of the calling key")
     if not _inside(asked.allow_ips, own.allow_ips):
         raise BeyondOwn("allowIps", "must lie within those of the calling key")
     if asked.rate_limit > own.rate_limit:

@@ -83,6 +83,9 @@ class KeyTerms:
     spend_day_eur_minor: Annotated[
         int | None, Meta(description="The most that the orders of one day (UTC) may cost.")
     ] = None
+    confirms_alone: Annotated[
+        bool, Meta(description="Whether it confirms orders for which the company asks for a second person.")
+    ] = False
 
     @property
     def anywhere(self) -> bool:
@@ -129,6 +132,7 @@ class KeyWish(TypedDict, total=False):
     expires_at: datetime | None
     spend_order_eur_minor: int | None
     spend_day_eur_minor: int | None
+    confirms_alone: bool
 
 
 def plain_terms(terms: KeyTerms) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 from voucherd.companies.model import Company
 from voucherd.ids import State
-from voucherd.keys.key_text import TERMS, KeyDraft, KeyTerms, KeyWish
+from voucherd.keys.key_text import TERMS, KeyDraft, KeyTerms, KeyWish, Scope
 
 
 class KeyNotFound(LookupError):
@@ -39,15 +39,45 @@ class Key(KeyTerms):
     replaced_by: int | None = None
     created_at: datetime
     last_used_at: datetime | None = None
+    made_by: int | None = None
+    """The person who answers for it."""
+    parent_id: int | None = None
+    """The key that it was made with."""
+    first_id: int | None = None
+    """The first of the keys that rotations made of one another; None for that one itself."""
+    withheld: frozenset[Scope] = frozenset()
+    """Scopes that it was given and lost with the person who answers for it: they wait for an owner (OP-99)."""
+    withheld_alone: bool = False
+    """The same of its right to confirm alone."""
+
+    @property
+    def counter_id(self) -> int:
+        """The key by whose number its spending is counted and its requests are known again."""
+        return self.id if self.first_id is None else self.first_id
+
+    @property
+    def waits(self) -> bool:
+        """Whether an owner has to say that it stays as it was."""
+        return bool(self.withheld) or self.withheld_alone
 
     @property
     def wish(self) -> KeyWish:
-        """What it may do, as it would be said of a new one."""
-        return cast("KeyWish", {name: getattr(self, name) for name in TERMS})
+        """What it was given, as it would be said of a new one."""
+        given = {name: getattr(self, name) for name in TERMS}
+        given |= {
+            "scopes": self.scopes | self.withheld,
+            "confirms_alone": self.confirms_alone or self.withheld_alone,
+        }
+        return cast("KeyWish", given)
+
+    @property
+    def given(self) -> KeyTerms:
+        """What it was given, whatever is withheld of it now."""
+        return KeyTerms(**self.wish)
 
     @property
     def draft(self) -> KeyDraft:
-        """A new key that may do the same."""
+        """A new key that is given the same."""
         return KeyDraft(**self.wish)
 
     def standing(self, now: datetime) -> str:
@@ -77,4 +107,6 @@ class FoundKey(NamedTuple):
     key: Key
     hash: bytes
     company: Company
+    limits_above: list[tuple[int, int | None, int | None]]
+    """The (key, order, day) limits of the keys that it was made with, directly or not."""
     epoch: int

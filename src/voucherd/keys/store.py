@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -11,7 +11,8 @@ import asyncpg
 from voucherd.companies.model import Company
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
-from voucherd.keys.key_text import TERMS, KeyDraft, Scope, new_key, plain_network, plain_terms
+from voucherd.keys.grants import bounded
+from voucherd.keys.key_text import TERMS, KeyDraft, KeyTerms, Scope, new_key, plain_network, plain_terms
 from voucherd.keys.model import STANDINGS, FoundKey, IssuedKey, Key, KeyNotFound, KeyNotUsable
 
 __all__ = ["STANDINGS", "FoundKey", "IssuedKey", "Key", "KeyNotFound", "KeyNotUsable"]
@@ -20,24 +21,52 @@ OVERLAP_MAX: Final = timedelta(days=90)
 
 _NAMES: Final = (
     *("id", "company_id", "state", "prefix", "revoked_at", "replaced_by", "created_at", "last_used_at"),
+    *("made_by", "parent_id", "first_id", "maker_role"),
     *TERMS,
 )
 _COLUMNS: Final = ", ".join(_NAMES)
 _TERMS: Final = ", ".join(TERMS)
 _USABLE: Final = "revoked_at IS NULL AND coalesce(expires_at > now(), true)"
 _SCOPE_WORDS: Final = frozenset(scope.value for scope in Scope)
+_FAMILY: Final = """
+    WITH RECURSIVE family (id, company_id) AS (
+        SELECT id, company_id FROM api_key WHERE id = $1
+        UNION SELECT k.id, k.company_id FROM family f
+              JOIN api_key k ON k.company_id = f.company_id AND k.parent_id = f.id)
+"""
+"""The key $1 and every key that was made with it, directly or not."""
+_LIMITS_ABOVE: Final = """
+    ARRAY(WITH RECURSIVE above (id) AS (
+              SELECT k.parent_id UNION SELECT p.parent_id FROM above a JOIN api_key p ON p.id = a.id)
+          SELECT (coalesce(p.first_id, p.id), p.spend_order_eur_minor, p.spend_day_eur_minor)
+          FROM above a JOIN api_key p ON p.id = a.id
+          WHERE coalesce(p.spend_order_eur_minor, p.spend_day_eur_minor) IS NOT NULL)
+"""
+"""The limits of the keys that the key k was made with, directly or not: what it spends counts for them, too."""
 
 
-async def add_key(tx: Tx, company_id: int, state: State, draft: KeyDraft) -> IssuedKey:
+async def add_key(
+    tx: Tx,
+    company_id: int,
+    state: State,
+    draft: KeyDraft,
+    *,
+    made_by: int | None = None,
+    parent_id: int | None = None,
+    first_id: int | None = None,
+) -> IssuedKey:
     """A new key of this company."""
     made = new_key(state)
     key_id = await tx.fetchval(
-        f"INSERT INTO api_key (company_id, state, prefix, hash, {_TERMS})"  # noqa: S608 - Names of ours.
-        f" VALUES ($1, $2, $3, $4, {_places(5)}) RETURNING id",
+        f"INSERT INTO api_key (company_id, state, prefix, hash, made_by, parent_id, first_id, {_TERMS})"  # noqa: S608 - Names of ours.
+        f" VALUES ($1, $2, $3, $4, $5, $6, $7, {_places(8)}) RETURNING id",
         company_id,
         int(state),
         made.prefix,
         made.hash,
+        made_by,
+        parent_id,
+        first_id,
         *plain_terms(draft),
     )
     return IssuedKey(key_id, made.prefix, made.text)
@@ -91,11 +120,6 @@ async def find_by_id(connection: Connection, key_id: int) -> Key:
     return _key(row)
 
 
-async def lock_keys(tx: Tx, company_id: int) -> None:
-    """Be the only one who changes the company's keys on its own behalf, until the transaction ends."""
-    await tx.execute("SELECT FROM company WHERE id = $1 FOR NO KEY UPDATE", company_id)
-
-
 async def usable_key(tx: Tx, key_id: int) -> Key | None:
     """The key, if it can be used now; it stays as it is until the transaction ends."""
     row = await tx.fetchrow(
@@ -115,17 +139,69 @@ async def count_usable(tx: Tx, company_id: int, state: State) -> int:
     return int(count)
 
 
+async def prefixes(connection: Connection, key_ids: Collection[int]) -> dict[int, str]:
+    """How these keys begin."""
+    rows = await connection.fetch("SELECT id, prefix FROM api_key WHERE id = ANY ($1::bigint[])", key_ids)
+    return {row[0]: row[1] for row in rows}
+
+
+async def children_of(connection: Connection, company_id: int) -> dict[int, int]:
+    """How many keys that can be used were made with each of the company's keys."""
+    rows = await connection.fetch(
+        "SELECT parent_id, count(*) FROM api_key"  # noqa: S608 - A constant of ours.
+        f" WHERE company_id = $1 AND parent_id IS NOT NULL AND {_USABLE} GROUP BY parent_id",
+        company_id,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def descends(connection: Connection, key_id: int, ancestor_id: int) -> bool:
+    """Whether the one key was made with the other, directly or not."""
+    found = await connection.fetchval(
+        f"{_FAMILY} SELECT EXISTS (SELECT FROM family WHERE id = $2 AND id <> $1)",  # noqa: S608 - Ours.
+        ancestor_id,
+        key_id,
+    )
+    return bool(found)
+
+
 async def change_key(tx: Tx, key_id: int, draft: KeyDraft) -> None:
-    """Let the key be as the draft says."""
+    """Let the key be as the draft says; keys that were made with it reach no further from now on."""
     await tx.execute(
         f"UPDATE api_key SET ({_TERMS}) = ({_places(2)}) WHERE id = $1",  # noqa: S608 - Names of ours.
         key_id,
         *plain_terms(draft),
     )
+    await tx.execute(
+        f"""
+        {_FAMILY}
+        UPDATE api_key k
+        SET scopes = ARRAY(SELECT unnest(k.scopes) INTERSECT SELECT unnest(p.scopes) ORDER BY 1),
+            expires_at = least(k.expires_at, p.expires_at), confirms_alone = k.confirms_alone AND p.confirms_alone
+        FROM api_key p WHERE p.id = $1 AND k.id <> $1 AND k.id IN (SELECT id FROM family)
+        """,  # noqa: S608 - A constant of ours.
+        key_id,
+    )
 
 
-async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
-    """A new key like this one, which stays valid for the overlap and then expires."""
+async def answer_for(tx: Tx, key: Key, person: int | None) -> None:
+    """Let this person, or the operator for None, answer for the key and for those that were made with it."""
+    await tx.execute(
+        f"{_FAMILY} UPDATE api_key SET made_by = $2"  # noqa: S608 - A constant of ours.
+        " WHERE id IN (SELECT id FROM family) AND made_by IS NOT DISTINCT FROM $3",
+        key.id,
+        person,
+        key.made_by,
+    )
+
+
+async def rotate_key(
+    tx: Tx, key_id: int, overlap: timedelta, *, made_by: int | None = None, parent_id: int | None = None
+) -> IssuedKey:
+    """A new key like this one, which stays valid for the overlap and then expires.
+
+    The keys that were made with the old one belong to the new one from now on.
+    """
     if not timedelta() <= overlap <= OVERLAP_MAX:
         raise ValueError(f"an overlap is between 0 and {OVERLAP_MAX.days} days")
     row = await tx.fetchrow(
@@ -138,7 +214,16 @@ async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
     if not row["usable"]:
         raise KeyNotUsable(key_id)
     old = _key(row)
-    issued = await add_key(tx, old.company_id, old.state, old.draft)
+    issued = await add_key(
+        tx,
+        old.company_id,
+        old.state,
+        old.draft,
+        made_by=old.made_by if made_by is None else made_by,
+        parent_id=old.parent_id if parent_id is None else parent_id,
+        first_id=old.counter_id,
+    )
+    await _hand_over(tx, old, issued.id)
     await tx.execute(
         "UPDATE api_key SET replaced_by = $2, expires_at = least(expires_at, now() + $3) WHERE id = $1",
         key_id,
@@ -148,13 +233,30 @@ async def rotate_key(tx: Tx, key_id: int, overlap: timedelta) -> IssuedKey:
     return issued
 
 
-async def revoke_key(tx: Tx, key_id: int) -> None:
-    """End the key's life now; to revoke it again changes nothing."""
-    found = await tx.fetchval(
-        "UPDATE api_key SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING true", key_id
+async def revoke_key(tx: Tx, key_id: int) -> list[int]:
+    """End the key's life now, and that of those that were made with it; those whose life it ends beside its own."""
+    rows = await tx.fetch(
+        f"{_FAMILY} UPDATE api_key SET revoked_at = coalesce(revoked_at, now())"  # noqa: S608 - A constant of ours.
+        " WHERE id IN (SELECT id FROM family) RETURNING id, revoked_at = now()",
+        key_id,
     )
-    if not found:
+    if not rows:
         raise KeyNotFound(key_id)
+    return sorted(number for number, new in rows if new and number != key_id)
+
+
+async def let_go_of_children(tx: Tx, key: Key) -> None:
+    """Let the keys that were made with this one belong to the key that it was made with, if there is one."""
+    await _hand_over(tx, key, key.parent_id)
+
+
+async def _hand_over(tx: Tx, key: Key, parent_id: int | None) -> None:
+    await tx.execute(
+        "UPDATE api_key SET parent_id = $3 WHERE company_id = $2 AND parent_id = $1 AND id IS DISTINCT FROM $3",
+        key.id,
+        key.company_id,
+        parent_id,
+    )
 
 
 async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey | None:
@@ -163,7 +265,7 @@ async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey |
     row = await connection.fetchrow(
         f"SELECT {', '.join(f'k.{name}' for name in _NAMES)}, k.hash,"  # noqa: S608 - Names of ours.
         " c.id, c.name, c.country, c.vat_number, c.active, c.verified, c.expose_costs, c.spend_order_eur_minor,"
-        " c.spend_day_eur_minor,"
+        f" c.spend_day_eur_minor, c.approve_from_eur_minor, {_LIMITS_ABOVE},"
         " (SELECT epoch FROM access_epoch)"
         " FROM api_key k JOIN company c ON c.id = k.company_id WHERE k.hash = $1 AND k.revoked_at IS NULL",
         key_hash,
@@ -172,7 +274,8 @@ async def find_key(connection: Connection | Pool, key_hash: bytes) -> FoundKey |
         return None
     values = tuple(row)
     width = len(_NAMES)
-    return FoundKey(_key(row), values[width], Company(*values[width + 1 : -1]), values[-1])
+    *company, above, epoch = values[width + 1 :]
+    return FoundKey(_key(row), values[width], Company(*company), [tuple(one) for one in above], epoch)
 
 
 async def owner_of(connection: Connection, key_id: int) -> tuple[int, State] | None:
@@ -212,4 +315,13 @@ def _key(row: asyncpg.Record) -> Key:
     # A scope that a newer version of the program stored means nothing to this one.
     known = frozenset(Scope(word) for word in values["scopes"] if word in _SCOPE_WORDS)
     lists = {name: tuple(map(plain_network, one)) for name, one in values.items() if isinstance(one, list)}
-    return Key(**(values | lists | {"state": State(values["state"]), "scopes": known}))
+    role = values.pop("maker_role")
+    left = bounded(KeyTerms(scopes=known, confirms_alone=values["confirms_alone"]), role)
+    rest = {
+        "state": State(values["state"]),
+        "scopes": left.scopes,
+        "withheld": known - left.scopes,
+        "withheld_alone": values["confirms_alone"] and not left.confirms_alone,
+        "confirms_alone": left.confirms_alone,
+    }
+    return Key(**(values | lists | rest))

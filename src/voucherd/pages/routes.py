@@ -60,6 +60,8 @@ BUYER: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/keys", keys.add, _BUYER, _KEYS),
     Page("POST", "/portal/keys/{key}/rotate", keys.rotate, _BUYER, _KEYS),
     Page("POST", "/portal/keys/{key}/revoke", keys.revoke, _BUYER, _KEYS),
+    Page("POST", "/portal/keys/{key}/keep", keys.keep, _BUYER, _KEYS),
+    Page("POST", "/portal/keys/{key}/alone", keys.set_alone, _BUYER, _KEYS),
     Page("POST", "/portal/guide-key", guide.with_key, _BUYER, _KEYS),
     Page("GET", "/portal/webhooks", webhooks.webhooks, _BUYER, _HOOKS),
     Page("GET", "/portal/webhooks/new", webhooks.new_webhook, _BUYER, _HOOKS),

@@ -20,6 +20,7 @@ from voucherd.catalogue.rate_deeds import NoMargin, VatRateNotFound
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import UNAVAILABLE
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
+from voucherd.keys.callers import Forbidden
 from voucherd.keys.store import KeyNotFound
 from voucherd.limits.throttle import TooManyTries
 from voucherd.orders.answers import StoredUnseen
@@ -140,6 +141,8 @@ class Site:
         except (OrderNotFound, BadInput) as refusal:
             status = 404 if isinstance(refusal, OrderNotFound) else 400
             response = self._problem(visit, HttpError(status, "refused", ""))
+        except Forbidden:
+            response = self._problem(visit, HttpError(403, "forbidden", ""))
         except NoVatRate as refused:
             response = self._problem(visit, HttpError(400, "no_vat_rate", f"Your company: {refused}."))
         except StoredUnseen:

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd.companies import store as company_store
 from voucherd.db import Connection, Pool, Tx
 from voucherd.people import links, user_store
 from voucherd.people.links import LinkKind
@@ -122,6 +123,7 @@ async def invite(tx: Tx, draft: UserDraft) -> tuple[User, str]:
 async def set_role(tx: Tx, person: Member, role: str) -> None:
     """Give a person another role; refused for the last owner."""
     UserDraft(person.email, person.company_id, role)  # Refuses a role that is none.
+    await _lock(tx, person.company_id)
     if role != top_role(person.company_id):
         await _refuse_last(tx, person)
     await tx.execute("UPDATE app_user SET role = $2 WHERE id = $1", person.id, role)
@@ -129,6 +131,7 @@ async def set_role(tx: Tx, person: Member, role: str) -> None:
 
 async def set_active(tx: Tx, person: Member, *, active: bool) -> None:
     """Let a person sign in, or not any more; refused for the last owner. Links end with it."""
+    await _lock(tx, person.company_id)
     if not active:
         await _refuse_last(tx, person)
         await links.void(tx, person.id)
@@ -136,7 +139,6 @@ async def set_active(tx: Tx, person: Member, *, active: bool) -> None:
 
 
 async def _refuse_last(tx: Tx, person: Member) -> None:
-    await _lock(tx, person.company_id)
     others = await tx.fetchval(
         """
         SELECT EXISTS (SELECT FROM app_user WHERE company_id IS NOT DISTINCT FROM $1 AND role = $2 AND active
@@ -151,5 +153,8 @@ async def _refuse_last(tx: Tx, person: Member) -> None:
 
 
 async def _lock(tx: Tx, company_id: int | None) -> None:
-    """One change of who belongs here at a time."""
-    await tx.execute("SELECT pg_advisory_xact_lock(hashtext('people'), $1)", company_id or 0)
+    """One change of who belongs here at a time; a company's keys lose what their makers lose, so these wait, too."""
+    if company_id is None:
+        await tx.execute("SELECT pg_advisory_xact_lock(hashtext('people'), 0)")
+    else:
+        await company_store.lock_company(tx, company_id)

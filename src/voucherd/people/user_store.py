@@ -36,6 +36,12 @@ async def find_user(connection: Connection | Pool, user_id: int) -> User | None:
     return None if row is None else User(*row)
 
 
+async def role_now(connection: Connection, user_id: int) -> str:
+    """The role of a person who is active; empty for anybody else."""
+    role = await connection.fetchval("SELECT role FROM app_user WHERE id = $1 AND active", user_id)
+    return role or ""
+
+
 async def may_sign_in(connection: Connection, user_id: int) -> bool:
     """Whether the person, and the company if there is one, is active."""
     found = await connection.fetchval(

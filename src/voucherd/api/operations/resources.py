@@ -193,8 +193,9 @@ KEYS: Final[dict[Op, Operation]] = {
         "Add key",
         "Makes a key of your company in the calling key's own state. The key is in the answer, this once. What you do "
         "not send is as with the calling key, except that the new one may make no keys; and it can not be given more "
-        "than the calling key has itself: scopes, networks, rate limit, limits of spending, expiry. Limits of spending "
-        f"count for each key by itself. A company has at most {KEYS_MAX} keys in each state that can be used.",
+        "than the calling key has itself: scopes, networks, rate limit, limits of spending, expiry. What it spends "
+        "counts for the limits of the calling key, too, and it ends with it. "
+        f"A company has at most {KEYS_MAX} keys in each state that can be used.",
         (DescribedAnswer(201, "The key.", keys.ApiKey),),
         (),
         key_requests.KeyBody,
@@ -203,8 +204,10 @@ KEYS: Final[dict[Op, Operation]] = {
     Op.CHANGE_KEY: Operation(
         "changeKey",
         "Change key",
-        "Changes what is sent and leaves the rest; nothing can be set beyond what the calling key has itself. It holds "
-        "everywhere within a second. A key that can no longer be used, or was replaced, stays as it is.",
+        "Changes what is sent and leaves the rest; nothing can be set beyond what the calling key has itself. A key "
+        "that may do more than the calling one, or that it was made with, can not be changed by it. Keys that were "
+        "made with the changed one lose the scopes and the time that it loses. It holds everywhere within a second. "
+        "A key that can no longer be used, or was replaced, stays as it is.",
         _KEY,
         (_KEY_ID,),
         key_requests.KeyBody,
@@ -212,16 +215,19 @@ KEYS: Final[dict[Op, Operation]] = {
     Op.REVOKE_KEY: Operation(
         "revokeKey",
         "Revoke key",
-        "Ends a key's life, for good and everywhere within a second. The calling key may end its own.",
+        "Ends a key's life, for good and everywhere within a second, and that of the keys that were made with it "
+        "unless you keep them. The calling key may end its own, but none that may do more than it, or that it was "
+        "made with.",
         (DescribedAnswer(204, "It is revoked."),),
-        (_KEY_ID,),
+        (_KEY_ID, *key_requests.REVOCATION),
     ),
     Op.ROTATE_KEY: Operation(
         "rotateKey",
         "Rotate key",
         "Makes a key like this one, which is in the answer, this once, and lets the old one expire after the overlap "
-        "of your choice. Both can be used until then. The event `key.rotated` tells it. A key that may do more than "
-        "the calling one can not be rotated by it.",
+        "of your choice. Both can be used until then, and share the limits of a day. Keys that were made with the old "
+        "one belong to the new one. The event `key.rotated` tells it. A key that may do more than the calling one, or "
+        "that it was made with, can not be rotated by it.",
         (DescribedAnswer(201, "The new key.", keys.ApiKey),),
         (_KEY_ID,),
         key_requests.KeyRotation,

@@ -52,6 +52,26 @@ class ApiKey(Struct, kw_only=True):
     dateExpires: Annotated[Moment | None, doc("From when on it can not be used. Null if it does not expire.")]
     dateRevoked: Annotated[Moment | None, doc("When it was revoked. Null if it was not.")]
     replacedBy: Annotated[KeyId | None, doc("The id of the key that a rotation replaced it by.")]
+    madeWith: Annotated[
+        KeyId | None,
+        doc(
+            "The id of the key that it was made with, and ends with. Null if people or the operator made it."
+        ),
+    ]
+    confirmsAlone: Annotated[
+        bool,
+        doc(
+            "Whether it confirms orders for which your company asks for a second person. Only an owner of your "
+            "company, or the operator, can change it."
+        ),
+    ]
+    withheldScopes: Annotated[
+        list[Annotated[str, rule(enum=list(Scope))]],
+        doc(
+            "Scopes that it was given and lost, because the person who made it has lost the right to it. They wait "
+            "for an owner of your company, who may keep the key."
+        ),
+    ]
     key: Annotated[
         str | UnsetType, doc("The key itself. Only in the answer that makes it.", pattern=_TEXT % 38)
     ] = UNSET
@@ -83,6 +103,9 @@ def api_key(ids: Identifiers, key: Key, now: datetime, caller_id: int, text: str
         dateExpires=_moment(key.expires_at),
         dateRevoked=_moment(key.revoked_at),
         replacedBy=None if key.replaced_by is None else ids.key(key.replaced_by),
+        madeWith=None if key.parent_id is None else ids.key(key.parent_id),
+        confirmsAlone=key.confirms_alone,
+        withheldScopes=sorted(key.withheld),
         key=UNSET if text is None else text,
     )
 

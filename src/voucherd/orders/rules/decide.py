@@ -85,7 +85,7 @@ class Finalise(Struct, frozen=True):
     """What the caller and its company may spend."""
     ticket: Ticket | None = None
     approve_from_eur_minor: int | None = None
-    """From here on a second person is needed; None where none is, as for keys."""
+    """From here on a second person is needed; None where none is, as for keys that confirm alone (OP-101)."""
     consent: Consent | None = None
     """A second person's yes, which this call carries out."""
     viewer: Viewer | None = None

@@ -8,18 +8,20 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from voucherd import clock
+from voucherd.companies import store as company_store
 from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.deeds import ExpiredAlready, TooManyKeys
-from voucherd.keys.grants import KEYS_MAX
+from voucherd.keys.grants import KEYS_MAX, OWNER, BeyondOwn, reach_of
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Scope, read_networks, read_scopes
 from voucherd.keys.store import Key, KeyNotUsable
 from voucherd.money import Money
 from voucherd.pages.forms import FormFields, read_day, sentence
 from voucherd.pages.render import money, qualified, render
 from voucherd.pages.visit import Visit, missing
+from voucherd.people import members
 
 PATH: Final = "/portal/keys"
 PAGE_SIZE: Final = 50
@@ -63,6 +65,10 @@ async def keys(visit: Visit) -> Response:
         found, more = await key_store.page_of_keys(
             connection, visit.company_id, visit.state, size=PAGE_SIZE, before=number
         )
+        parents = await key_store.prefixes(connection, [key.parent_id for key in found if key.parent_id])
+        children = await key_store.children_of(connection, visit.company_id)
+    makers = {one.id: one.email for one in await members.members(visit.pool, visit.company_id)}
+    rule = (await company_store.policy(visit.pool, visit.company_id)).approve_from_eur_minor
     now = clock.now()
     return render(
         "buyer/keys.html",
@@ -74,9 +80,15 @@ async def keys(visit: Visit) -> Response:
                 "standing": key.standing(now),
                 "limits": _limits(key),
                 "scopes": sorted(key.scopes),
+                "withheld": sorted(key.withheld),
+                "maker": "" if key.made_by is None else makers.get(key.made_by, "somebody"),
+                "parent": "" if key.parent_id is None else parents[key.parent_id],
+                "children": children.get(key.id, 0),
             }
             for key in found
         ],
+        is_owner=visit.someone.role == OWNER,
+        approve_from=None if rule is None else Money(rule, "EUR"),
         overlaps=[(word, text) for word, (text, _) in OVERLAPS.items()],
         older=qualified(PATH, {"before": visit.services.ids.key(found[-1].id)}) if more else "",
     )
@@ -85,7 +97,8 @@ async def keys(visit: Visit) -> Response:
 async def new_key(visit: Visit) -> Response:
     """The form for a new key."""
     chosen = visit.form.all("scope") if visit.problems else [scope.value for scope in sorted(SCOPES_DEFAULT)]
-    scopes = [(scope.value, text) for scope, text in SCOPES.items()]
+    reach = reach_of(visit.someone.role).scopes
+    scopes = [(scope.value, text) for scope, text in SCOPES.items() if scope in reach]
     return render("buyer/key_new.html", visit, fields=FIELDS, chosen=chosen, scopes=scopes)
 
 
@@ -97,6 +110,8 @@ async def add(visit: Visit) -> Response:
         visit.problems["form"] = _FULL
     except ExpiredAlready:
         visit.problems["form"] = "The last day must lie in the future."
+    except BeyondOwn as beyond:
+        visit.problems["form"] = _beyond(beyond)
     except ValueError as wrong:
         visit.problems["form"] = sentence(wrong)
     return await new_key(visit) if visit.problems else _made(visit, text)
@@ -116,14 +131,41 @@ async def rotate(visit: Visit) -> Response:
         )
     except TooManyKeys:
         return visit.go(PATH, _FULL, "bad")
+    except BeyondOwn as beyond:
+        return visit.go(PATH, _beyond(beyond), "bad")
     return _made(visit, text, until=chosen[0])
 
 
 async def revoke(visit: Visit) -> Response:
-    """End a key's life now."""
+    """End a key's life now, and unless the form says otherwise that of the keys that were made with it."""
     number = await _number(visit)
-    await visit.do(key_deeds.revoke, number)
+    await visit.do(key_deeds.revoke, number, children_stay=visit.form.get("children") == "keep")
     return visit.go(PATH, "The key is revoked. Nothing that uses it works from now on.")
+
+
+async def keep(visit: Visit) -> Response:
+    """Answer for a key whose maker has lost a right, so that it stays as it was."""
+    number = await _number(visit)
+    await visit.do(key_deeds.keep, number)
+    return visit.go(PATH, "You answer for the key from now on, and it may do what it was made for.")
+
+
+async def set_alone(visit: Visit) -> Response:
+    """Let a key confirm orders for which the company asks for a second person, or not any more."""
+    number, alone = await _number(visit), visit.form.get("alone") == "yes"
+    try:
+        await visit.do(key_deeds.change, number, KeyWish(confirms_alone=alone))
+    except BeyondOwn as beyond:
+        return visit.go(PATH, _beyond(beyond), "bad")
+    except KeyNotUsable:
+        return visit.go(PATH, "That key does not work any more, so it can't be changed.", "bad")
+    said = "The key confirms every order alone." if alone else "Large orders of the key need a second person."
+    return visit.go(PATH, said)
+
+
+def _beyond(beyond: BeyondOwn) -> str:
+    """Why a key is out of reach for a person, in words."""
+    return f"This key may do more than you may yourself ({beyond.field}). Ask an owner."
 
 
 def _made(visit: Visit, text: str, *, until: str | None = None) -> Response:
