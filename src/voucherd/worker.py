@@ -181,7 +181,9 @@ ROUNDS: Final = (
     Round("heartbeat", heartbeat.EVERY_S, "the operator's console", lambda w: w.heartbeat.beat()),
     Round("fan_out", 0.1, "webhooks of new events", lambda w: w.fan_out(), _tells),
     Round("remove_deliveries", 60.0, "webhooks sent long ago", lambda w: history.sweep(w.pool), _tells),
-    Round("send_mail", 5.0, "mail to people", lambda w: outbox.put_out(w.pool, w.outbox), _tells),
+    Round(
+        "send_mail", 5.0, "mail to people", lambda w: outbox.put_out(w.pool, w.outbox, links.renew), _tells
+    ),
     Round(
         "answer_resets", 5.0, "forgotten passwords", lambda w: letters.answer_resets(w.pool, w.url), _tells
     ),

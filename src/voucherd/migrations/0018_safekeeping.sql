@@ -8,3 +8,11 @@ COMMENT ON COLUMN order_pin.digits IS
 COMMENT ON TABLE pin_try IS
     'One row counts the wrong PINs at one link since the last right one there. Those of all links of an order count '
     'together, and while one of them is blocked no link of the order opens.';
+
+-- Mail: links whose tokens are not stored.
+
+ALTER TABLE mail ADD COLUMN link bytea;
+ALTER TABLE mail ADD CONSTRAINT mail_link_check CHECK (link IS NULL OR (length(link) = 32 AND secret AND ends_at IS NOT NULL)) NOT VALID;
+COMMENT ON COLUMN mail.link IS
+    'The hash of the account_link that the letter carries. Its token is made when the letter is sent, and stored nowhere.';
+COMMENT ON COLUMN mail.secret IS 'The letter opens something; the program before 0.2.0 stored that in its text.';
