@@ -248,6 +248,7 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("trail_seal_rows_check", {"rows": "0"}),
     ("trail_seal_previous_check", {"previous": "'x'"}),
     ("trail_seal_hash_check", {"hash": "'x'"}),
+    ("trail_seal_version_check", {"version": "3"}),
     ("trail_seal_in_order", {"first_id": "2"}),
     ("trail_seal_in_order", {"rows": "2"}),
     ("company_name_check", {"name": "''"}),

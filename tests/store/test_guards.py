@@ -678,6 +678,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "totp_forwards",
         "trail_append_only",
         "trail_seal_append_only",
+        "trail_seal_stays_keyed",
         "vault_key_forwards",
         "vault_key_kept",
         "vault_key_seals_nothing",
