@@ -303,9 +303,7 @@ async def test_a_network_that_tries_pins_at_many_orders_has_to_wait(shop: Shop) 
         path = f"/api/1.03/order/{shop.ids.trx(line['orderId'])}/redemption"
         await shop.call("PATCH", path, company, json={"pin": "274913"})
     tokens = [line["token"] for line in lines for _ in range(TRIES_MAX - 1)]
-    others = [
-        Recipients(shop.pool, shop.sealer, shop.ids, shop.master) for _ in range(2)
-    ]
+    others = [Recipients(shop.pool, shop.sealer, shop.ids, shop.master) for _ in range(2)]
     came = [
         await others[at % 2].reveal(token, "000000", f"2001:db8::{at:x}") for at, token in enumerate(tokens)
     ]

@@ -124,7 +124,7 @@ async def test_a_pin_is_the_buyers_to_set_and_waits_after_wrong_ones(shop: Shop)
 
 
 async def test_wrong_pins_at_any_link_count_against_the_whole_order(shop: Shop) -> None:
-    """OP-104: five wrong ones in all, one at each of many links, close every link; a right one forgives its own link."""
+    """OP-104: five wrong ones in all, one at each of many, close every link; a right one forgives its own link."""
     await shop.product("gift-10", stock=20)
     company = await shop.company()
     trx = (await shop.create(company, ("gift-10", 20)))["trx"]

@@ -688,6 +688,8 @@ async def test_every_check_refuses_what_it_forbids(pool: Pool) -> None:
     async with transaction(pool) as tx:
         # The triggers on a new wallet speak before its check, and on a wallet in use it can't be reached at all.
         await tx.execute("ALTER TABLE wallet DISABLE TRIGGER wallet_starts_empty")
+        # A payment without a row of the trail could not commit; its tie is a row of its own here.
+        await tx.execute("ALTER TABLE entry DISABLE TRIGGER entry_payment_tied")
         await ground(tx)
         wrong = [
             (constraint, changes, found)

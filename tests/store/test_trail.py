@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import random
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -260,7 +259,9 @@ async def test_a_chain_that_is_rewritten_or_cut_shows(pool: Pool, tmp_path: Path
             await attempt.rollback()
 
     async with transaction(pool) as tx:
-        await tx.execute("ALTER TABLE trail DISABLE TRIGGER USER; ALTER TABLE trail_seal DISABLE TRIGGER USER")
+        await tx.execute(
+            "ALTER TABLE trail DISABLE TRIGGER USER; ALTER TABLE trail_seal DISABLE TRIGGER USER"
+        )
         await tx.execute("DELETE FROM trail_seal WHERE block >= 3; DELETE FROM trail WHERE id > 6")
         assert await flaws(tx) == []
         assert [one[:27] for one in await flaws(tx, noted)] == ["trail 4: was noted and is n"]
@@ -272,7 +273,9 @@ async def test_a_chain_that_is_rewritten_or_cut_shows(pool: Pool, tmp_path: Path
     assert heads.read_file(file) == [noted]
 
 
-async def test_blocks_of_the_program_before_stay_in_the_chain_and_none_follows_a_keyed_one(pool: Pool) -> None:
+async def test_blocks_of_the_program_before_stay_in_the_chain_and_none_follows_a_keyed_one(
+    pool: Pool,
+) -> None:
     """OP-105: a plain block is verified as it was made; behind a keyed one the database takes no plain one."""
     await deeds(pool, 3)
     rows = await pool.fetch(f"SELECT {chain.TRAIL.columns} FROM trail ORDER BY id")  # noqa: S608
@@ -290,13 +293,15 @@ async def test_blocks_of_the_program_before_stay_in_the_chain_and_none_follows_a
     async with transaction(pool) as tx:
         await tx.execute("ALTER TABLE trail_seal DISABLE TRIGGER USER")
         await tx.execute(plain, 3, 7, 9, bytes(32), bytes(32))
-        await tx.execute("UPDATE trail_seal SET previous = (SELECT hash FROM trail_seal WHERE block = 2) WHERE block = 3")
+        await tx.execute(
+            "UPDATE trail_seal SET previous = (SELECT hash FROM trail_seal WHERE block = 2) WHERE block = 3"
+        )
         assert "trail 3: has no key, although the block before it has one" in await flaws(tx)
 
 
 async def test_the_trail_is_only_ever_added_to(pool: Pool) -> None:
     """OP-94: append-only, whoever asks."""
     for table in ("trail", "reveal", "trail_seal"):
-        for change in (f"UPDATE {table} SET at = now()", f"DELETE FROM {table}", f"TRUNCATE {table}"):  # noqa: S608
+        for change in (f"UPDATE {table} SET at = now()", f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE"):  # noqa: S608
             with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=f"{table} is append-only"):
                 await pool.execute(change)

@@ -88,8 +88,8 @@ class RedemptionBody(Struct):
     pin: Annotated[
         str | None,
         doc(
-            f"{PIN_DIGITS_MIN} to {PIN_DIGITS_MAX} digits, better {PIN_DIGITS_PROPOSED} or more; `null` to ask for none any "
-            "more.",
+            f"{PIN_DIGITS_MIN} to {PIN_DIGITS_MAX} digits, better {PIN_DIGITS_PROPOSED} or more; `null` to ask for "
+            "none any more.",
             pattern=f"^[0-9]{{{PIN_DIGITS_MIN},{PIN_DIGITS_MAX}}}$",
         ),
     ]

@@ -30,7 +30,9 @@ async def audit(
     context: CommandContext,
     head: Annotated[
         list[str] | None,
-        Option(metavar="FILE|BOOK:BLOCK:HASH", help="A head of the trail that was noted; must be in the chain."),
+        Option(
+            metavar="FILE|BOOK:BLOCK:HASH", help="A head of the trail that was noted; must be in the chain."
+        ),
     ] = None,
 ) -> Output:
     """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
@@ -79,7 +81,8 @@ def _noted(own: Path, given: Sequence[str]) -> list[Head]:
 async def _sealer(context: CommandContext, connection: Connection) -> tuple[Sealer | None, str | None]:
     """What opens codes, if the key is at hand; an auditor may well work without it."""
     if not has_master(context.settings):
-        return None, f"No master key at {context.settings.master_key_file}: no code was opened, and no block of the trail checked."
+        file = context.settings.master_key_file
+        return None, f"No master key at {file}: no code was opened, and no block of the trail checked."
     return await context.sealer(connection), None
 
 

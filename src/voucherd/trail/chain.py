@@ -86,7 +86,7 @@ class Flaw(Struct, frozen=True):
 
 
 def digest(previous: bytes, rows: Iterable[asyncpg.Record], key: bytes | None) -> bytes:
-    """The hash of a block: of the hash before it, and of each row as one line of JSON; with the key where there is one."""
+    """The hash of a block: of the hash before it, and of each row as one line of JSON; with the key if there is one."""
     hashed = sha256(previous) if key is None else hmac.new(key, previous, sha256)
     encode = msgspec.json.encode
     for row in rows:
@@ -200,7 +200,9 @@ async def holds(conn: Connection, noted: Head) -> bool:
     )
 
 
-_BLOCKS: Final = "SELECT block, first_id, last_id, rows, previous, hash, version FROM trail_seal WHERE book = $1"
+_BLOCKS: Final = (
+    "SELECT block, first_id, last_id, rows, previous, hash, version FROM trail_seal WHERE book = $1"
+)
 
 
 async def verify(conn: Connection, key: bytes | None, noted: Sequence[Head] = ()) -> AsyncIterator[Flaw]:
@@ -210,7 +212,13 @@ async def verify(conn: Connection, key: bytes | None, noted: Sequence[Head] = ()
     """
     for head in noted:
         if not await holds(conn, head):
-            yield Flaw(head.book, head.block, None, None, "was noted and is not there: the chain was cut or rewritten")
+            yield Flaw(
+                head.book,
+                head.block,
+                None,
+                None,
+                "was noted and is not there: the chain was cut or rewritten",
+            )
     for book in BOOKS:
         number, place, previous, version = 0, LOWEST, GENESIS, PLAIN
         async for row in conn.cursor(f"{_BLOCKS} ORDER BY block", book.name, prefetch=200):
@@ -233,9 +241,7 @@ def _link(block: Block, number: int, place: int, previous: bytes, version: int) 
     return "has no key, although the block before it has one" if block.version < version else None
 
 
-async def _content(
-    conn: Connection, book: Book, block: Block, place: int, key: bytes | None
-) -> str | None:
+async def _content(conn: Connection, book: Book, block: Block, place: int, key: bytes | None) -> str | None:
     rows: list[Any] = await conn.fetch(
         f"SELECT {book.columns} FROM {book.name} WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3",  # noqa: S608
         place,

@@ -118,10 +118,10 @@ REDEEMING: Final[dict[Op, Operation]] = {
         "Set a PIN",
         "Puts a PIN before every code behind the order's redemption links, another one, or (`null`) none. Nobody can "
         f"read it again: tell it to your recipients by another way than the link. After {TRIES_MAX} wrong ones, at "
-        "whichever links of the order, all of them wait for 15 minutes, then twice as long each time, up to a day; with "
-        f"fewer than {PIN_DIGITS_PROPOSED} digits an hour, up to three days. Your owners and buyers are told by mail, and a "
-        "new PIN begins anew. A network that tries many has to wait, too. A PIN may be set before the order is "
-        "confirmed, so that no link is ever without it.",
+        "whichever links of the order, all of them wait for 15 minutes, then twice as long each time, up to a day; "
+        f"with fewer than {PIN_DIGITS_PROPOSED} digits an hour, up to three days. Your owners and buyers are told by "
+        "mail, and a new PIN begins anew. A network that tries many has to wait, too. A PIN may be set before the "
+        "order is confirmed, so that no link is ever without it.",
         (DescribedAnswer(200, "The links ask for the PIN from now on.", shapes.Redemption),),
         (TRX,),
         order_parts.RedemptionBody,

@@ -20,8 +20,8 @@ from voucherd.recipients import pins
 
 PAGE: Final = INLINE_LINES_MAX
 _HINT: Final = (
-    f"{pins.PIN_DIGITS_PROPOSED} digits or more; {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} are taken. This one is made "
-    "up: write it down, because nobody can read it again."
+    f"{pins.PIN_DIGITS_PROPOSED} digits or more; {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} are taken. This one is "
+    "made up: write it down, because nobody can read it again."
 )
 _WRONG: Final = f"A PIN has {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} digits."
 
