@@ -29,6 +29,7 @@ from voucherd.ids import Identifiers, State
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope
 from voucherd.limits.rate_store import Lender
+from voucherd.migrate import service_url
 from voucherd.money import Money
 from voucherd.orders.service import OrderService
 from voucherd.people import user_store
@@ -482,7 +483,7 @@ async def open_shop(
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
     async with (
-        running(chosen, database_url, with_worker=with_worker) as app,
+        running(chosen, await service_url(database_url), with_worker=with_worker) as app,
         httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=HANG_S
         ) as client,

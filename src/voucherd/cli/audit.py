@@ -15,7 +15,7 @@ from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked, table_of
 from voucherd.cli.trail import noted_head
-from voucherd.db import TENANTS_NOT_LOCKED, Connection, tenants_locked
+from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Connection, owns_tables, tenants_locked
 from voucherd.trail import chain
 from voucherd.trail.chain import Head
 from voucherd.trail.heads import FILE, NoHead, read_file
@@ -40,6 +40,7 @@ async def audit(
     async with context.connection() as connection:
         sealer, note = await _sealer(context, connection)
         locked = await tenants_locked(connection)
+        owned = await owns_tables(connection)
         with progress("audit") as move:
             findings = await books.audit(
                 connection,
@@ -58,11 +59,16 @@ async def audit(
         "heads": heads,
         "noted": [str(one) for one in noted],
         "tenantsLocked": locked,
+        "tablesOwned": owned,
     }
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise CommandRefused(f"{count} broken", Output(document, stacked(*map(_view, findings))))
-    notes = [note, None if locked else f"Note: {TENANTS_NOT_LOCKED}."]
+    notes = [
+        note,
+        None if locked else f"Note: {TENANTS_NOT_LOCKED}.",
+        f"Note: {TABLES_OWNED}." if owned else None,
+    ]
     trail = [f"Head of the trail: {head}" for head in heads]
     return Output(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
 

@@ -92,3 +92,20 @@ COMMENT ON FUNCTION tie_payment IS
 INSERT INTO payment_deed (wallet_id, seq) SELECT wallet_id, seq FROM entry WHERE kind IN (1, 6);
 CREATE TRIGGER payment_deed_told BEFORE INSERT ON payment_deed
     FOR EACH ROW WHEN (NEW.trail_id IS NULL) EXECUTE FUNCTION refuse_change();
+
+-- The role of the service, which owns nothing.
+
+CREATE FUNCTION arrange_service() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_regrole('voucherd_service') IS NULL OR pg_has_role('voucherd_service', current_user, 'MEMBER') THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO voucherd_service', current_schema());
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO voucherd_service', current_schema());
+    EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO voucherd_service', current_schema());
+    REVOKE INSERT, UPDATE, DELETE ON schema_migration FROM voucherd_service;
+    RETURN true;
+END $$;
+COMMENT ON FUNCTION arrange_service IS
+    'Lets the role voucherd_service read and write rows, where there is one; it can alter no table and switch off no '
+    'guard. It runs after every migration, so that a new table can not be forgotten.';
