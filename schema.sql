@@ -1527,11 +1527,14 @@ CREATE TABLE order_pin (
     order_id bigint PRIMARY KEY REFERENCES orders(id) ON DELETE CASCADE,
     -- Keyed with the master key: a PIN is short, and a thief of the database alone can not try them all.
     hash     bytea NOT NULL CHECK (length(hash) = 32),
-    set_at   timestamptz NOT NULL DEFAULT now()
+    set_at   timestamptz NOT NULL DEFAULT now(),
+    -- How long the PIN is: the pauses after wrong ones are longer for a short one. The program before does not say it, so
+    -- its PINs count as the shortest.
+    digits   smallint NOT NULL DEFAULT 4 CHECK (digits BETWEEN 4 AND 12)
 );
 
--- One row counts the wrong PINs at one link since the last right one; after every few of them the link is blocked,
--- longer each time.
+-- One row counts the wrong PINs at one link since the last right one there. Those of all links of an order count
+-- together, and while one of them is blocked no link of the order opens.
 -- Companies read none of it.
 CREATE TABLE pin_try (
     order_id      bigint NOT NULL REFERENCES order_pin(order_id) ON DELETE CASCADE,
@@ -1735,11 +1738,14 @@ CREATE TABLE mail (
     subject    text NOT NULL CHECK (length(subject) BETWEEN 1 AND 200),
     body       text NOT NULL CHECK (length(body) <= 20000),
     sent_at    timestamptz,
-    secret     boolean NOT NULL DEFAULT false,  -- The text opens something.
+    -- The letter opens something; the program before 0.2.0 stored that in its text.
+    secret     boolean NOT NULL DEFAULT false,
     ends_at    timestamptz,  -- It is of no use afterwards.
     tries      smallint NOT NULL DEFAULT 0 CHECK (tries >= 0),
     problem    text CHECK (length(problem) <= 300),  -- Of the last try.
     next_at    timestamptz DEFAULT now(),  -- NULL: it was sent or given up.
+    -- The hash of the account_link that the letter carries. Its token is made when the letter is sent, and stored nowhere.
+    link       bytea CHECK (length(link) = 32),
     CONSTRAINT mail_over CHECK (sent_at IS NULL OR next_at IS NULL)
 );
 CREATE INDEX mail_due ON mail (next_at, id) WHERE next_at IS NOT NULL;
@@ -1803,11 +1809,91 @@ CREATE TABLE trail_seal (
     previous bytea NOT NULL CHECK (length(previous) = 32),
     hash     bytea NOT NULL CHECK (length(hash) = 32),
     at       timestamptz NOT NULL DEFAULT now(),
+    -- 1: its hash is a plain one, of a program before 0.2.0; 2: keyed with the key of the vault, so that somebody with the
+    -- database alone can not make it.
+    version  smallint NOT NULL DEFAULT 1 CHECK (version IN (1, 2)),
     PRIMARY KEY (book, block),
     CONSTRAINT trail_seal_in_order CHECK (0 < first_id AND first_id <= last_id AND rows <= (last_id - first_id + 1))
 );
 CREATE TRIGGER trail_seal_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON trail_seal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Refuses a block that the program before makes behind a keyed one: its worker leaves the sealing to a newer one.
+CREATE FUNCTION guard_seals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM trail_seal WHERE book = NEW.book AND block = NEW.block - 1 AND version > NEW.version) THEN
+        RAISE EXCEPTION 'a block without a key can not follow one with a key' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER trail_seal_stays_keyed BEFORE INSERT ON trail_seal
+    FOR EACH ROW EXECUTE FUNCTION guard_seals();
+
+-- One row ties a top-up or a correction to its row of the trail and, where a second person had to agree, to the
+-- approval. The database writes it when the payment commits, and refuses a payment that has neither.
+-- Companies read: (wallet_id IN ( SELECT w.id FROM wallet w)).
+CREATE TABLE payment_deed (
+    wallet_id   bigint NOT NULL,
+    seq         bigint NOT NULL,
+    trail_id    bigint UNIQUE REFERENCES trail(id),  -- NULL for payments from before this table was there.
+    approval_id bigint UNIQUE REFERENCES approval(id),
+    PRIMARY KEY (wallet_id, seq),
+    FOREIGN KEY (wallet_id, seq) REFERENCES entry(wallet_id, seq)
+);
+CREATE TRIGGER payment_deed_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_deed
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payment_deed_told BEFORE INSERT ON payment_deed
+    FOR EACH ROW WHEN (new.trail_id IS NULL) EXECUTE FUNCTION refuse_change();
+
+-- Ties a top-up or a correction to the row of the trail that tells of it, when the transaction commits. Commands and
+-- the program itself top up by themselves; everything else takes an approval of the same payment.
+CREATE FUNCTION tie_payment() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    owner record;
+    deed record;
+    agreed bigint;
+BEGIN
+    SELECT * INTO owner FROM wallet WHERE id = NEW.wallet_id;
+    -- Written in this transaction, and not used for another payment of it.
+    SELECT * INTO deed FROM trail t
+    WHERE t.company_id = owner.company_id AND t.state = owner.state AND t.at = now()
+      AND t.action IN ('wallet.top-up', 'money.approve') AND t.detail ->> 'reference' = NEW.reference
+      AND split_part(t.detail ->> 'amount', ' ', 2) = owner.currency
+      AND regexp_replace(replace(split_part(t.detail ->> 'amount', ' ', 1), '.', ''), '^(-?)0+(?=[0-9])', '\1')
+          = NEW.amount_minor::text
+      AND NOT EXISTS (SELECT FROM payment_deed used WHERE used.trail_id = t.id)
+    ORDER BY t.company_id DESC, t.id DESC LIMIT 1;
+    IF deed.id IS NULL THEN
+        RAISE EXCEPTION 'a payment needs its row of the trail' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF deed.action = 'money.approve' THEN
+        SELECT a.id INTO agreed FROM approval a
+        WHERE a.id = substring(deed.subject FROM '^payment ([0-9]{1,18})$')::bigint AND a.status = 1
+          AND a.kind = CASE NEW.kind WHEN 1 THEN 2 ELSE 3 END AND a.company_id = owner.company_id AND a.state = owner.state
+          AND a.currency = owner.currency AND a.amount_minor = NEW.amount_minor AND a.reference = NEW.reference;
+    END IF;
+    IF agreed IS NULL AND (NEW.kind = 6 OR deed.action = 'money.approve' OR deed.actor_kind NOT IN (3, 4)) THEN
+        RAISE EXCEPTION 'this payment needs an approval' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    INSERT INTO payment_deed (wallet_id, seq, trail_id, approval_id) VALUES (NEW.wallet_id, NEW.seq, deed.id, agreed);
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER entry_payment_tied AFTER INSERT ON entry DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (new.kind IN (1, 6)) EXECUTE FUNCTION tie_payment();
+
+-- Lets the role voucherd_service read and write rows, where there is one; it can alter no table and switch off no
+-- guard. It runs after every migration, so that a new table can not be forgotten.
+CREATE FUNCTION arrange_service() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_regrole('voucherd_service') IS NULL OR pg_has_role('voucherd_service', current_user, 'MEMBER') THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO voucherd_service', current_schema());
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO voucherd_service', current_schema());
+    EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO voucherd_service', current_schema());
+    REVOKE INSERT, UPDATE, DELETE ON schema_migration FROM voucherd_service;
+    RETURN true;
+END $$;
 
 
 -- ── Operation ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ import msgspec
 
 from bench.stage import Stage
 from bench.stock import Import, Imported
+from voucherd.actors import SYSTEM
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
 from voucherd.companies import store as company_store
@@ -23,7 +24,7 @@ from voucherd.keys import store as key_store
 from voucherd.keys.key_text import KeyDraft
 from voucherd.money import Money
 from voucherd.vault.master_key import check_fingerprint, load_or_create_master
-from voucherd.wallet import store as wallets
+from voucherd.wallet import deeds as wallets
 
 RATE_LIMIT_MAX: Final = 1_000_000
 BALANCE: Final = "100000000.00 EUR"
@@ -76,7 +77,7 @@ class Seeder:
                 company = await company_store.add_company(tx, draft)
                 key_draft = KeyDraft(rate_limit=RATE_LIMIT_MAX)
                 issued = [await key_store.add_key(tx, company.id, state, key_draft) for _ in range(keys)]
-                await wallets.top_up(tx, company.id, state, Money.read(BALANCE), secrets.token_hex(8))
+                await wallets.top_up(tx, SYSTEM, company, state, Money.read(BALANCE), secrets.token_hex(8))
                 made.append(Buyer(company.id, tuple(key.text for key in issued)))
         return made
 

@@ -14,25 +14,32 @@ from typing import Any
 import httpx
 
 from tests.patience import HANG_S, until, until_true
+from voucherd import trail
+from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.app import App, running
+from voucherd.approvals.model import ApprovalKind
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.texts import read_face, read_selling
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyDraft
-from voucherd.db import Pool, transaction
+from voucherd.db import Pool, Tx, transaction
 from voucherd.ids import Identifiers, State
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, Scope
 from voucherd.limits.rate_store import Lender
+from voucherd.migrate import service_url
 from voucherd.money import Money
 from voucherd.orders.service import OrderService
+from voucherd.people import user_store
+from voucherd.people.users import UserDraft
 from voucherd.server.asgi import AsgiApp
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
+from voucherd.wallet import deeds as wallet_deeds
 from voucherd.wallet import store as wallets
 from voucherd.worker import Worker
 
@@ -122,7 +129,7 @@ class Shop:
     async def top_up(self, company: Company, amount: str, *, state: State = State.LIVE) -> None:
         """Add money."""
         async with transaction(self.pool) as tx:
-            await wallets.top_up(tx, company.id, state, Money.read(amount), secrets.token_hex(8))
+            await paid_in(tx, company.id, state, Money.read(amount))
 
     async def product(
         self,
@@ -440,6 +447,30 @@ class Shop:
         return rows
 
 
+async def paid_in(tx: Tx, company_id: int, state: State, money: Money, reference: str | None = None) -> None:
+    """Add money, with the row of the trail that it needs and without the event that some tests count."""
+    reference = reference or secrets.token_hex(8)
+    assert await wallets.top_up(tx, company_id, state, money, reference)
+    detail = {"amount": str(money), "reference": reference}
+    await trail.record(
+        tx, SYSTEM, "wallet.top-up", f"company {company_id}", detail, company_id=company_id, state=state
+    )
+
+
+async def corrected(tx: Tx, company_name: str, money: Money, reference: str) -> None:
+    """Move a live wallet by hand, as two people of the operator do together."""
+    company = await company_store.find_company(tx, company_name)
+    people = [
+        await user_store.add_user(tx, UserDraft(f"{secrets.token_hex(4)}@shop.example", None, "finance"), "x")
+        for _ in range(2)
+    ]
+    one, other = [Actor(ActorKind.OPERATOR, person.email, person.id) for person in people]
+    proposed = await wallet_deeds.propose(
+        tx, one, ApprovalKind.CORRECTION, company, State.LIVE, money, reference
+    )
+    await wallet_deeds.approve(tx, other, proposed.id)
+
+
 def _fair_cost(product: ProductVersion) -> str:
     """What codes cost unless a test says so: nothing is sold at a loss (OP-73)."""
     dear = (product.price_minor or product.face_minor or 0) >= 900
@@ -456,7 +487,7 @@ async def open_shop(
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
     async with (
-        running(chosen, database_url, with_worker=with_worker) as app,
+        running(chosen, await service_url(database_url), with_worker=with_worker) as app,
         httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app), base_url="http://shop", timeout=HANG_S
         ) as client,

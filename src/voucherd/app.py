@@ -15,7 +15,7 @@ from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.metrics import Metrics
 from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
-from voucherd.db import TENANTS_NOT_LOCKED, Pool, open_pool, tenants_locked
+from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, open_pool, owns_tables, tenants_locked
 from voucherd.events.streams import Streams
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import derive
@@ -102,6 +102,8 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
             key_ring = await open_key_ring(conn, settings)
             if not await tenants_locked(conn):
                 logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
+            if await owns_tables(conn):
+                logger.warning("tables_owned", reason=TABLES_OWNED)
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
         services = build_services(pool, settings, key_ring, authenticator)
         idempotent = IdempotentCalls(pool, services.sealer, services)

@@ -124,6 +124,11 @@ TENANTS_NOT_LOCKED: Final = (
     "let a superuser create it, grant it to this user, and run `voucherd migrate`"
 )
 
+TABLES_OWNED: Final = (
+    "the service owns its tables, so whoever has its password can switch the guards of the books off: let it use the "
+    "role voucherd_service, and give the owner's address to `voucherd migrate` as VOUCHERD_MIGRATION_URL"
+)
+
 _BECOME: Final = (
     "SELECT set_config('voucherd.company', $1, true), set_config('voucherd.state', $2, true),"
     " set_config('role', tenant_role(), true)"
@@ -164,3 +169,12 @@ async def tenant(pool: Pool, company_id: int, state: int) -> AsyncIterator[Conne
 async def tenants_locked(connection: Connection) -> bool:
     """Whether row-level security stands behind the conditions of the queries."""
     return bool(await connection.fetchval("SELECT tenant_role() <> 'none'"))
+
+
+async def owns_tables(connection: Connection) -> bool:
+    """Whether this user could alter the tables and switch off what guards them."""
+    return bool(
+        await connection.fetchval(
+            "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'entry'::regclass"
+        )
+    )

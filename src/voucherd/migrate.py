@@ -25,6 +25,9 @@ SERVER_VERSION_MIN: Final = 150_000
 LOCK_WAIT_S_MAX: Final = 120
 """How long a process waits while another one migrates."""
 
+SERVICE: Final = "voucherd_service"
+"""The role that serves: it reads and writes rows, and owns nothing."""
+
 LOOK_EVERY_S: Final = 0.05
 
 TABLE_WAIT_S_MAX: Final = 5
@@ -91,7 +94,15 @@ async def migrate(url: str) -> list[str]:
             await _run(connection, migration)
         # Where no role can be made the first lock holds alone; the start and the audit say so.
         await connection.execute("SELECT arrange_tenants()")
+        await connection.execute("SELECT arrange_service()")
         return [migration.label for migration in missing]
+
+
+async def service_url(url: str) -> str:
+    """The address for the service, whose role owns nothing; the owner's own where the server has no such role."""
+    async with connected(url) as connection:
+        known = await connection.fetchval("SELECT to_regrole($1) IS NOT NULL", SERVICE)
+    return url.replace("://voucherd:", f"://{SERVICE}:", 1) if known else url
 
 
 async def _run(connection: Connection, migration: Migration) -> None:

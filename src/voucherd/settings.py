@@ -217,6 +217,9 @@ class Settings:
     """Everything about this process that an operator may choose."""
 
     database_url: Annotated[str | None, _database_url] = None  # None: the embedded server in `data`.
+    migration_url: Annotated[str | None, _database_url] = (
+        None  # As the owner of the tables; None: database_url.
+    )
     data: Annotated[Path, _path] = Path(".voucherd")
     master_key_file: Annotated[Path, _path] = Path()  # Default: master.key in `data`.
     master_key: Annotated[str | None, _secret] = None  # The key itself, instead of a file.

@@ -31,6 +31,7 @@ from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
 from voucherd.storefront import stock
 from voucherd.trail.chain import BLOCK_ROWS_MAX, TrailSealing
+from voucherd.trail.heads import HeadPublisher
 from voucherd.vault import uploads
 from voucherd.vault.key_ring import open_key_ring
 from voucherd.vault.seal import Sealer
@@ -80,7 +81,8 @@ class Worker:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
         self._caches = OrderCaches.empty(settings)
         self.dispatcher = Dispatcher(pool, sealer, self._caches, self._wake_calls)
-        self._sealing = TrailSealing(pool)
+        self._sealing = TrailSealing(pool, sealer.trail_key)
+        self._heads = HeadPublisher(pool, settings.data)
         self._turns: background.Turns = {}
         self._wake = wake
         self._tasks: list[asyncio.Task[None]] = []
@@ -123,6 +125,8 @@ class Worker:
     async def seal_trail(self) -> int:
         """Seal new rows of the audit trail; it goes on at once only where a block was full."""
         sealed = await self._sealing.round()
+        if sealed:
+            await self._heads.publish()
         return sealed if sealed >= BLOCK_ROWS_MAX else 0
 
     async def fan_out(self) -> int:
@@ -181,7 +185,9 @@ ROUNDS: Final = (
     Round("heartbeat", heartbeat.EVERY_S, "the operator's console", lambda w: w.heartbeat.beat()),
     Round("fan_out", 0.1, "webhooks of new events", lambda w: w.fan_out(), _tells),
     Round("remove_deliveries", 60.0, "webhooks sent long ago", lambda w: history.sweep(w.pool), _tells),
-    Round("send_mail", 5.0, "mail to people", lambda w: outbox.put_out(w.pool, w.outbox), _tells),
+    Round(
+        "send_mail", 5.0, "mail to people", lambda w: outbox.put_out(w.pool, w.outbox, links.renew), _tells
+    ),
     Round(
         "answer_resets", 5.0, "forgotten passwords", lambda w: letters.answer_resets(w.pool, w.url), _tells
     ),

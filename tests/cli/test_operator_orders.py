@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
+from tests.shop import paid_in
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
 from voucherd.companies import store as company_store
@@ -21,7 +22,6 @@ from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.master_key import load_or_create_master
 from voucherd.vault.seal import Sealer
-from voucherd.wallet import store as wallets
 
 
 class Till:
@@ -49,7 +49,7 @@ async def till(terminal: Terminal, pool: Pool) -> Till:
     sealer = Sealer(load_or_create_master(terminal.data / "master.key", create=True))
     async with transaction(pool) as tx:
         company = await company_store.add_company(tx, CompanyDraft("Acme", "NL", verified=True))
-        await wallets.top_up(tx, company.id, State.LIVE, Money.read("2000 EUR"), "opening")
+        await paid_in(tx, company.id, State.LIVE, Money.read("2000 EUR"), "opening")
         gift = await catalogue.add_product(tx, _draft("gift", async_delivery=False))
         await catalogue.add_product(tx, _draft("later", async_delivery=True))
         await append_codes(

@@ -34,7 +34,7 @@ async def test_what_was_done_is_found_and_its_chain_is_checked(shop: Shop) -> No
         assert "Nothing of this sort" in await found(nothing), nothing
     assert (await finance.get("/console/trail?company=nobody")).status_code == 422
     assert (await finance.get("/console/trail?from=yesterday")).status_code == 422
-    await TrailSealing(shop.pool).round()
+    await TrailSealing(shop.pool, shop.sealer.trail_key).round()
     assert "trail:1:" in await found("")
     assert "Good: no row" in (await finance.get("/console/trail/check")).text
     async with shop.pool.acquire() as conn, conn.transaction():

@@ -22,6 +22,8 @@ from voucherd.ids import State, state_of
 from voucherd.limits.unknown_links import UNKNOWN_MAX
 from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.recipients import vouchers
+from voucherd.recipients.pins import OF_NETWORK, PIN_DIGITS_PROPOSED, TRIES_MAX, PinCheck
+from voucherd.recipients.service import Closed, Recipients, ShownVoucher
 from voucherd.vault.model import Via
 
 IPHONE = (
@@ -242,7 +244,7 @@ async def test_a_pin_keeps_the_code_from_those_who_only_have_the_link(shop: Shop
     company = await shop.company()
     (line,) = await ordered(shop, company, "gift-10")
     trx = shop.ids.trx(shop.order_of(line))
-    await shop.call("PATCH", f"/api/1.03/order/{trx}/redemption", company, json={"pin": "2749"})
+    await shop.call("PATCH", f"/api/1.03/order/{trx}/redemption", company, json={"pin": "274913"})
     page = await opened(shop, line)
     assert 'name="pin"' in page.text
 
@@ -252,14 +254,65 @@ async def test_a_pin_keeps_the_code_from_those_who_only_have_the_link(shop: Shop
     assert '<html lang="de">' in wrong.text
     last = [await clicked(shop, line, page, "x" * at) for at in range(4)][-1]
     assert "Too many wrong PINs. You can try again in 15 minutes." in last.text
-    blocked = await clicked(shop, line, page, "2749")
+    blocked = await clicked(shop, line, page, "274913")
     assert blocked.status_code == 429
     assert all(line["voucherCode"] not in answer.text for answer in (page, wrong, last, blocked))
     assert "disabled" in (await opened(shop, line)).text
     assert (await seen(shop, company, line))[1] is None
     await shop.pool.execute("UPDATE pin_try SET blocked_until = now()")
-    shown = await clicked(shop, line, page, " 2749 ")
+    shown = await clicked(shop, line, page, " 274913 ")
     assert line["voucherCode"] in shown.text
+
+
+async def test_no_link_of_an_order_opens_while_pins_are_guessed_and_its_buyer_is_told(shop: Shop) -> None:
+    """OP-104: wrong ones at a hundred links count as one order's; a mail and the order's pages tell the buyer."""
+    lines_max = 100
+    await shop.product("gift-10", stock=lines_max)
+    company = await shop.company()
+    lines = await ordered(shop, company, "gift-10", lines_max)
+    buyer = await someone(shop, "buyer", company)
+    path = f"/portal/orders/{shop.ids.trx(lines[0]['orderId'])}"
+    offered = re.search('name="pin"[^>]*value="([0-9]*)"', (await buyer.get(f"{path}/links")).text)
+    assert offered is not None
+    pin = offered[1]
+    assert len(pin) == PIN_DIGITS_PROPOSED
+    assert "With a PIN" in (await buyer.post(f"{path}/links", {"pin": pin}, follow=True)).text
+    assert "wrong PIN" not in (await buyer.get(path)).text
+
+    wrong = f"{(int(pin) + 1) % 1_000_000:06d}"
+    came = [await clicked(shop, line, await opened(shop, line), wrong) for line in lines]
+    assert [one.status_code for one in came] == [422] * TRIES_MAX + [429] * (lines_max - TRIES_MAX)
+    for line in lines:
+        tried = await clicked(shop, line, await opened(shop, line), pin)
+        assert (tried.status_code, line["voucherCode"] in tried.text) == (429, False)
+    assert "wrong PINs at the links of this order" in (await buyer.get(path)).text
+    assert "5 wrong PINs were tried at these links." in (await buyer.get(f"{path}/links")).text
+    told = await shop.pool.fetch("SELECT recipients FROM mail WHERE subject LIKE 'Wrong PINs%'")
+    assert [row["recipients"] for row in told] == [[buyer.email]]
+    await buyer.post(f"{path}/links", {"pin": pin}, follow=True)
+    assert lines[7]["voucherCode"] in (await clicked(shop, lines[7], await opened(shop, lines[7]), pin)).text
+
+
+async def test_a_network_that_tries_pins_at_many_orders_has_to_wait(shop: Shop) -> None:
+    """OP-104: wrong PINs are counted by network, too, in the database: another process counts on."""
+    orders = OF_NETWORK.free // (TRIES_MAX - 1) + 1
+    await shop.product("gift-10", stock=orders)
+    company = await shop.company()
+    lines = [(await ordered(shop, company, "gift-10"))[0] for _ in range(orders)]
+    for line in lines:
+        path = f"/api/1.03/order/{shop.ids.trx(line['orderId'])}/redemption"
+        await shop.call("PATCH", path, company, json={"pin": "274913"})
+    tokens = [line["token"] for line in lines for _ in range(TRIES_MAX - 1)]
+    others = [Recipients(shop.pool, shop.sealer, shop.ids, shop.master) for _ in range(2)]
+    came = [
+        await others[at % 2].reveal(token, "000000", f"2001:db8::{at:x}") for at, token in enumerate(tokens)
+    ]
+    told = [one.tried.told for one in came if isinstance(one, Closed) and one.tried is not None]
+    waiting = len(tokens) - OF_NETWORK.free
+    assert told == [PinCheck.WRONG] * OF_NETWORK.free + [PinCheck.NOT_NOW] * waiting
+    # Somebody elsewhere is not held up, and the right PIN costs nobody anything.
+    for _ in range(OF_NETWORK.free + 1):
+        assert isinstance(await others[0].reveal(tokens[0], "274913", "198.51.100.7"), ShownVoucher)
 
 
 async def test_a_buyer_sees_what_was_opened_and_sets_a_pin_in_the_portal(shop: Shop) -> None:

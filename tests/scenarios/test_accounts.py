@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.shop import Company, Shop
+from tests.shop import Company, Shop, corrected
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
 from voucherd.money import Money
 from voucherd.wallet import statement
-from voucherd.wallet import store as wallets
 
 ENTRY = "/api/1.03/account/EUR/entry"
 
@@ -81,7 +80,7 @@ async def lively(shop: Shop) -> tuple[Company, dict[str, str]]:
         assert (await call).status_code == 200
     assert (await shop.cancel(company, trx["refunded"])).status_code == 200
     async with transaction(shop.pool) as tx:
-        await wallets.correct(tx, company.id, State.LIVE, Money.read("0.50 EUR"), '=cmd|"/c calc"!A1')
+        await corrected(tx, company.name, Money.read("0.50 EUR"), '=cmd|"/c calc"!A1')
     return company, trx
 
 

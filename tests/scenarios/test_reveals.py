@@ -83,7 +83,7 @@ async def test_each_way_to_see_codes_leaves_one_row(shop: Shop) -> None:
         keys[0]["id"],
     )
     assert row["address"] == "127.0.0.1"
-    await TrailSealing(shop.pool).round()
+    await TrailSealing(shop.pool, shop.sealer.trail_key).round()
     await shop.assert_books_balance()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 from tests.shop import Shop
@@ -10,7 +11,17 @@ from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.orders.model import INLINE_LINES_MAX
 from voucherd.recipients import vouchers
-from voucherd.recipients.pins import TRIES_MAX, PinCheck, Pins
+from voucherd.recipients.pins import (
+    FORGOTTEN_AFTER,
+    PIN_DIGITS_MAX,
+    PIN_DIGITS_MIN,
+    PIN_DIGITS_PROPOSED,
+    TRIES_MAX,
+    PinCheck,
+    Pins,
+    pause,
+    proposed,
+)
 
 
 def lines_of(order: dict[str, Any]) -> list[dict[str, Any]]:
@@ -67,7 +78,7 @@ async def test_the_buyer_sees_what_recipients_saw_first(shop: Shop) -> None:
 
 
 async def test_a_pin_is_the_buyers_to_set_and_waits_after_wrong_ones(shop: Shop) -> None:
-    """OP-96: 4 to 12 digits, of the own company's order alone; five wrong tries make one link wait, never more."""
+    """OP-96: 4 to 12 digits, of the own company's order alone; five wrong tries make all its links wait."""
     await shop.product("gift-10", stock=5)
     company, other = await shop.company(), await shop.company()
     trx = (await shop.create(company, ("gift-10", 2)))["trx"]
@@ -97,16 +108,65 @@ async def test_a_pin_is_the_buyers_to_set_and_waits_after_wrong_ones(shop: Shop)
     came = [told for told, _ in await asyncio.gather(*(tried("0000") for _ in range(2 * TRIES_MAX)))]
     assert sorted(told.value for told in came) == ["not now"] * TRIES_MAX + ["wrong"] * TRIES_MAX
     assert await tried("1234") == (PinCheck.NOT_NOW, 0)
-    assert await tried("1234", line=1) == (PinCheck.RIGHT, 0)
+    assert await tried("1234", line=1) == (PinCheck.NOT_NOW, 0)
 
     wait = "SELECT blocked_until - tried_at FROM pin_try"
-    assert (await shop.pool.fetchval(wait)).total_seconds() == 15 * 60
+    assert (await shop.pool.fetchval(wait)).total_seconds() == 60 * 60
     await shop.pool.execute("UPDATE pin_try SET blocked_until = now()")
     came = [told for told, _ in [await tried("0000") for _ in range(TRIES_MAX)]]
     assert came == [PinCheck.WRONG] * TRIES_MAX
-    assert (await shop.pool.fetchval(wait)).total_seconds() == 30 * 60
+    assert (await shop.pool.fetchval(wait)).total_seconds() == 120 * 60
     await shop.call("PATCH", path, company, json={"pin": "567890"})
     assert await tried("567890") == (PinCheck.RIGHT, 0)
     assert (await shop.call("PATCH", path, company, json={"pin": None})).json()["hasPin"] is False
     assert await tried("") == (PinCheck.RIGHT, 0)
     await shop.assert_books_balance()
+
+
+async def test_wrong_pins_at_any_link_count_against_the_whole_order(shop: Shop) -> None:
+    """OP-104: five wrong ones in all, one at each of many, close every link; a right one forgives its own link."""
+    await shop.product("gift-10", stock=20)
+    company = await shop.company()
+    trx = (await shop.create(company, ("gift-10", 20)))["trx"]
+    order_id = shop.ids.order_id(trx)
+    assert order_id is not None
+    await shop.call("PATCH", f"/api/1.03/order/{trx}/redemption", company, json={"pin": "274913"})
+    pins = Pins(shop.master)
+
+    async def tried(pin: str, line: int) -> PinCheck:
+        async with transaction(shop.pool) as tx:
+            return (await pins.tried(tx, order_id, line, pin)).told
+
+    came = await asyncio.gather(*(tried("000000", line) for line in range(20)))
+    assert sorted(one.value for one in came) == ["not now"] * 15 + ["wrong"] * TRIES_MAX
+    assert {await tried("274913", line) for line in range(20)} == {PinCheck.NOT_NOW}
+
+    until = "SELECT max(blocked_until - tried_at) FROM pin_try"
+    assert (await shop.pool.fetchval(until)).total_seconds() == 15 * 60
+    await shop.pool.execute("UPDATE pin_try SET blocked_until = now() WHERE blocked_until IS NOT NULL")
+    # A recipient who knows the PIN takes nothing off what others tried at their links.
+    assert await tried("000000", 19) is PinCheck.WRONG
+    assert await tried("274913", 19) is PinCheck.RIGHT
+    assert [await tried("000000", 18) for _ in range(TRIES_MAX)] == [PinCheck.WRONG] * TRIES_MAX
+    assert await tried("274913", 17) is PinCheck.NOT_NOW
+    assert (await shop.pool.fetchval(until)).total_seconds() == 30 * 60
+    await shop.pool.execute(
+        "UPDATE pin_try SET tried_at = tried_at - interval '8 days', blocked_until = blocked_until - interval '8 days'"
+    )
+    assert [await tried("000000", 1) for _ in range(TRIES_MAX)] == [PinCheck.WRONG] * TRIES_MAX
+    assert (await shop.pool.fetchval(until)).total_seconds() == 15 * 60
+
+
+def test_finding_a_pin_takes_years() -> None:
+    """OP-104: the pauses let nobody try half of all PINs within two years, however short the PIN is."""
+    assert {len(proposed()) for _ in range(100)} == {PIN_DIGITS_PROPOSED}
+    for digits in range(PIN_DIGITS_MIN, PIN_DIGITS_MAX + 1):
+        half = 10**digits // 2
+        longest = pause(TRIES_MAX * 1_000, digits)
+        assert longest is not None
+        assert longest.days * (half // TRIES_MAX) > 2 * 365
+        # To rest until everything is forgotten, after however many runs, is no way round.
+        waited = FORGOTTEN_AFTER
+        for runs in range(1, 100):
+            waited += pause(runs * TRIES_MAX, digits) or timedelta()
+            assert waited.total_seconds() / 86_400 * (half / (runs * TRIES_MAX)) > 2 * 365

@@ -14,6 +14,7 @@ import asyncpg
 
 from tests.faults.stumbling import open_stumbling_pool
 from tests.patience import HANG_S
+from tests.shop import paid_in
 from tests.simulation.model import Company, Model, Product, Shelf
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
@@ -30,7 +31,6 @@ from voucherd.orders.service import OrderService
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
 from voucherd.vault.seal import Sealer
-from voucherd.wallet import store as wallets
 from voucherd.worker import Worker
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class World:
     async def top_up(self, company: int, state: State, amount_minor: int) -> None:
         """Add money."""
         async with transaction(self.pool) as tx:
-            await wallets.top_up(tx, company, state, Money(amount_minor, "EUR"), secrets.token_hex(8))
+            await paid_in(tx, company, state, Money(amount_minor, "EUR"))
 
     async def product(
         self,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
+from email.policy import default
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from voucherd.db import Pool, transaction
+from voucherd.db import Pool, Tx, transaction
 from voucherd.mail import outbox as mail
 from voucherd.mail.outbox import Outbox
 from voucherd.mail.smtp import Server, server_of
@@ -101,10 +103,16 @@ async def running(room: Mailroom, tls: ssl.SSLContext | None) -> AsyncIterator[i
         yield server.sockets[0].getsockname()[1]
 
 
+async def renew(_tx: Tx, link: bytes) -> tuple[str, bytes]:
+    """A token that can be recognised, for any link."""
+    return "the secret link", link
+
+
 async def write(pool: Pool, *recipients: str, good_for: timedelta | None = None) -> None:
-    """A message with something in it that must not be kept."""
+    """A message, with a link that must not be kept where it is good for a while."""
     async with transaction(pool) as tx:
-        await mail.write(tx, recipients, "Hello", "the secret link\n", good_for=good_for)
+        link = None if good_for is None else bytes(32)
+        await mail.write(tx, recipients, "Hello", f"open {mail.LINK}\n", link=link, good_for=good_for)
 
 
 async def test_mail_goes_to_a_server_over_tls_and_its_secrets_are_not_kept(
@@ -122,11 +130,11 @@ async def test_mail_goes_to_a_server_over_tls_and_its_secrets_are_not_kept(
 
         # A certificate that nobody vouches for is no TLS: the message waits.
         began = datetime.now(UTC)
-        assert await mail.put_out(pool, outbox) == 0
+        assert await mail.put_out(pool, outbox, renew) == 0
         assert room.taken == []
         row = await pool.fetchrow("SELECT * FROM mail")
         assert row is not None
-        assert (row["tries"], row["sent_at"], row["body"]) == (1, None, "the secret link\n")
+        assert (row["tries"], row["sent_at"], row["body"]) == (1, None, "open {link}\n")
         assert row["problem"].startswith("SSLCertVerificationError at localhost")
         assert began + timedelta(seconds=50) < row["next_at"] < datetime.now(UTC) + timedelta(minutes=2)
 
@@ -135,12 +143,12 @@ async def test_mail_goes_to_a_server_over_tls_and_its_secrets_are_not_kept(
         await write(pool, "nobody@acme.example", good_for=timedelta(minutes=30))
         await write(pool, "bob@acme.example", "ann@acme.example")
         await write(pool, "late@acme.example", good_for=timedelta())
-        assert await mail.put_out(pool, outbox) == 4
-        assert await mail.put_out(pool, outbox) == 0
+        assert await mail.put_out(pool, outbox, renew) == 4
+        assert await mail.put_out(pool, outbox, renew) == 0
 
         await pool.execute("UPDATE mail SET next_at = now(), sent_at = NULL WHERE id = 3")
         wrong = Outbox(tmp_path, SENDER, Server("smtp+starttls", "localhost", port, "shop", "wrong"))
-        assert await mail.put_out(pool, wrong) == 0
+        assert await mail.put_out(pool, wrong, renew) == 0
     assert [to for to, _ in room.taken] == [["ann@acme.example"], ["bob@acme.example", "ann@acme.example"]]
     taken = message_from_bytes(room.taken[0][1].encode())
     assert (taken["From"], taken["To"]) == (SENDER, "ann@acme.example")
@@ -151,7 +159,7 @@ async def test_mail_goes_to_a_server_over_tls_and_its_secrets_are_not_kept(
     assert [(row["body"], row["sent"]) for row in rows] == [
         ("", True),
         ("", False),
-        ("the secret link\n", False),
+        ("", False),
         ("", False),
     ]
     assert rows[1]["problem"] == "no recipient was taken: [550]"
@@ -166,15 +174,16 @@ async def test_without_tls_only_this_machine_gets_mail_and_a_dead_server_is_give
     async with running(room, None) as port:
         await write(pool, "ann@acme.example")
         bare = Outbox(tmp_path, SENDER, Server("smtp+starttls", "127.0.0.1", port))
-        assert await mail.put_out(pool, bare) == 0
+        assert await mail.put_out(pool, bare, renew) == 0
         assert room.taken == []
         await pool.execute("UPDATE mail SET next_at = now()")
-        assert await mail.put_out(pool, Outbox(tmp_path, SENDER, server_of(f"smtp://127.0.0.1:{port}"))) == 1
+        here = Outbox(tmp_path, SENDER, server_of(f"smtp://127.0.0.1:{port}"))
+        assert await mail.put_out(pool, here, renew) == 1
         assert len(room.taken) == 1
     gone = Outbox(tmp_path, SENDER, server_of(f"smtp://127.0.0.1:{port}"))
     await write(pool, "ann@acme.example")
     await pool.execute("UPDATE mail SET tries = $1 WHERE sent_at IS NULL", mail.TRIES_MAX - 1)
-    assert await mail.put_out(pool, gone) == 0
+    assert await mail.put_out(pool, gone, renew) == 0
     assert await pool.fetchval("SELECT next_at IS NULL AND sent_at IS NULL FROM mail WHERE id = 2")
     await pool.execute("UPDATE mail SET at = now() - interval '31 days' WHERE id = 1")
     assert await mail.sweep(pool) == 1
@@ -193,10 +202,48 @@ async def test_a_forgotten_password_is_answered_by_mail_and_only_where_there_is_
     assert await letters.answer_resets(pool, "https://shop.example") == 3
     assert await letters.answer_resets(pool, "https://shop.example") == 0
 
-    assert await mail.put_out(pool, Outbox(tmp_path, SENDER)) == 1
+    assert await mail.put_out(pool, Outbox(tmp_path, SENDER), links.renew) == 1
     (file,) = await asyncio.to_thread(lambda: list(tmp_path.glob("*.eml")))
     text = file.read_text()
     token = text.partition("https://shop.example/reset/")[2].split()[0]
     found = await links.look(pool, token, LinkKind.RESET)
     assert found == links.Holder(ann.id, "ann@shop.example")
     assert await pool.fetchval("SELECT body FROM mail") == ""
+
+
+async def test_a_link_is_in_its_letter_alone_and_the_letter_is_for_one_account(
+    pool: Pool, tmp_path: Path
+) -> None:
+    """OP-104: no table and no log of the database ever held the token; the file is 0600, in a folder that is 0700."""
+    async with transaction(pool) as tx:
+        ann = await user_store.add_user(tx, UserDraft("ann@shop.example", None, "admin"), "x")
+        link = await links.make(tx, ann.id, LinkKind.INVITATION)
+        assert link is not None
+        await letters.invite(tx, "https://shop.example", ann.email, link, where="the shop", by="bob")
+    before = os.umask(0)
+    try:
+        # A try that fails, then one that comes through: each has a token of its own.
+        refused = Outbox(tmp_path, SENDER, server_of("smtp://127.0.0.1:1"))
+        assert await mail.put_out(pool, refused, links.renew) == 0
+        await pool.execute("UPDATE mail SET next_at = now()")
+        assert await mail.put_out(pool, Outbox(tmp_path / "mail", SENDER), links.renew) == 1
+    finally:
+        os.umask(before)
+    (file,) = await asyncio.to_thread(lambda: list((tmp_path / "mail").iterdir()))
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    text = message_from_bytes(file.read_bytes(), policy=default).get_content()
+    token = text.partition("https://shop.example/invitation/")[2].split()[0]
+    assert await links.look(pool, token, LinkKind.INVITATION) == links.Holder(ann.id, ann.email)
+
+    tables = [row[0] for row in await pool.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'shop'")]
+    rows = [str(await pool.fetch(f"SELECT * FROM {table}")) for table in tables]  # noqa: S608 - From the catalogue.
+    folder = Path(await pool.fetchval("SHOW data_directory")) / "pg_wal"
+    log = b"".join([one.read_bytes() for one in folder.iterdir() if one.is_file()])
+    assert b"An invitation to the shop" in log, "the search finds what is there"
+    assert token.encode() not in log
+    assert token not in "".join(rows)
+
+    await links.void(pool, ann.id)  # type: ignore[arg-type]
+    await pool.execute("UPDATE mail SET next_at = now(), sent_at = NULL")
+    assert await mail.put_out(pool, Outbox(tmp_path / "mail", SENDER), links.renew) == 1
+    assert await pool.fetchval("SELECT problem FROM mail") == "its link is over"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import random
-from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 import asyncpg
@@ -12,11 +13,13 @@ import pytest
 
 from voucherd import trail
 from voucherd.actors import SYSTEM, Actor, ActorKind, TrailEntry
-from voucherd.db import Connection, Pool, transaction
+from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.ids import State
-from voucherd.trail import chain
+from voucherd.trail import chain, heads
 from voucherd.trail.chain import GENESIS, Head, TrailSealing
+from voucherd.trail.heads import HeadPublisher
 
+KEY: Final = bytes(range(32))
 WRITERS = 6
 DEEDS = 20
 """Of each writer."""
@@ -24,9 +27,9 @@ BLOCKS = 4
 """Of three rows each, in the tests of what is done to them."""
 
 
-async def flaws(conn: Connection) -> list[str]:
+async def flaws(conn: Connection, *noted: Head) -> list[str]:
     """What the verification says, in words."""
-    return [f"{flaw.book} {flaw.block}: {flaw.wrong}" async for flaw in chain.verify(conn)]
+    return [f"{flaw.book} {flaw.block}: {flaw.wrong}" async for flaw in chain.verify(conn, KEY, noted)]
 
 
 async def deeds(pool: Pool, count: int) -> None:
@@ -85,7 +88,7 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
 async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> None:
     """OP-94: only rows that no open transaction can still precede are sealed, and writers wait for nobody."""
     chance = random.Random(94)
-    sealings = [TrailSealing(pool), TrailSealing(pool)]
+    sealings = [TrailSealing(pool, KEY), TrailSealing(pool, KEY)]
     done = asyncio.Event()
 
     async def write() -> None:
@@ -122,7 +125,7 @@ async def test_blocks_hold_every_row_once_whoever_commits_when(pool: Pool) -> No
 
 async def test_a_transaction_that_is_open_holds_back_what_it_may_precede(pool: Pool) -> None:
     """OP-94: a row that commits late is in the chain in its place, not beside it."""
-    sealing = TrailSealing(pool)
+    sealing = TrailSealing(pool, KEY)
     async with transaction(pool) as slow:
         await trail.record_all(slow, [TrailEntry(SYSTEM, "test.slow", "first")])
         await deeds(pool, 2)
@@ -139,7 +142,7 @@ async def test_the_form_that_is_hashed_is_for_good(pool: Pool) -> None:
                 '{"b": 1, "a": [true]}')
         """
     )
-    await TrailSealing(pool).round()
+    await TrailSealing(pool, KEY).round()
     line = (
         '[1,1767323045000006,2,7,"key 7","key.revoke","key \\"ü\\"",3,0,"203.0.113.9/32",null,'
         '"{\\"a\\": [true], \\"b\\": 1}"]\n'
@@ -147,7 +150,7 @@ async def test_the_form_that_is_hashed_is_for_good(pool: Pool) -> None:
 
     async with pool.acquire() as conn:
         (head,) = await chain.heads(conn)
-        assert head.hash == sha256(GENESIS + line.encode()).digest()
+        assert head.hash == hmac.digest(KEY, GENESIS + line.encode(), "sha256")
         assert str(head) == f"trail:1:{head.hash.hex()}"
         assert await chain.holds(conn, head)
         assert not await chain.holds(conn, Head("trail", 1, bytes(32)))
@@ -189,7 +192,7 @@ CHANGES: Final[list[tuple[str, list[str]]]] = [
 
 async def test_what_is_done_to_sealed_rows_shows(pool: Pool) -> None:
     """OP-94: altered, removed and added rows, broken links, and rows that nobody seals."""
-    sealing = TrailSealing(pool)
+    sealing = TrailSealing(pool, KEY)
     for _ in range(BLOCKS):
         await deeds(pool, 3)
         assert await sealing.round() == 3
@@ -210,9 +213,95 @@ async def test_what_is_done_to_sealed_rows_shows(pool: Pool) -> None:
             assert len(found) == len(said), change
 
 
+async def _rewrite(tx: Tx, key: bytes | None) -> None:
+    """Change an old row and make the whole chain anew, as somebody with all rights on the database can."""
+    await tx.execute("ALTER TABLE trail DISABLE TRIGGER USER; ALTER TABLE trail_seal DISABLE TRIGGER USER")
+    await tx.execute("UPDATE trail SET subject = 'another' WHERE id = 2")
+    previous, place = GENESIS, 0
+    for row in await tx.fetch("SELECT block, last_id FROM trail_seal WHERE book = 'trail' ORDER BY block"):
+        rows = await tx.fetch(
+            f"SELECT {chain.TRAIL.columns} FROM trail WHERE id > $1 AND id <= $2 ORDER BY id",  # noqa: S608
+            place,
+            row["last_id"],
+        )
+        hashed = chain.digest(previous, rows, key)
+        await tx.execute(
+            "UPDATE trail_seal SET previous = $2, hash = $3, version = $4 WHERE block = $1",
+            row["block"],
+            previous,
+            hashed,
+            chain.PLAIN if key is None else chain.KEYED,
+        )
+        previous, place = hashed, row["last_id"]
+
+
+async def test_a_chain_that_is_rewritten_or_cut_shows(pool: Pool, tmp_path: Path) -> None:
+    """OP-105: without the vault's key nobody makes a block; whole ends show against the head that was published."""
+    sealing, publisher = TrailSealing(pool, KEY), HeadPublisher(pool, tmp_path)
+    for _ in range(BLOCKS):
+        await deeds(pool, 3)
+        assert await sealing.round() == 3
+        await publisher.publish()
+    file = tmp_path / heads.FILE
+    assert file.stat().st_mode & 0o777 == 0o600
+    (noted,) = heads.read_file(file)
+    assert noted.block == BLOCKS
+
+    async with pool.acquire() as conn:
+        for key in (None, bytes(32), bytes(31) + b"x"):
+            attempt = conn.transaction()
+            await attempt.start()
+            await _rewrite(conn, key)
+            found = await flaws(conn, noted)
+            assert found[0].startswith(f"trail {BLOCKS}: was noted and is not there")
+            # Even where nobody noted a head, a key that is not the vault's shows in every block.
+            assert len(await flaws(conn)) == (0 if key is None else BLOCKS)
+            await attempt.rollback()
+
+    async with transaction(pool) as tx:
+        await tx.execute(
+            "ALTER TABLE trail DISABLE TRIGGER USER; ALTER TABLE trail_seal DISABLE TRIGGER USER"
+        )
+        await tx.execute("DELETE FROM trail_seal WHERE block >= 3; DELETE FROM trail WHERE id > 6")
+        assert await flaws(tx) == []
+        assert [one[:27] for one in await flaws(tx, noted)] == ["trail 4: was noted and is n"]
+    # The worker goes on sealing, and still the file says what was there.
+    for _ in range(BLOCKS):
+        await deeds(pool, 3)
+        await sealing.round()
+        await publisher.publish()
+    assert heads.read_file(file) == [noted]
+
+
+async def test_blocks_of_the_program_before_stay_in_the_chain_and_none_follows_a_keyed_one(
+    pool: Pool,
+) -> None:
+    """OP-105: a plain block is verified as it was made; behind a keyed one the database takes no plain one."""
+    await deeds(pool, 3)
+    rows = await pool.fetch(f"SELECT {chain.TRAIL.columns} FROM trail ORDER BY id")  # noqa: S608
+    plain = """INSERT INTO trail_seal (book, block, first_id, last_id, rows, previous, hash)
+               VALUES ('trail', $1, $2, $3, 3, $4, $5)"""
+    await pool.execute(plain, 1, 1, 3, GENESIS, chain.digest(GENESIS, rows, None))
+    await deeds(pool, 3)
+    await TrailSealing(pool, KEY).round()
+    async with transaction(pool) as tx:
+        assert [row[0] for row in await tx.fetch("SELECT version FROM trail_seal ORDER BY block")] == [1, 2]
+        assert await flaws(tx) == []
+    await deeds(pool, 3)
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="without a key"):
+        await pool.execute(plain, 3, 7, 9, bytes(32), bytes(32))
+    async with transaction(pool) as tx:
+        await tx.execute("ALTER TABLE trail_seal DISABLE TRIGGER USER")
+        await tx.execute(plain, 3, 7, 9, bytes(32), bytes(32))
+        await tx.execute(
+            "UPDATE trail_seal SET previous = (SELECT hash FROM trail_seal WHERE block = 2) WHERE block = 3"
+        )
+        assert "trail 3: has no key, although the block before it has one" in await flaws(tx)
+
+
 async def test_the_trail_is_only_ever_added_to(pool: Pool) -> None:
     """OP-94: append-only, whoever asks."""
     for table in ("trail", "reveal", "trail_seal"):
-        for change in (f"UPDATE {table} SET at = now()", f"DELETE FROM {table}", f"TRUNCATE {table}"):  # noqa: S608
+        for change in (f"UPDATE {table} SET at = now()", f"DELETE FROM {table}", f"TRUNCATE {table} CASCADE"):  # noqa: S608
             with pytest.raises(asyncpg.IntegrityConstraintViolationError, match=f"{table} is append-only"):
                 await pool.execute(change)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -20,6 +20,8 @@ from voucherd.orders.service import OrderService
 from voucherd.purchasing import metrics as purchase_metrics
 from voucherd.purchasing.calls import SECONDS, CallCounts
 from voucherd.purchasing.metrics import Pulse
+from voucherd.trail import chain
+from voucherd.trail.chain import Head
 from voucherd.webhooks import metrics as webhook_metrics
 from voucherd.webhooks.metrics import WebhookFigures
 
@@ -145,6 +147,7 @@ class PulseTaker:
         self._lock = asyncio.Lock()
         self._taken: tuple[float, Pulse] | None = None
         self.webhooks = WebhookFigures()
+        self.heads: list[Head] = []
         self._tried_at = -AGE_S_MAX
 
     async def refresh(self) -> None:
@@ -157,6 +160,7 @@ class PulseTaker:
                 async with asyncio.timeout(TAKE_S_MAX), self._pool.acquire() as conn:
                     self._taken = (time.monotonic(), await purchase_metrics.take(conn))
                     self.webhooks = await webhook_metrics.take(conn)
+                    self.heads = await chain.heads(conn)
             except Exception as error:  # noqa: BLE001 - Whatever it is, the other figures are shown.
                 logger.warning("no_figures", error=repr(error))
 
@@ -187,6 +191,18 @@ class PulseCollector(Collector):
         yield from _attempts(found)
         shown = None if latest is None or self._taker is None else self._taker.webhooks
         yield from _webhooks(shown)
+        yield from _trail([] if latest is None or self._taker is None else self._taker.heads)
+
+
+def _trail(heads: Sequence[Head]) -> Iterator[Family]:
+    block = GaugeMetricFamily("voucherd_trail_block", "The newest block of the audit trail.", labels=["book"])
+    start = GaugeMetricFamily(
+        "voucherd_trail_hash", "The first 48 bits of its hash, as a number.", labels=["book"]
+    )
+    for head in heads:
+        block.add_metric([head.book], head.block)
+        start.add_metric([head.book], int.from_bytes(head.hash[:6], "big"))
+    yield from (block, start)
 
 
 def _webhooks(found: WebhookFigures | None) -> Iterator[Family]:

@@ -16,7 +16,7 @@ from voucherd.api.wire.shapes import Redemption, WalkMetadata
 from voucherd.api.wire.templates import encode
 from voucherd.http import JSON, Request, Response
 from voucherd.orders.model import Order
-from voucherd.recipients.pins import PIN_DIGITS_MAX, PIN_DIGITS_MIN, checked
+from voucherd.recipients.pins import PIN_DIGITS_MAX, PIN_DIGITS_MIN, PIN_DIGITS_PROPOSED, checked
 from voucherd.services import Services
 from voucherd.sheets import csv_text as csv
 from voucherd.vault.model import Reveal, Via, Viewer
@@ -88,7 +88,8 @@ class RedemptionBody(Struct):
     pin: Annotated[
         str | None,
         doc(
-            f"{PIN_DIGITS_MIN} to {PIN_DIGITS_MAX} digits, or `null` to ask for none any more.",
+            f"{PIN_DIGITS_MIN} to {PIN_DIGITS_MAX} digits, better {PIN_DIGITS_PROPOSED} or more; `null` to ask for "
+            "none any more.",
             pattern=f"^[0-9]{{{PIN_DIGITS_MIN},{PIN_DIGITS_MAX}}}$",
         ),
     ]

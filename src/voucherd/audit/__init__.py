@@ -16,6 +16,7 @@ from voucherd.audit import codes, money, orders, purchases
 from voucherd.audit.model import Check
 from voucherd.db import Connection
 from voucherd.trail import chain
+from voucherd.trail.chain import Head
 from voucherd.vault.seal import SealBroken, Sealer
 
 ROWS_SHOWN_MAX: Final = 20
@@ -44,9 +45,13 @@ class Finding:
 
 
 async def audit(
-    conn: Connection, sealer: Sealer | None = None, *, progress: Progress | None = None
+    conn: Connection,
+    sealer: Sealer | None = None,
+    *,
+    noted: Sequence[Head] = (),
+    progress: Progress | None = None,
 ) -> list[Finding]:
-    """The faults of the books: none, if all is well. Without a sealer no code is opened."""
+    """The faults of the books: none, if all is well. Without a sealer no code is opened, nor a keyed block checked."""
     told = progress or (lambda _name, _done, _total: None)
     names = check_names(with_seals=sealer is not None)
     findings: list[Finding] = []
@@ -62,7 +67,7 @@ async def audit(
             findings,
             CHAIN,
             "no row of the audit trail was changed",
-            await broken_chain(conn, ROWS_SHOWN_MAX + 1),
+            await broken_chain(conn, sealer, noted, ROWS_SHOWN_MAX + 1),
         )
         if sealer is not None:
             told(SEALS, len(CHECKS) + 1, len(names))
@@ -86,10 +91,12 @@ def _note(findings: list[Finding], name: str, promise: str, rows: Sequence[dict[
         findings.append(Finding(name, promise, shown, more=len(rows) > ROWS_SHOWN_MAX))
 
 
-async def broken_chain(conn: Connection, flaws_max: int) -> list[dict[str, Any]]:
+async def broken_chain(
+    conn: Connection, sealer: Sealer | None, noted: Sequence[Head], flaws_max: int
+) -> list[dict[str, Any]]:
     """The faults of the trail, up to so many."""
     found: list[dict[str, Any]] = []
-    async for flaw in chain.verify(conn):
+    async for flaw in chain.verify(conn, None if sealer is None else sealer.trail_key, noted):
         found.append(msgspec.to_builtins(flaw))
         if len(found) >= flaws_max:
             break

@@ -21,6 +21,26 @@ CHECKS: Final = (
         """,
     ),
     Check(
+        "payments-are-told",
+        "a top-up or correction has its row of the trail and, unless a command or the program made it, its approval",
+        """
+        SELECT e.wallet_id, e.seq, e.kind, e.amount_minor, e.reference, d.trail_id, d.approval_id
+        FROM entry e JOIN wallet w ON w.id = e.wallet_id
+        LEFT JOIN payment_deed d ON d.wallet_id = e.wallet_id AND d.seq = e.seq
+        LEFT JOIN trail t ON t.id = d.trail_id AND t.company_id = w.company_id AND t.state = w.state
+              AND t.detail ->> 'reference' = e.reference AND split_part(t.detail ->> 'amount', ' ', 2) = w.currency
+              AND regexp_replace(replace(split_part(t.detail ->> 'amount', ' ', 1), '.', ''), '^(-?)0+(?=[0-9])', '\\1')
+                  = e.amount_minor::text
+        LEFT JOIN approval a ON a.id = d.approval_id AND a.status = 1 AND a.company_id = w.company_id
+              AND a.state = w.state AND a.currency = w.currency AND a.amount_minor = e.amount_minor
+              AND a.reference = e.reference AND a.kind = CASE e.kind WHEN 1 THEN 2 ELSE 3 END
+        WHERE e.kind IN (1, 6) AND (d.wallet_id IS NULL OR CASE WHEN d.trail_id IS NULL
+            THEN e.at > (SELECT applied_at FROM schema_migration WHERE name = 'safekeeping')
+            ELSE t.id IS NULL
+              OR (a.id IS NULL AND (e.kind = 6 OR t.action <> 'wallet.top-up' OR t.actor_kind NOT IN (3, 4))) END)
+        """,
+    ),
+    Check(
         "wallet-is-its-entries",
         "a wallet's balance and hold are the sums of its entries",
         """

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
 from rich.console import RenderableType
+from typer import Option
 
 from voucherd import audit as books
 from voucherd.audit import Finding
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked, table_of
-from voucherd.db import TENANTS_NOT_LOCKED, Connection, tenants_locked
+from voucherd.cli.trail import noted_head
+from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Connection, owns_tables, tenants_locked
 from voucherd.trail import chain
+from voucherd.trail.chain import Head
+from voucherd.trail.heads import FILE, NoHead, read_file
 from voucherd.vault.master_key import has_master
 from voucherd.vault.seal import Sealer
 
@@ -18,15 +26,26 @@ app = noun()
 
 
 @command(app, "audit")
-async def audit(context: CommandContext) -> Output:
+async def audit(
+    context: CommandContext,
+    head: Annotated[
+        list[str] | None,
+        Option(
+            metavar="FILE|BOOK:BLOCK:HASH", help="A head of the trail that was noted; must be in the chain."
+        ),
+    ] = None,
+) -> Output:
     """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
+    noted = _noted(context.settings.data / FILE, head or [])
     async with context.connection() as connection:
         sealer, note = await _sealer(context, connection)
         locked = await tenants_locked(connection)
+        owned = await owns_tables(connection)
         with progress("audit") as move:
             findings = await books.audit(
                 connection,
                 sealer,
+                noted=noted,
                 progress=lambda name, done, total: move(description=name, completed=done, total=total),
             )
         heads = [str(head) for head in await chain.heads(connection)]
@@ -38,20 +57,38 @@ async def audit(context: CommandContext) -> Output:
         "findings": [facts(finding, "check promise rows more") for finding in findings],
         "note": note,
         "heads": heads,
+        "noted": [str(one) for one in noted],
         "tenantsLocked": locked,
+        "tablesOwned": owned,
     }
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise CommandRefused(f"{count} broken", Output(document, stacked(*map(_view, findings))))
-    notes = [note, None if locked else f"Note: {TENANTS_NOT_LOCKED}."]
+    notes = [
+        note,
+        None if locked else f"Note: {TENANTS_NOT_LOCKED}.",
+        f"Note: {TABLES_OWNED}." if owned else None,
+    ]
     trail = [f"Head of the trail: {head}" for head in heads]
     return Output(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
+
+
+def _noted(own: Path, given: Sequence[str]) -> list[Head]:
+    """The heads that must be in the chain: those of the worker's file, and those that the auditor brings along."""
+    found: list[Head] = []
+    for file in [own, *(Path(one) for one in given if Path(one).is_file())]:
+        try:
+            found += read_file(file)
+        except NoHead as wrong:
+            raise CommandRefused(f"{file}: {str(wrong)!r} is not a head of the trail") from None
+    return found + [noted_head(one) for one in given if not Path(one).is_file()]
 
 
 async def _sealer(context: CommandContext, connection: Connection) -> tuple[Sealer | None, str | None]:
     """What opens codes, if the key is at hand; an auditor may well work without it."""
     if not has_master(context.settings):
-        return None, f"No master key at {context.settings.master_key_file}: no code was opened."
+        file = context.settings.master_key_file
+        return None, f"No master key at {file}: no code was opened, and no block of the trail checked."
     return await context.sealer(connection), None
 
 

@@ -16,7 +16,7 @@ from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import InterruptibleStream, Signals
 from voucherd.db import Connection, Pool, Tx, open_pool, transaction
 from voucherd.ids import Identifiers
-from voucherd.migrate import migrate, pending
+from voucherd.migrate import migrate, pending, service_url
 from voucherd.settings import Settings
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.vault.seal import Sealer
@@ -54,9 +54,11 @@ class CommandContext:
     async def database(self, *, exclusive: bool = False) -> AsyncIterator[str]:
         """The address of a database that has this program's schema."""
         async with bootstrap.database(self.settings, exclusive=exclusive) as url:
-            if self.settings.database_url is None:
-                await migrate(url)
-            yield url
+            if self.settings.database_url is not None:
+                yield url
+                return
+            await migrate(url)
+            yield await service_url(url)
 
     @asynccontextmanager
     async def pool(self) -> AsyncIterator[Pool]:

@@ -15,6 +15,6 @@ app = noun()
 async def migrate(context: CommandContext) -> Output:
     """Bring the database to this program's schema."""
     async with bootstrap.database(context.settings, exclusive=False) as url:
-        labels = await run_migrations(url)
+        labels = await run_migrations(context.settings.migration_url or url)
     view = "\n".join(f"ran {label}" for label in labels) or "Nothing to do: the schema is this program's."
     return Output({"ran": labels}, view)

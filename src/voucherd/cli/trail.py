@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -15,12 +14,11 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, listed
 from voucherd.cli.words import read_moment
 from voucherd.companies import store as company_store
-from voucherd.trail import TrailRow, chain
+from voucherd.trail import TrailRow, chain, heads
 from voucherd.trail.chain import Head
 from voucherd.vault import reveals
 
 ROWS_SHOWN: Final = 50
-_HEAD: Final = re.compile(r"(trail|reveal):([1-9][0-9]{0,17}):([0-9a-f]{64})")
 
 app = noun()
 
@@ -97,7 +95,7 @@ async def head(
     ] = None,
 ) -> Output:
     """Print the newest hash of each chain: noted elsewhere, it proves later that nothing before it was changed."""
-    wanted = [_noted(text) for text in noted or ()]
+    wanted = [noted_head(text) for text in noted or ()]
     async with context.connection() as connection:
         for one in wanted:
             if not await chain.holds(connection, one):
@@ -111,11 +109,14 @@ async def head(
     )
 
 
-def _noted(text: str) -> Head:
-    match = _HEAD.fullmatch(text.strip().lower())
-    if match is None:
-        raise typer.BadParameter(f"{text[:100]!r} is not a head such as `voucherd trail head` prints")
-    return Head(match[1], int(match[2]), bytes.fromhex(match[3]))
+def noted_head(text: str) -> Head:
+    """The head that somebody noted; refused if it is none."""
+    try:
+        return heads.read_head(text)
+    except heads.NoHead:
+        raise typer.BadParameter(
+            f"{text[:100]!r} is not a head such as `voucherd trail head` prints"
+        ) from None
 
 
 def _document(row: TrailRow, companies: dict[int, str]) -> dict[str, Any]:

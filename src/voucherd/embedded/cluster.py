@@ -15,14 +15,18 @@ from voucherd.embedded.place import DataFolder
 INITDB_S_MAX: Final = 120.0
 HALF_MADE: Final = ".new-"
 
-# The service is no superuser: it owns its database, may make others and may look at the server's state.
-# The superuser has no password, and without one nobody can log in as it. The tenants' role is taken by reads that serve
-# one company, and owns nothing.
+# The owner is no superuser: it owns its database, may make others and may look at the server's state; migrations and
+# backups run as it. The service has a role that owns nothing, so it can alter no table and switch off no guard; like
+# the owner it is not bound by the policies, which are for the tenants' role. The
+# superuser has no password, and without one nobody can log in as it. The tenants' role is taken by reads that serve one
+# company, and owns nothing either.
 SETUP: Final = """\
 CREATE ROLE voucherd LOGIN CREATEDB PASSWORD '{password}'
+CREATE ROLE voucherd_service LOGIN BYPASSRLS PASSWORD '{password}'
 GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO voucherd
+GRANT pg_monitor TO voucherd_service
 CREATE ROLE voucherd_tenant NOLOGIN
-GRANT voucherd_tenant TO voucherd WITH INHERIT FALSE, SET TRUE
+GRANT voucherd_tenant TO voucherd, voucherd_service WITH INHERIT FALSE, SET TRUE
 CREATE DATABASE voucherd OWNER voucherd
 ALTER ROLE postgres PASSWORD NULL
 """

@@ -1,26 +1,29 @@
 """Mail to people: written with what it is about, in the same transaction, and sent afterwards.
 
 Without a mail server each message becomes one file (RFC 5322, `.eml`) in the folder of the setting `mail_folder`, for
-a mail server or a person to take from there.
+a mail server or a person to take from there; both are for this account alone.
+
+What a letter opens is not stored, neither here nor in the log of the database: the token of its link is made when the
+letter is sent, anew at every try, and only its hash is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import asyncpg
 import structlog
 from msgspec import Struct
 
-from voucherd.db import Pool, Tx
+from voucherd.db import Pool, Tx, transaction
 from voucherd.mail import smtp
 from voucherd.mail.smtp import Server
 
@@ -37,6 +40,11 @@ LEASE: Final = timedelta(minutes=5)
 KEPT: Final = timedelta(days=30)
 SWEEP_MAX: Final = 1_000
 
+LINK: Final = "{link}"
+"""Stands in a letter's text where the token of its link belongs."""
+Renew: TypeAlias = Callable[[Tx, bytes], Awaitable[tuple[str, bytes] | None]]
+"""Gives the link with this hash a new token: the token and its hash; None if the link is over."""
+
 logger = structlog.get_logger(__name__)
 
 
@@ -49,27 +57,35 @@ class Outbox(Struct, frozen=True):
 
 
 async def write(
-    tx: Tx, recipients: Sequence[str], subject: str, body: str, *, good_for: timedelta | None = None
+    tx: Tx,
+    recipients: Sequence[str],
+    subject: str,
+    body: str,
+    *,
+    link: bytes | None = None,
+    good_for: timedelta | None = None,
 ) -> None:
     """Send this to these people once the transaction is committed; to nobody if there are none.
 
-    What is good for a while only opens something: it is not sent later than that, and its text is not kept.
+    A letter with a link names it by its hash, and is not sent later than the link is good for.
     """
+    assert link is None or (good_for is not None and LINK in body), "a link has a place and an end"
     if not recipients:
         return
     await tx.execute(
         """
-        INSERT INTO mail (recipients, subject, body, secret, ends_at)
-        VALUES ($1, $2, $3, $4::interval IS NOT NULL, now() + $4::interval)
+        INSERT INTO mail (recipients, subject, body, link, secret, ends_at)
+        VALUES ($1, $2, $3, $4, $4::bytea IS NOT NULL, now() + $5::interval)
         """,
         list(recipients[:RECIPIENTS_MAX]),
         subject[:SUBJECT_CHARS_MAX],
         body,
+        link,
         good_for,
     )
 
 
-async def put_out(pool: Pool, outbox: Outbox) -> int:
+async def put_out(pool: Pool, outbox: Outbox, renew: Renew) -> int:
     """Send the mail that is due; how many messages. One that fails is tried again later, and so are those behind it."""
     for done in range(MAILS_MAX):
         row = await _claim(pool)
@@ -79,7 +95,11 @@ async def put_out(pool: Pool, outbox: Outbox) -> int:
             await _over(pool, row["id"], "it was too late to send it")
             continue
         try:
-            await _send(outbox, row)
+            token = None if row["link"] is None else await _token(pool, renew, row)
+            if row["link"] is not None and token is None:
+                await _over(pool, row["id"], "its link is over")
+                continue
+            await _send(outbox, row, token)
         except (smtp.MailRefused, ValueError) as refused:
             logger.warning("mail_refused", mail=row["id"], error=str(refused))
             await _over(pool, row["id"], str(refused))
@@ -94,8 +114,7 @@ async def put_out(pool: Pool, outbox: Outbox) -> int:
 
 
 async def sweep(pool: Pool) -> int:
-    """Remove mail that was sent or given up a month ago, and texts that are of no use any more; how many."""
-    # A text that opens something is removed with its last try, so only mail that is still to be sent can have one.
+    """Remove mail that was sent or given up a month ago, and texts that the program before left; how many."""
     await pool.execute(
         "UPDATE mail SET body = '' WHERE next_at IS NOT NULL AND secret AND body <> '' AND ends_at < now()"
     )
@@ -134,14 +153,26 @@ async def _claim(pool: Pool) -> asyncpg.Record | None:
         """
         UPDATE mail SET tries = tries + 1, next_at = now() + $1::interval WHERE id =
             (SELECT id FROM mail WHERE next_at <= now() ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, at, recipients, subject, body, tries, coalesce(ends_at < now(), false) AS late
+        RETURNING id, at, recipients, subject, body, link, tries, coalesce(ends_at < now(), false) AS late
         """,
         LEASE,
     )
 
 
-async def _send(outbox: Outbox, row: asyncpg.Record) -> None:
-    text = message(row["id"], row["at"], row["recipients"], row["subject"], row["body"], outbox.sender)
+async def _token(pool: Pool, renew: Renew, row: asyncpg.Record) -> str | None:
+    """A token for the letter's link; what an earlier try may have sent opens nothing any more."""
+    async with transaction(pool) as tx:
+        renewed = await renew(tx, row["link"])
+        if renewed is None:
+            return None
+        token, link = renewed
+        await tx.execute("UPDATE mail SET link = $2 WHERE id = $1", row["id"], link)
+    return token
+
+
+async def _send(outbox: Outbox, row: asyncpg.Record, token: str | None) -> None:
+    body = row["body"] if token is None else row["body"].replace(LINK, token)
+    text = message(row["id"], row["at"], row["recipients"], row["subject"], body, outbox.sender)
     if outbox.server is None:
         await asyncio.to_thread(_put, outbox.folder, f"{row['id']:010d}.eml", text)
     else:
@@ -149,11 +180,10 @@ async def _send(outbox: Outbox, row: asyncpg.Record) -> None:
 
 
 async def _over(pool: Pool, number: int, problem: str | None) -> None:
-    """Nothing more is done about it; a text that opens something is not kept."""
+    """Nothing more is done about it; nobody needs its text any more."""
     await pool.execute(
         """
-        UPDATE mail SET next_at = NULL, problem = $2, sent_at = CASE WHEN $2::text IS NULL THEN now() END,
-                        body = CASE WHEN secret THEN '' ELSE body END
+        UPDATE mail SET next_at = NULL, problem = $2, sent_at = CASE WHEN $2::text IS NULL THEN now() END, body = ''
         WHERE id = $1
         """,
         number,
@@ -177,5 +207,8 @@ async def _later(pool: Pool, number: int, tries: int, problem: str) -> None:
 def _put(folder: Path, name: str, content: bytes) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = folder / f".{name}.tmp"
-    unfinished.write_bytes(content)
+    unfinished.unlink(missing_ok=True)
+    # Private from its first byte on, whatever the umask is.
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
     os.replace(unfinished, folder / name)

@@ -43,8 +43,8 @@ async def add(tx: Tx, actor: Actor, draft: UserDraft, password_hash: str) -> Use
 async def invite(tx: Tx, actor: Actor, draft: UserDraft, invitation: Invitation) -> User:
     """A person who is mailed a link to choose a password; refused if the address is taken."""
     _refuse_stranger(actor, draft.company_id)
-    user, token = await members.invite(tx, draft)
-    await _mail(tx, user, token, invitation)
+    user, link = await members.invite(tx, draft)
+    await _mail(tx, user, link, invitation)
     await _record(tx, actor, "user.invite", user, {"role": user.role})
     return user
 
@@ -52,10 +52,10 @@ async def invite(tx: Tx, actor: Actor, draft: UserDraft, invitation: Invitation)
 async def invite_again(tx: Tx, actor: Actor, person: Member, invitation: Invitation) -> None:
     """Mail another link to somebody who has not chosen a password yet."""
     _refuse_stranger(actor, person.company_id)
-    token = None if person.joined else await links.make(tx, person.id, LinkKind.INVITATION)
-    if token is None:
+    link = None if person.joined else await links.make(tx, person.id, LinkKind.INVITATION)
+    if link is None:
         raise EnoughInvitations
-    await _mail(tx, person, token, invitation)
+    await _mail(tx, person, link, invitation)
     await _record(tx, actor, "user.invite", person, {"role": person.role, "again": True})
 
 
@@ -108,9 +108,9 @@ def _refuse_stranger(actor: Actor, company_id: int | None) -> None:
         raise PersonNotFound
 
 
-async def _mail(tx: Tx, person: User | Member, token: str, invitation: Invitation) -> None:
+async def _mail(tx: Tx, person: User | Member, link: bytes, invitation: Invitation) -> None:
     await letters.invite(
-        tx, invitation.public_url, person.email, token, where=invitation.where, by=invitation.by
+        tx, invitation.public_url, person.email, link, where=invitation.where, by=invitation.by
     )
 
 

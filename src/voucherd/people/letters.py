@@ -13,30 +13,32 @@ async def answer_resets(pool: Pool, public_url: str) -> int:
     async with transaction(pool) as tx:
         count, holders = await links.take_requests(tx)
         for holder in holders:
-            token = await links.make(tx, holder.user_id, LinkKind.RESET)
-            if token is not None:
+            link = await links.make(tx, holder.user_id, LinkKind.RESET)
+            if link is not None:
                 await outbox.write(
                     tx,
                     [holder.email],
                     "A new password",
                     "Someone, probably you, wants a new password for your account. Choose it here,"
                     " within 30 minutes:\n\n"
-                    f"    {public_url}/reset/{token}\n\n"
+                    f"    {public_url}/reset/{outbox.LINK}\n\n"
                     "The link works once. If it was not you, do nothing: your password stays as it is.\n",
+                    link=link,
                     good_for=LIVES[LinkKind.RESET],
                 )
     return count
 
 
-async def invite(tx: Tx, public_url: str, email: str, token: str, *, where: str, by: str) -> None:
+async def invite(tx: Tx, public_url: str, email: str, link: bytes, *, where: str, by: str) -> None:
     """Mail an invitation to somebody who has just been added."""
     await outbox.write(
         tx,
         [email],
         f"An invitation to {where}",
         f"{by} has invited you to {where}. Choose a password here within 7 days:\n\n"
-        f"    {public_url}/invitation/{token}\n\n"
+        f"    {public_url}/invitation/{outbox.LINK}\n\n"
         "The link works once. If you don't know what this is about, do nothing.\n",
+        link=link,
         good_for=LIVES[LinkKind.INVITATION],
     )
 

@@ -38,22 +38,32 @@ class Holder:
     email: str
 
 
-async def make(tx: Tx, user_id: int, kind: LinkKind) -> str | None:
-    """A new token, to be mailed and kept nowhere; None if enough are open."""
-    token = secrets.token_urlsafe(TOKEN_BYTES)
+async def make(tx: Tx, user_id: int, kind: LinkKind) -> bytes | None:
+    """The hash of a new link, to be mailed; None if enough are open. It has no token before its letter is sent."""
+    link = secrets.token_bytes(TOKEN_BYTES)
     made = await tx.fetchval(
         """
         INSERT INTO account_link (hash, user_id, kind, ends_at)
         SELECT $1, $2, $3, now() + $4::interval
         WHERE (SELECT count(*) FROM account_link WHERE user_id = $2 AND ends_at > now()) < $5 RETURNING true
         """,
-        _hash(token),
+        link,
         user_id,
         kind.value,
         LIVES[kind],
         OPEN_MAX,
     )
-    return token if made else None
+    return link if made else None
+
+
+async def renew(tx: Tx, link: bytes) -> tuple[str, bytes] | None:
+    """A new token of the link, to be mailed and kept nowhere, and its hash; None if the link is over."""
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    fresh = _hash(token)
+    found = await tx.fetchval(
+        "UPDATE account_link SET hash = $2 WHERE hash = $1 AND ends_at > now() RETURNING true", link, fresh
+    )
+    return (token, fresh) if found else None
 
 
 async def look(connection: Connection | Pool, token: str, kind: LinkKind) -> Holder | None:

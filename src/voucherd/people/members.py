@@ -105,8 +105,8 @@ async def with_right(connection: Connection, company_id: int | None, right: Righ
     ]
 
 
-async def invite(tx: Tx, draft: UserDraft) -> tuple[User, str]:
-    """A person without a password, and the token of the link to choose one; refused if the address is taken."""
+async def invite(tx: Tx, draft: UserDraft) -> tuple[User, bytes]:
+    """A person without a password, and the link to choose one; refused if the address is taken."""
     # Counted under a lock of the company's, so that two at once can't pass the limit.
     await _lock(tx, draft.company_id)
     count = await tx.fetchval(
@@ -115,9 +115,9 @@ async def invite(tx: Tx, draft: UserDraft) -> tuple[User, str]:
     if count >= PEOPLE_MAX:
         raise TooManyPeople
     user = await user_store.add_user(tx, draft, None)
-    token = await links.make(tx, user.id, LinkKind.INVITATION)
-    assert token is not None, "a new person has no links yet"
-    return user, token
+    link = await links.make(tx, user.id, LinkKind.INVITATION)
+    assert link is not None, "a new person has no links yet"
+    return user, link
 
 
 async def set_role(tx: Tx, person: Member, role: str) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
 
+from voucherd import clock
 from voucherd.actors import ActorKind
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, derive
-from voucherd.recipients import pins, vouchers
-from voucherd.recipients.pins import PinCheck, Pins, Tried
+from voucherd.limits import allowances, throttle
+from voucherd.limits.throttle import TooManyTries
+from voucherd.networks import network_of
+from voucherd.recipients import letters, pins, vouchers
+from voucherd.recipients.pins import OF_NETWORK, PinCheck, Pins, Tried
 from voucherd.recipients.vouchers import Voucher, VoucherStatus
 from voucherd.vault import reveals
 from voucherd.vault import store as vault
@@ -66,7 +70,7 @@ class Recipients:
                 return None
             if person:
                 await vouchers.note_opened(conn, voucher)
-            until = await pins.blocked_until(conn, *place) if voucher.has_pin else None
+            until = (await pins.guesses(conn, place[0])).blocked_until if voucher.has_pin else None
         return Closed(voucher, None if until is None else Tried(PinCheck.NOT_NOW, blocked_until=until))
 
     async def reveal(self, token: str, pin: str, address: str) -> ShownVoucher | Closed | None:
@@ -74,16 +78,34 @@ class Recipients:
         place = self._ids.line_of_token(token)
         if place is None:
             return None
+        async with self._pool.acquire() as conn:
+            voucher = await vouchers.look(conn, *place)
+        if voucher is None or voucher.standing is not VoucherStatus.READY:
+            return None if voucher is None else Closed(voucher)
+        network = allowances.key_of(OF_NETWORK, network_of(address))
+        if voucher.has_pin:
+            try:
+                await throttle.take(self._pool, {network: OF_NETWORK})
+            except TooManyTries as pause:
+                until = clock.now() + timedelta(seconds=pause.wait_s)
+                return Closed(voucher, Tried(PinCheck.NOT_NOW, blocked_until=until))
+        tried = await self._try(voucher, pin, address)
+        if voucher.has_pin and tried.told is not PinCheck.WRONG:
+            await throttle.forgive(self._pool, (), [network])
+        return await self._opened(voucher) if tried.told is PinCheck.RIGHT else Closed(voucher, tried)
+
+    async def _try(self, voucher: Voucher, pin: str, address: str) -> Tried:
+        """What became of the PIN; a right one is written down as a look at the code, a pause is told to the buyer."""
         async with transaction(self._pool) as tx:
-            voucher = await vouchers.look(tx, *place)
-            if voucher is None or voucher.standing is not VoucherStatus.READY:
-                return None if voucher is None else Closed(voucher)
-            tried = await self.pins.tried(tx, *place, pin[:PIN_CHARS_MAX])
-            if tried.told is not PinCheck.RIGHT:
-                return Closed(voucher, tried)
-            await vouchers.note_shown(tx, voucher)
-            await reveals.write(tx, [_reveal(voucher, address)])
-        return await self._opened(voucher)
+            tried = await self.pins.tried(tx, voucher.order_id, voucher.line, pin[:PIN_CHARS_MAX])
+            if tried.told is PinCheck.RIGHT:
+                await vouchers.note_shown(tx, voucher)
+                await reveals.write(tx, [_reveal(voucher, address)])
+            elif tried.told is PinCheck.WRONG and tried.blocked_until is not None:
+                await letters.tell_of_guesses(
+                    tx, voucher, self._ids.trx(voucher.order_id), tried.blocked_until
+                )
+        return tried
 
     async def _opened(self, voucher: Voucher) -> ShownVoucher:
         assert voucher.place is not None

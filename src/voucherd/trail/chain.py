@@ -1,4 +1,4 @@
-"""The chain: blocks of settled rows, each hashed together with the hash of the block before it.
+"""The chain: blocks of settled rows, each hashed together with the hash of the block before it, with the vault's key.
 
 Ids are taken in one order and committed in another, so only rows that nothing older can join any more are sealed. The
 comment on the table event_mark (migration 0009) tells how that is known: a transaction that inserts holds the lock of
@@ -8,7 +8,8 @@ holds the lock; when all of those are gone, every id up to there is in the table
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+import hmac
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -24,6 +25,9 @@ LATE_MAX: Final = timedelta(hours=1)
 """A row that waits for longer has no worker, or a transaction beside it that does not end."""
 GENESIS: Final = bytes(32)
 """What the first block follows."""
+PLAIN: Final = 1
+"""The version of blocks that were sealed without a key, by programs before 0.2.0."""
+KEYED: Final = 2
 LOWEST: Final = -(2**63)
 """Ids begin at 1, so a row with a lower one was put in by hand."""
 
@@ -57,6 +61,7 @@ class Block(Struct, frozen=True):
     rows: int
     previous: bytes
     hash: bytes
+    version: int
 
 
 class Head(Struct, frozen=True):
@@ -80,9 +85,9 @@ class Flaw(Struct, frozen=True):
     wrong: str
 
 
-def digest(previous: bytes, rows: Iterable[asyncpg.Record]) -> bytes:
-    """The hash of a block: of the hash before it, and of each row as one line of JSON."""
-    hashed = sha256(previous)
+def digest(previous: bytes, rows: Iterable[asyncpg.Record], key: bytes | None) -> bytes:
+    """The hash of a block: of the hash before it, and of each row as one line of JSON; with the key if there is one."""
+    hashed = sha256(previous) if key is None else hmac.new(key, previous, sha256)
     encode = msgspec.json.encode
     for row in rows:
         hashed.update(encode(tuple(row)))
@@ -93,8 +98,9 @@ def digest(previous: bytes, rows: Iterable[asyncpg.Record]) -> bytes:
 class TrailSealing:
     """Seals the books round after round; remembers only who was writing when it last looked."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, key: bytes) -> None:
         self._pool = pool
+        self._key = key
         self._seen: dict[str, tuple[int, frozenset[str]]] = {}
 
     async def round(self) -> int:
@@ -104,7 +110,7 @@ class TrailSealing:
             async with self._pool.acquire() as conn:
                 settled = await self._settled(conn, book)
                 if settled:
-                    sealed += await _seal(conn, book, settled)
+                    sealed += await _seal(conn, book, settled, self._key)
         return sealed
 
     async def _settled(self, conn: Connection, book: Book) -> int:
@@ -136,7 +142,7 @@ class TrailSealing:
         return seen
 
 
-async def _seal(conn: Connection, book: Book, settled: int) -> int:
+async def _seal(conn: Connection, book: Book, settled: int, key: bytes) -> int:
     """Seal the next block, which ends at the settled id at the latest."""
     async with conn.transaction():
         # One at a time; the others leave it to that one.
@@ -155,8 +161,8 @@ async def _seal(conn: Connection, book: Book, settled: int) -> int:
         if rows:
             await conn.execute(
                 """
-                INSERT INTO trail_seal (book, block, first_id, last_id, rows, previous, hash)
-                VALUES ($1, $2, $3, $4, $5, $6, $7)
+                INSERT INTO trail_seal (book, block, first_id, last_id, rows, previous, hash, version)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                 """,
                 book.name,
                 1 if last is None else last.block + 1,
@@ -164,7 +170,8 @@ async def _seal(conn: Connection, book: Book, settled: int) -> int:
                 rows[-1]["id"],
                 len(rows),
                 previous,
-                digest(previous, rows),
+                digest(previous, rows, key),
+                KEYED,
             )
     return len(rows)
 
@@ -193,34 +200,48 @@ async def holds(conn: Connection, noted: Head) -> bool:
     )
 
 
-_BLOCKS: Final = "SELECT block, first_id, last_id, rows, previous, hash FROM trail_seal WHERE book = $1"
+_BLOCKS: Final = (
+    "SELECT block, first_id, last_id, rows, previous, hash, version FROM trail_seal WHERE book = $1"
+)
 
 
-async def verify(conn: Connection) -> AsyncIterator[Flaw]:
-    """The faults of the books, in one snapshot: to be called within a transaction that has one."""
+async def verify(conn: Connection, key: bytes | None, noted: Sequence[Head] = ()) -> AsyncIterator[Flaw]:
+    """The faults of the books, in one snapshot: to be called within a transaction that has one.
+
+    Without the key what is in a keyed block is counted only. Heads that somebody noted must be in the chain.
+    """
+    for head in noted:
+        if not await holds(conn, head):
+            yield Flaw(
+                head.book,
+                head.block,
+                None,
+                None,
+                "was noted and is not there: the chain was cut or rewritten",
+            )
     for book in BOOKS:
-        number, place, previous = 0, LOWEST, GENESIS
+        number, place, previous, version = 0, LOWEST, GENESIS, PLAIN
         async for row in conn.cursor(f"{_BLOCKS} ORDER BY block", book.name, prefetch=200):
             block = Block(*row)
-            if flaw := _link(block, number, place, previous):
+            if flaw := _link(block, number, place, previous, version):
                 yield Flaw(book.name, block.block, block.first_id, block.last_id, flaw)
-            if flaw := await _content(conn, book, block, place):
+            if flaw := await _content(conn, book, block, place, key):
                 yield Flaw(book.name, block.block, block.first_id, block.last_id, flaw)
             # From here on with what the block says of itself: one flaw is told once, not once for each block after it.
-            number, place, previous = block.block, block.last_id, block.hash
+            number, place, previous, version = block.block, block.last_id, block.hash, block.version
         if flaw_late := await _late(conn, book, place):
             yield flaw_late
 
 
-def _link(block: Block, number: int, place: int, previous: bytes) -> str | None:
+def _link(block: Block, number: int, place: int, previous: bytes, version: int) -> str | None:
     if block.block != number + 1:
         return f"block {number + 1} is missing"
     if block.previous != previous or block.first_id <= place:
         return "does not follow the block before it"
-    return None
+    return "has no key, although the block before it has one" if block.version < version else None
 
 
-async def _content(conn: Connection, book: Book, block: Block, place: int) -> str | None:
+async def _content(conn: Connection, book: Book, block: Block, place: int, key: bytes | None) -> str | None:
     rows: list[Any] = await conn.fetch(
         f"SELECT {book.columns} FROM {book.name} WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3",  # noqa: S608
         place,
@@ -232,7 +253,10 @@ async def _content(conn: Connection, book: Book, block: Block, place: int) -> st
         return "rows are missing"
     if len(rows) > block.rows:
         return "rows were added"
-    return None if digest(block.previous, rows) == block.hash else "rows were changed"
+    if block.version == KEYED and key is None:
+        return None
+    hashed = digest(block.previous, rows, key if block.version == KEYED else None)
+    return None if hmac.compare_digest(hashed, block.hash) else "rows were changed"
 
 
 async def _late(conn: Connection, book: Book, place: int) -> Flaw | None:

@@ -69,12 +69,15 @@ class Sealer:
 
     refresh: Callable[[Connection], Awaitable[None]] | None = None
     """Looks for keys that are new; the key ring sets it."""
+    trail_key: bytes
+    """Keys the chain of the audit trail, which thus can't be made anew with the database alone."""
 
     def __init__(self, root: bytes) -> None:
         self._codes: dict[int, AESGCMSIV] = {}
         self._texts: dict[int, AESGCMSIV] = {}
         self._know(KEY_VERSION, derive(root, "vault/seal/1"), derive(root, "vault/text/1"))
         self.use(KEY_VERSION)
+        self.trail_key = derive(root, "trail/chain")
         # No version here: a code must meet its double whatever key sealed that one.
         self._blind = blake2b(key=derive(root, "vault/blind"), digest_size=BLIND_BYTES)
         sandbox = algorithms.AES(derive(root, "vault/sandbox"))

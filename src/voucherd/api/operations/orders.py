@@ -9,7 +9,7 @@ from voucherd.api.errors import Op
 from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.wire import shapes
 from voucherd.api.wire.quote import QuotedOrder
-from voucherd.recipients.pins import TRIES_MAX
+from voucherd.recipients.pins import PIN_DIGITS_PROPOSED, TRIES_MAX
 
 SLUG: Final = "brightbean-25-eur"
 TRX: Final = query.in_path("trx", "The trx that Create order returned.", "TRX7TYXHWW877DA0ACVDW309D5P25")
@@ -117,9 +117,11 @@ REDEEMING: Final[dict[Op, Operation]] = {
         "protectOrder",
         "Set a PIN",
         "Puts a PIN before every code behind the order's redemption links, another one, or (`null`) none. Nobody can "
-        f"read it again: tell it to your recipients by another way than the link. After {TRIES_MAX} wrong ones in a "
-        "row a link waits for 15 minutes, then twice as long each time, up to a day; a new PIN begins anew. It may be "
-        "set before the order is confirmed, so that no link is ever without it.",
+        f"read it again: tell it to your recipients by another way than the link. After {TRIES_MAX} wrong ones, at "
+        "whichever links of the order, all of them wait for 15 minutes, then twice as long each time, up to a day; "
+        f"with fewer than {PIN_DIGITS_PROPOSED} digits an hour, up to three days. Your owners and buyers are told by "
+        "mail, and a new PIN begins anew. A network that tries many has to wait, too. A PIN may be set before the "
+        "order is confirmed, so that no link is ever without it.",
         (DescribedAnswer(200, "The links ask for the PIN from now on.", shapes.Redemption),),
         (TRX,),
         order_parts.RedemptionBody,

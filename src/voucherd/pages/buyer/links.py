@@ -19,6 +19,10 @@ from voucherd.people.roles import Right
 from voucherd.recipients import pins
 
 PAGE: Final = INLINE_LINES_MAX
+_HINT: Final = (
+    f"{pins.PIN_DIGITS_PROPOSED} digits or more; {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} are taken. This one is "
+    "made up: write it down, because nobody can read it again."
+)
 _WRONG: Final = f"A PIN has {pins.PIN_DIGITS_MIN} to {pins.PIN_DIGITS_MAX} digits."
 
 
@@ -37,6 +41,7 @@ async def links(visit: Visit) -> Response:
     async with visit.pool.acquire() as conn:
         seen = await reading.views(conn, found.id, start, start + PAGE)
         has_pin = await pins.has_pin(conn, found.id)
+        guessed = await pins.guesses(conn, found.id)
     path = f"/portal/orders/{visit.parameters['trx']}/links?from="
     return render(
         "buyer/links.html",
@@ -44,6 +49,9 @@ async def links(visit: Visit) -> Response:
         **row(visit.services, found),
         lines=_lines(found, start, {viewed.line: viewed for viewed in seen}),
         has_pin=has_pin,
+        guessed=guessed,
+        proposed=pins.proposed(),
+        hint=_HINT,
         can_set=visit.may(Right.ORDERS_PLACE),
         before=path + str(max(start - PAGE, 0)) if start else "",
         after=path + str(start + PAGE) if start + PAGE < found.lines else "",

@@ -30,6 +30,7 @@ from voucherd.pages.forms import midnight, read_day
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
+from voucherd.recipients import pins
 from voucherd.services import Services
 from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.sorting import Sort
@@ -126,6 +127,7 @@ async def order(visit: Visit) -> Response:
         can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
         seen=await seen_by(visit, found) if visit.may(Right.CODES_VIEW) else [],
         approval=approval if approval is not None and approval.open else None,
+        guessed=await visit.look(pins.guesses, found.id),
         pending=found.status is Status.PENDING,
         expired=expired,
         outcomes=visit.state is State.SANDBOX,

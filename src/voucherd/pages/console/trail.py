@@ -15,6 +15,7 @@ from voucherd.pages.forms import midnight
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
 from voucherd.trail import TrailFilters, TrailRow, chain
+from voucherd.trail import heads as heads_file
 from voucherd.trail.chain import Flaw
 from voucherd.vault import reveals
 
@@ -70,7 +71,8 @@ async def check_trail(visit: Visit) -> Response:
     try:
         async with asyncio.timeout(VERIFY_S_MAX), visit.pool.acquire() as conn:
             async with conn.transaction(isolation="repeatable_read", readonly=True):
-                async for flaw in chain.verify(conn):
+                noted = heads_file.read_file(visit.services.settings.data / heads_file.FILE)
+                async for flaw in chain.verify(conn, visit.services.sealer.trail_key, noted):
                     flaws.append(flaw)
                     if len(flaws) == FLAWS_SHOWN_MAX:
                         break
