@@ -86,10 +86,10 @@ async def person(shop: Shop, email: str, company: Company | None, role: str) -> 
 async def link_in_mail(shop: Shop, kind: str) -> str:
     """The path of the link in the newest mail."""
     await shop.worker.run_once("send_mail")
-    newest = max(shop.settings.mail_folder.glob("*.eml"))
-    text = message_from_bytes(newest.read_bytes(), policy=default).get_content()
-    found = re.search(rf"/{kind}/\S+", text)
-    assert found is not None, text
+    letters = sorted(shop.settings.mail_folder.glob("*.eml"), reverse=True)
+    texts = [message_from_bytes(one.read_bytes(), policy=default).get_content() for one in letters]
+    found = next((link for text in texts if (link := re.search(rf"/{kind}/\S+", text))), None)
+    assert found is not None, texts
     return found[0]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.patience import pause_for_long, until_true
+from tests.patience import a_day_later, pause_for_long, until_true
 from voucherd.actors import Actor, ActorKind
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
@@ -55,7 +55,9 @@ async def person(
     """Somebody, with a password if one is given."""
     password_hash = "x" if password is None else await users.hash_password(password)
     async with transaction(pool) as tx:
-        return await user_store.add_user(tx, UserDraft(email, company_id, role), password_hash)
+        user = await user_store.add_user(tx, UserDraft(email, company_id, role), password_hash)
+        await a_day_later(tx)
+        return user
 
 
 async def refused(call: Awaitable[object]) -> type[BaseException] | None:

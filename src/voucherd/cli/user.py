@@ -13,7 +13,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Document, Output, facts, listed, once, shown
 from voucherd.companies import store as company_store
 from voucherd.db import Tx
-from voucherd.people import deeds, members
+from voucherd.people import approvers, deeds, members
 from voucherd.people.members import LastOwner, Member, PersonNotFound
 from voucherd.people.users import UserDraft, hash_password
 
@@ -120,6 +120,14 @@ async def reset_second_factor(context: CommandContext, email: Email) -> Output:
     async with context.transaction() as tx:
         person = await _find(tx, email)
         await deeds.reset_second_factor(tx, context.actor, person)
+        return await _shown(tx, email)
+
+
+@command(app, "confirm")
+async def confirm(context: CommandContext, email: Email) -> Output:
+    """Let a person who is new approve at once; every approver of that side is told."""
+    async with context.transaction() as tx:
+        await approvers.confirm(tx, context.actor, await _find(tx, email))
         return await _shown(tx, email)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from voucherd.db import Pool, Tx, transaction
 from voucherd.mail import outbox
 from voucherd.people import links
@@ -50,4 +52,15 @@ async def tell(tx: Tx, email: str, what: str) -> None:
         f"This has just happened to your account:\n\n    {what}\n\n"
         "If it was you, there is nothing to do. If it was not, choose a new password at once and tell the people who "
         "run this service.\n",
+    )
+
+
+async def tell_approvers(tx: Tx, emails: Sequence[str], subject: str, text: str) -> None:
+    """Tell those who approve of something that decides who, or what, needs a second person."""
+    await outbox.write(
+        tx,
+        emails,
+        subject,
+        f"{text}\n\nYou get this because you may approve. If it was not agreed on, speak to your colleagues and to the"
+        " people who run this service at once.\n",
     )

@@ -44,13 +44,17 @@ class Member(Struct, frozen=True):
     """Whether a password was chosen; someone who was only invited has none."""
     second_factor: bool
     created_at: datetime
+    rests_until: datetime | None
+    """Until then it is no second person; None if it is one."""
+    rests_by: int | None
+    """The person who let this one in; None: the command line."""
 
 
 _MEMBER: Final = """
     SELECT u.id, u.email, u.company_id, u.role, u.active, u.password_hash IS NOT NULL AS joined,
            EXISTS (SELECT FROM totp t WHERE t.user_id = u.id AND t.confirmed_at IS NOT NULL)
              OR EXISTS (SELECT FROM passkey p WHERE p.user_id = u.id) AS second_factor,
-           u.created_at
+           u.created_at, CASE WHEN u.rests_until > now() THEN u.rests_until END, u.rests_by
     FROM app_user u
 """
 
