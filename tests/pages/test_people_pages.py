@@ -100,9 +100,13 @@ async def set_up_app(browser: Browser) -> tuple[bytes, int, list[str]]:
     found = re.search('data-copy="([A-Z2-7]{32})"', page.text)
     assert found is not None
     secret = b32decode(found[1])
-    assert (await browser.post("/account/app", code="000000")).status_code == 422
+    word = re.search('name="enrolment" value="([0-9a-f]+)"', page.text)
+    assert word is not None
+    wrong = await browser.post("/account/app", enrolment=word[1], code="000000")
+    assert wrong.status_code == 422
+    assert found[1] in wrong.text, "the square stays while somebody tries"
     step = int(time.time()) // totp.STEP_S
-    done = await browser.post("/account/app", code=totp.code(secret, step))
+    done = await browser.post("/account/app", enrolment=word[1], code=totp.code(secret, step))
     codes = re.findall("<li><code>([a-z0-9-]{19})</code>", done.text)
     assert len(codes) == 10
     return secret, step, codes

@@ -31,15 +31,13 @@ async def take(pool: Pool, wanted: Mapping[bytes, Allowance]) -> None:
     """
     keys = sorted(wanted)
     async with transaction(pool) as tx:
-        # In one order everywhere, so that two can't wait for each other.
-        await tx.execute(
-            "INSERT INTO throttle (key) SELECT * FROM unnest($1::bytea[]) ORDER BY 1 ON CONFLICT DO NOTHING",
-            keys,
-        )
+        # In one order everywhere, so that two can't wait for each other. One statement makes the rows and locks those
+        # that are there: between two of them a try that was right could forgive, and so remove, what is counted here.
         rows = await tx.fetch(
             """
-            SELECT key, failures, last_at, until, clock_timestamp() AS now FROM throttle
-            WHERE key = ANY($1::bytea[]) ORDER BY key FOR UPDATE
+            INSERT INTO throttle AS t (key) SELECT * FROM unnest($1::bytea[]) ORDER BY 1
+            ON CONFLICT (key) DO UPDATE SET failures = t.failures
+            RETURNING key, failures, last_at, until, clock_timestamp() AS now
             """,
             keys,
         )
@@ -58,6 +56,11 @@ async def take(pool: Pool, wanted: Mapping[bytes, Allowance]) -> None:
 async def forgive(pool: Pool, cleared: Collection[bytes], given_back: Collection[bytes] = ()) -> None:
     """The try was right: forget the first ones' failures, and take this one back from the others."""
     async with transaction(pool) as tx:
+        # Locked in the order in which they are counted.
+        await tx.execute(
+            "SELECT FROM throttle WHERE key = ANY($1::bytea[]) ORDER BY key FOR UPDATE",
+            [*cleared, *given_back],
+        )
         await tx.execute("DELETE FROM throttle WHERE key = ANY($1::bytea[])", list(cleared))
         await tx.execute(
             """

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from voucherd.db import Connection, Pool, Tx
+from voucherd.people import user_store
 
 TOKEN_BYTES: Final = 32
 OPEN_MAX: Final = 3
@@ -71,19 +72,15 @@ async def look(connection: Connection | Pool, token: str, kind: LinkKind) -> Hol
 
 async def use(tx: Tx, token: str, kind: LinkKind) -> Holder | None:
     """Whose link this was; neither it nor another one of that person opens anything any more."""
-    row = await tx.fetchrow(
-        """
-        DELETE FROM account_link l USING app_user u
-        WHERE l.hash = $1 AND l.kind = $2 AND l.ends_at > now() AND u.id = l.user_id AND u.active
-        RETURNING u.id, u.email
-        """,
-        _hash(token),
-        kind.value,
-    )
-    if row is None:
+    holder = await look(tx, token, kind)
+    if holder is None:
         return None
-    await void(tx, row["id"])
-    return Holder(*row)
+    # One at a time for a person: of two links that are used at once each would wait for the other to go.
+    await user_store.lock(tx, holder.user_id)
+    if await look(tx, token, kind) is None:
+        return None
+    await void(tx, holder.user_id)
+    return holder
 
 
 async def void(tx: Tx, user_id: int) -> None:

@@ -46,6 +46,11 @@ async def may_sign_in(connection: Connection, user_id: int) -> bool:
     return bool(found)
 
 
+async def lock(tx: Tx, user_id: int) -> None:
+    """One change of this person at a time, until the transaction ends."""
+    await tx.execute("SELECT FROM app_user WHERE id = $1 FOR NO KEY UPDATE", user_id)
+
+
 async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
     """Replace the hash of the password."""
     await tx.execute("UPDATE app_user SET password_hash = $2 WHERE id = $1", user_id, password_hash)
