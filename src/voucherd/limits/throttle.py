@@ -56,18 +56,19 @@ async def take(pool: Pool, wanted: Mapping[bytes, Allowance]) -> None:
 async def forgive(pool: Pool, cleared: Collection[bytes], given_back: Collection[bytes] = ()) -> None:
     """The try was right: forget the first ones' failures, and take this one back from the others."""
     async with transaction(pool) as tx:
-        # Locked in the order in which they are counted.
-        await tx.execute(
-            "SELECT FROM throttle WHERE key = ANY($1::bytea[]) ORDER BY key FOR UPDATE",
+        # Locked in the order in which they are counted; one that comes back meanwhile is not this try's.
+        rows = await tx.fetch(
+            "SELECT key FROM throttle WHERE key = ANY($1::bytea[]) ORDER BY key FOR UPDATE",
             [*cleared, *given_back],
         )
-        await tx.execute("DELETE FROM throttle WHERE key = ANY($1::bytea[])", list(cleared))
+        locked = {row["key"] for row in rows}
+        await tx.execute("DELETE FROM throttle WHERE key = ANY($1::bytea[])", list(locked & set(cleared)))
         await tx.execute(
             """
             UPDATE throttle SET failures = greatest(failures - 1, 0), until = least(until, now())
             WHERE key = ANY($1::bytea[])
             """,
-            list(given_back),
+            list(locked & set(given_back)),
         )
 
 
