@@ -131,7 +131,9 @@ class Visit:
         self.secrets["second key"] = made.json()["key"]
         async with transaction(self.shop.pool) as tx:
             user = await user_store.add_user(
-                tx, UserDraft("ann@canary.example", self.company.id, "owner"), await hash_password(PASSWORD)
+                tx,
+                UserDraft("ann@canary.example", self.company.id, "owner"),
+                await hash_password(PASSWORD, []),
             )
             totp = secrets.token_bytes(SECRET_BYTES)
             sealed = self.shop.sealer.seal_bytes(second_factors.totp_place(user.id), totp)

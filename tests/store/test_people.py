@@ -53,7 +53,7 @@ async def person(
     pool: Pool, email: str, company_id: int | None, role: str, password: str | None = None
 ) -> User:
     """Somebody, with a password if one is given."""
-    password_hash = "x" if password is None else await users.hash_password(password)
+    password_hash = "x" if password is None else await users.hash_password(password, [])
     async with transaction(pool) as tx:
         user = await user_store.add_user(tx, UserDraft(email, company_id, role), password_hash)
         await a_day_later(tx)

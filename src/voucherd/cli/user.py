@@ -45,7 +45,7 @@ async def add(
 ) -> Output:
     """Add a person and print the first password, this once."""
     password = new_password()
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, [email])
     async with context.transaction() as tx:
         owner = None if company is None else await company_store.find_company(tx, company)
         with usage():
@@ -107,7 +107,7 @@ async def set_(
 async def reset_password(context: CommandContext, email: Email) -> Output:
     """Give a person a new password and print it, this once; whoever is signed in as this person is signed out."""
     password = new_password()
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, [email])
     async with context.transaction() as tx:
         person = await _find(tx, email)
         await deeds.reset_password(tx, context.actor, person, password_hash)

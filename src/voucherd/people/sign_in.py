@@ -75,7 +75,7 @@ class SignIn:
         if login is None:
             return SignInRefused()
         user = login.user
-        stronger = await users.hash_password(password) if users.outdated(login) else None
+        stronger = await users.hash_again(password) if users.outdated(login) else None
         async with transaction(self._pool) as tx:
             if not await user_store.may_sign_in(tx, user.id):
                 await _refuse(tx, origin, "inactive", f"user {user.email}", user)

@@ -46,6 +46,16 @@ async def may_sign_in(connection: Connection, user_id: int) -> bool:
     return bool(found)
 
 
+async def known_of(connection: Connection | Pool, user_id: int) -> list[str]:
+    """What everybody knows of a person: address, name and company. No password is made of it."""
+    row = await connection.fetchrow(
+        "SELECT u.email, u.name, coalesce(c.name, '') FROM app_user u LEFT JOIN company c ON c.id = u.company_id"
+        " WHERE u.id = $1",
+        user_id,
+    )
+    return [] if row is None else list(row)
+
+
 async def lock(tx: Tx, user_id: int) -> None:
     """One change of this person at a time, until the transaction ends."""
     await tx.execute("SELECT FROM app_user WHERE id = $1 FOR NO KEY UPDATE", user_id)

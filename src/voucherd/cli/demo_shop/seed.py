@@ -131,7 +131,7 @@ async def _stock(tx: Tx, sealer: Sealer, good: Good, version: ProductVersion, no
 
 async def _person(tx: Tx, draft: UserDraft) -> DemoPerson:
     password = new_password()
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, [draft.email])
     login = await user_store.find_login(tx, draft.email)
     if login is None:
         await people.add(tx, operator(), draft, password_hash)

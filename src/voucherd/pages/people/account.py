@@ -19,7 +19,7 @@ from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
 from voucherd.pages.visit import Visit, missing, see_other, session_cookie
 from voucherd.people import account as own
-from voucherd.people import passkeys, second_factors, sessions, totp
+from voucherd.people import passkeys, second_factors, sessions, totp, user_store
 from voucherd.people.account import LastSecondFactor, NoSecondFactor, Strengthened
 from voucherd.people.passkeys import BadPasskey, TooManyPasskeys
 from voucherd.people.second_factors import SecondFactorSet
@@ -75,7 +75,8 @@ async def change_password(visit: Visit) -> Response:
         visit.problems["current"] = _WRONG
         return await account(visit)
     try:
-        password_hash = await hash_password(visit.form.raw("password"))
+        known = await user_store.known_of(visit.pool, person.id)
+        password_hash = await hash_password(visit.form.raw("password"), known)
     except ValueError as short:
         visit.problems["password"] = f"{str(short).capitalize()}."
         return await account(visit)
