@@ -246,7 +246,7 @@ async def test_an_owner_invites_changes_and_removes_colleagues(shop: Shop) -> No
     """OP-92: by mail, in a role; who is deactivated is signed out; the last owner stays; so it is with the staff."""
     company = await shop.company()
     owner = await someone(shop, "owner", company)
-    for email, said in (("nonsense", "is not an e-mail address"), (owner.email, "has an account already")):
+    for email, said in (("nonsense", "is not an e-mail address"), (owner.email, "belongs here already")):
         wrong = await owner.post("/portal/team", {"email": email, "role": "buyer"})
         assert (wrong.status_code, said in unescape(wrong.text)) == (422, True)
     sent = await owner.post("/portal/team", {"email": "New@acme.example", "role": "buyer"}, follow=True)

@@ -45,8 +45,8 @@ async def add(tx: Tx, actor: Actor, draft: UserDraft, password_hash: str) -> Use
     return user
 
 
-async def invite(tx: Tx, actor: Actor, draft: UserDraft, invitation: Invitation) -> User:
-    """A person who is mailed a link to choose a password; refused if the address is taken."""
+async def invite(tx: Tx, actor: Actor, draft: UserDraft, invitation: Invitation) -> Member:
+    """A person who is mailed a link to choose a password; refused if the address belongs here already."""
     _refuse_stranger(actor, draft.company_id)
     user, token = await members.invite(tx, draft)
     await _mail(tx, user, token, invitation)
@@ -123,10 +123,10 @@ def _refuse_stranger(actor: Actor, company_id: int | None) -> None:
         raise PersonNotFound
 
 
-async def _mail(tx: Tx, person: User | Member, token: str, invitation: Invitation) -> None:
-    await letters.invite(
-        tx, invitation.public_url, person.email, token, where=invitation.where, by=invitation.by
-    )
+async def _mail(tx: Tx, person: Member, token: str, invitation: Invitation) -> None:
+    """Mail the link; an address of another team gets a letter without one."""
+    path = None if person.elsewhere else f"{invitation.public_url}/invitation/{token}"
+    await letters.invite(tx, person.email, path, where=invitation.where, by=invitation.by)
 
 
 async def _record(

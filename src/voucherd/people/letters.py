@@ -30,15 +30,20 @@ async def answer_resets(pool: Pool, public_url: str) -> int:
     return count
 
 
-async def invite(tx: Tx, public_url: str, email: str, token: str, *, where: str, by: str) -> None:
-    """Mail an invitation to somebody who has just been added."""
+async def invite(tx: Tx, email: str, link: str | None, *, where: str, by: str) -> None:
+    """Mail an invitation to somebody who has just been added; without a link where the address has an account."""
+    if link is None:
+        what = (
+            "This address has an account already, and an address belongs to one team at a time, so nothing has"
+            " changed for you. If you want to join, tell them another address of yours."
+        )
+    else:
+        what = f"Choose a password here within 7 days:\n\n    {link}\n\nThe link works once."
     await outbox.write(
         tx,
         [email],
         f"An invitation to {where}",
-        f"{by} has invited you to {where}. Choose a password here within 7 days:\n\n"
-        f"    {public_url}/invitation/{token}\n\n"
-        "The link works once. If you don't know what this is about, do nothing.\n",
+        f"{by} has invited you to {where}. {what} If you don't know what this is about, do nothing.\n",
         good_for=LIVES[LinkKind.INVITATION],
     )
 

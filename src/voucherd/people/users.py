@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from voucherd import email_address
 from voucherd.people import passwords
 
 OPERATOR_ROLES: Final = frozenset({"admin", "support", "stock", "finance"})
@@ -66,10 +67,7 @@ class UserDraft:
     role: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "email", self.email.strip().lower())
-        name, at, host = self.email.partition("@")
-        if not (name and at and "." in host and len(self.email) <= 254 and self.email.isprintable()):
-            raise ValueError(f"{self.email!r} is not an e-mail address")
+        object.__setattr__(self, "email", email_address.read(self.email))
         roles = OPERATOR_ROLES if self.company_id is None else COMPANY_ROLES
         if self.role not in roles:
             whose = "the operator's people" if self.company_id is None else "a company's people"

@@ -76,7 +76,7 @@ class Team:
         except TooManyPeople:
             visit.problems["email"] = f"There are {members.PEOPLE_MAX} people here already."
         except UserExists:
-            visit.problems["email"] = "This address has an account already."
+            visit.problems["email"] = "This address belongs here already."
         except ValueError as wrong:
             visit.problems["email"] = sentence(wrong)
         if visit.problems:
