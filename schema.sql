@@ -214,6 +214,11 @@ CREATE TABLE app_user (
     created_at    timestamptz NOT NULL DEFAULT now(),
     active        boolean NOT NULL DEFAULT true,
     name          text NOT NULL DEFAULT '' CHECK (length(name) <= 200),
+    -- Until then the person approves nothing, and whoever let it in does not approve what it asks for.
+    rests_until   timestamptz NOT NULL DEFAULT now() + '24:00:00'::interval,
+    rests_by      bigint REFERENCES app_user(id),  -- The person who let this one in; NULL: the command line.
+    -- An address that has an account elsewhere was invited: the row keeps its place, and nobody ever signs in by it.
+    invited_as    text CHECK (invited_as = lower(invited_as) AND length(invited_as) <= 254),
     CHECK (role = ANY (CASE
         WHEN company_id IS NULL THEN ARRAY['admin', 'support', 'stock', 'finance']
         ELSE ARRAY['owner', 'buyer', 'finance', 'viewer', 'developer']
@@ -314,6 +319,27 @@ CREATE TABLE throttle (
     until    timestamptz NOT NULL DEFAULT now()  -- Every try before this is refused unseen.
 ) WITH (fillfactor=70);
 CREATE INDEX throttle_age ON throttle (last_at);
+
+-- One row is a looser rule about second persons that a company waits for; the worker puts it into force.
+-- Companies read: company_id = tenant_company().
+CREATE TABLE rule_change (
+    company_id             integer PRIMARY KEY REFERENCES company(id),
+    approve_from_eur_minor bigint CHECK (approve_from_eur_minor > 0),  -- NULL: no order needs a second person then.
+    asked_by               bigint NOT NULL REFERENCES app_user(id),
+    asked_at               timestamptz NOT NULL DEFAULT now(),
+    holds_from             timestamptz NOT NULL DEFAULT now() + '24:00:00'::interval,
+    CONSTRAINT rule_change_rests CHECK (holds_from >= (asked_at + '24:00:00'::interval))
+);
+
+-- Refuses a yes by, or to, a person who is not known for a day.
+CREATE FUNCTION refuse_resting_person() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM app_user u WHERE u.rests_until > now()
+               AND (u.id = NEW.decided_by OR u.id = NEW.requested_by AND u.rests_by = NEW.decided_by)) THEN
+        RAISE EXCEPTION 'somebody who rests is no second person' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 
 
 -- ── The catalogue ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -1477,6 +1503,9 @@ CREATE UNIQUE INDEX approval_open_money ON approval (company_id, state, currency
     WHERE status = 0 AND kind <> 1;
 CREATE UNIQUE INDEX approval_open_order ON approval (order_id) WHERE status = 0;
 CREATE INDEX approval_order ON approval (order_id);
+-- A person who is new approves nothing, and is not the puppet of who let it in.
+CREATE TRIGGER approval_by_known_people BEFORE UPDATE ON approval
+    FOR EACH ROW WHEN (new.status = 1) EXECUTE FUNCTION refuse_resting_person();
 -- A decision stays, and nobody turns a request into another one.
 CREATE TRIGGER approval_decided_once BEFORE UPDATE ON approval
     FOR EACH ROW WHEN (old.status <> 0 OR new.kind <> old.kind OR new.company_id <> old.company_id OR new.state <>

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import pytest
 
-from voucherd.db import Pool
+from voucherd.db import Pool, Tx
 from voucherd.limits import allowances
 
 HANG_S: Final = 300.0
@@ -66,3 +66,13 @@ def wait_until(look: Callable[[], T], failure: str = "it never came") -> T:
             return seen
         assert time.monotonic() < ends_at, failure
         time.sleep(LOOK_EVERY_S)
+
+
+async def a_day_later(pool: Pool | Tx) -> None:
+    """Let a day pass for people who are new and for rules that wait."""
+    await pool.execute(
+        "UPDATE app_user SET rests_until = rests_until - interval '1 day' WHERE rests_until > now()"
+    )
+    await pool.execute(
+        "UPDATE rule_change SET asked_at = asked_at - interval '1 day', holds_from = holds_from - interval '1 day'"
+    )

@@ -10,11 +10,13 @@ import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from email.utils import formataddr, parseaddr
+from email.utils import formataddr, getaddresses
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, get_type_hints
 from urllib.parse import urlsplit
+
+from voucherd import email_address
 
 PREFIX: Final = "VOUCHERD_"
 DAY_S: Final = 86_400
@@ -181,8 +183,15 @@ def _smtp_url(raw: Any) -> str:
 
 
 def _sender(raw: Any) -> str:
-    name, address = parseaddr(str(raw))
-    if address.count("@") != 1 or not str(raw).isprintable():
+    found = getaddresses([str(raw)])
+    try:
+        ((name, address),) = found
+        # A machine that mails itself has no other name.
+        if not re.fullmatch(r"[a-z][a-z0-9.-]*@localhost", address):
+            address = email_address.read(address)
+    except ValueError:
+        found = []
+    if not found or not str(raw).isprintable():
         raise ValueError("a sender such as Shop <no-reply@shop.example.com>")
     return formataddr((name, address))
 

@@ -26,7 +26,7 @@ from voucherd.orders import background, sweeps
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules.states import Status
-from voucherd.people import letters, links, passkeys
+from voucherd.people import letters, links, passkeys, policy
 from voucherd.purchasing.dispatcher import Dispatcher
 from voucherd.settings import Settings
 from voucherd.storefront import stock
@@ -191,6 +191,7 @@ ROUNDS: Final = (
     Round(
         "answer_resets", 5.0, "forgotten passwords", lambda w: letters.answer_resets(w.pool, w.url), _tells
     ),
+    Round("change_rules", 5.0, "looser rules whose day is over", lambda w: policy.put_in_force(w.pool)),
     Round("remove_tallies", 60.0, "failed sign-ins", lambda w: throttle.sweep(w.pool), _tells),
     Round("remove_links", 60.0, "mailed links", lambda w: links.sweep(w.pool), _tells),
     Round("remove_challenges", 60.0, "passkeys' challenges", lambda w: passkeys.sweep(w.pool), _tells),

@@ -35,6 +35,15 @@ def test_every_development_dependency_is_named() -> None:
 
 def test_the_index_counts_them_right() -> None:
     """The index says how many there are, in a word."""
-    words = ("sixteen", "seventeen", "eighteen", "nineteen", "twenty", "twenty-one", "twenty-two")
+    words = (
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "twenty-one",
+        "twenty-two",
+        "twenty-three",
+    )
     count = words[len(PROJECT["dependencies"]) - 16]
     assert f"| {count}, and why |" in pages.text_of(DECISIONS / "README.md")

@@ -162,7 +162,7 @@ def approval(**changes: Any) -> Approval:
 
 def test_a_yes_carries_out_the_order_that_was_asked_for() -> None:
     """OP-93: to agree confirms the order, whatever the amount from which a second person is needed."""
-    loaded = facts(order(2, (product(), unit(), 1)), approvals={5: approval()})
+    loaded = facts(order(2, (product(), unit(), 1)), approvals={5: approval()}, second_persons={(12, 11)})
 
     (answer,) = answered(loaded, confirm(2, consent=Consent(5, 12), approve_from_eur_minor=1)).answers
 
@@ -178,15 +178,16 @@ def test_a_yes_carries_out_the_order_that_was_asked_for() -> None:
         (approval(status=ApprovalStatus.REJECTED), 5, 12),
         (approval(over=True), 5, 12),
         (approval(), 6, 12),
+        (approval(), 5, 13),
     ],
-    ids=["one's own", "another order's", "decided", "over", "none"],
+    ids=["one's own", "another order's", "decided", "over", "none", "no second person"],
 )
 def test_nobody_agrees_to_his_own_request_to_another_order_or_to_what_is_not_open(
     found: Approval, number: int, by: int
 ) -> None:
     """OP-93: both are people, never the same one, and a yes is for one order."""
     orders = [order(at, (product(), unit(), 1)) for at in (2, 4)]
-    loaded = facts(*orders, approvals={5: found})
+    loaded = facts(*orders, approvals={5: found}, second_persons={(11, 11), (12, 11)})
 
     ruling = answered(loaded, confirm(2, consent=Consent(number, by)))
 
@@ -196,7 +197,9 @@ def test_nobody_agrees_to_his_own_request_to_another_order_or_to_what_is_not_ope
 
 def test_what_was_allowed_in_a_batch_is_allowed_once() -> None:
     """OP-93: the second yes of a batch finds the order confirmed."""
-    loaded = facts(order(2, (product(), unit(), 1)), approvals={5: approval()})
+    loaded = facts(
+        order(2, (product(), unit(), 1)), approvals={5: approval()}, second_persons={(12, 11), (13, 11)}
+    )
     twice = [confirm(2, consent=Consent(5, by)) for by in (12, 13)]
 
     first, second = answered(loaded, *twice).answers

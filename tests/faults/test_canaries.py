@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import secrets
 import subprocess
 from collections.abc import AsyncIterator
 from email import message_from_bytes
@@ -24,6 +25,7 @@ from voucherd.embedded import binaries
 from voucherd.ids import State
 from voucherd.keys.key_text import Scope
 from voucherd.people import second_factors, user_store
+from voucherd.people.totp import SECRET_BYTES
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
 
@@ -130,9 +132,13 @@ class Visit:
         self.secrets["second key"] = made.json()["key"]
         async with transaction(self.shop.pool) as tx:
             user = await user_store.add_user(
-                tx, UserDraft("ann@canary.example", self.company.id, "owner"), await hash_password(PASSWORD)
+                tx,
+                UserDraft("ann@canary.example", self.company.id, "owner"),
+                await hash_password(PASSWORD, []),
             )
-            totp = await second_factors.begin_totp(tx, self.shop.sealer, user.id)
+            totp = secrets.token_bytes(SECRET_BYTES)
+            sealed = self.shop.sealer.seal_bytes(second_factors.totp_place(user.id), totp)
+            await tx.execute("INSERT INTO totp (user_id, secret) VALUES ($1, $2)", user.id, sealed)
         self.secrets["second factor"] = base64.b32encode(totp).decode().rstrip("=")
 
     async def sign_in(self) -> None:

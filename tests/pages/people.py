@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from tests.patience import a_day_later
 from tests.shop import Company, Shop
 from voucherd.db import transaction
 from voucherd.ids import State
@@ -70,6 +71,7 @@ async def someone(
     async with transaction(shop.pool) as tx:
         draft = UserDraft(email, None if company is None else company.id, role)
         user = await user_store.add_user(tx, draft, "no password opens this")
+        await a_day_later(tx)
         token = await sessions.begin(tx, user.id, Browser("127.0.0.1", "tests"), state=state, strong=strong)
     found = await sessions.find(shop.pool, token)
     assert found is not None

@@ -107,6 +107,7 @@ FOREIGN: dict[str, Fill] = {
     "/portal/team/{person}/deactivate": foreign_person,
     "/portal/team/{person}/activate": foreign_person,
     "/portal/team/{person}/second-factor": foreign_person,
+    "/portal/approvals/-/people/{person}": foreign_person,
     "/portal/approvals/{approval}/approve": foreign_approval,
     "/portal/approvals/{approval}/reject": foreign_approval,
     "/portal/approvals/{approval}/withdraw": foreign_approval,

@@ -25,10 +25,12 @@ from voucherd.limits.allowances import HERE
 from voucherd.orders import consent
 from voucherd.orders.consent import BuyingPerson
 from voucherd.pages.people.account import browser_of
-from voucherd.people import sessions, totp, user_store, users
+from voucherd.people import links, sessions, totp, user_store, users
+from voucherd.people.links import LinkKind
 from voucherd.people.users import UserDraft, hash_password
 
 PASSWORD = "correct horse battery staple"
+ANOTHER = "zebra lamp cloud"
 
 
 @pytest.fixture(autouse=True)
@@ -80,16 +82,16 @@ async def person(shop: Shop, email: str, company: Company | None, role: str) -> 
     """Someone who can sign in."""
     draft = UserDraft(email, None if company is None else company.id, role)
     async with transaction(shop.pool) as tx:
-        return (await user_store.add_user(tx, draft, await hash_password(PASSWORD))).id
+        return (await user_store.add_user(tx, draft, await hash_password(PASSWORD, []))).id
 
 
 async def link_in_mail(shop: Shop, kind: str) -> str:
     """The path of the link in the newest mail."""
     await shop.worker.run_once("send_mail")
-    newest = max(shop.settings.mail_folder.glob("*.eml"))
-    text = message_from_bytes(newest.read_bytes(), policy=default).get_content()
-    found = re.search(rf"/{kind}/\S+", text)
-    assert found is not None, text
+    letters = sorted(shop.settings.mail_folder.glob("*.eml"), reverse=True)
+    texts = [message_from_bytes(one.read_bytes(), policy=default).get_content() for one in letters]
+    found = next((link for text in texts if (link := re.search(rf"/{kind}/\S+", text))), None)
+    assert found is not None, texts
     return found[0]
 
 
@@ -100,9 +102,13 @@ async def set_up_app(browser: Browser) -> tuple[bytes, int, list[str]]:
     found = re.search('data-copy="([A-Z2-7]{32})"', page.text)
     assert found is not None
     secret = b32decode(found[1])
-    assert (await browser.post("/account/app", code="000000")).status_code == 422
+    word = re.search('name="enrolment" value="([0-9a-f]+)"', page.text)
+    assert word is not None
+    wrong = await browser.post("/account/app", enrolment=word[1], code="000000")
+    assert wrong.status_code == 422
+    assert found[1] in wrong.text, "the square stays while somebody tries"
     step = int(time.time()) // totp.STEP_S
-    done = await browser.post("/account/app", code=totp.code(secret, step))
+    done = await browser.post("/account/app", enrolment=word[1], code=totp.code(secret, step))
     codes = re.findall("<li><code>([a-z0-9-]{19})</code>", done.text)
     assert len(codes) == 10
     return secret, step, codes
@@ -204,7 +210,7 @@ async def test_guesses_pause_a_place_and_a_known_device_goes_on(
     wrong = await hers.post("/account/password", current="not it", password="x" * 20)
     assert (wrong.status_code, "not your password" in wrong.text) == (422, True)
     assert (await hers.post("/account/password", current=PASSWORD, password="short")).status_code == 422
-    assert (await hers.post("/account/password", current=PASSWORD, password="y" * 20)).status_code == 303
+    assert (await hers.post("/account/password", current=PASSWORD, password=ANOTHER)).status_code == 303
 
 
 async def test_a_forgotten_password_is_chosen_anew_through_a_link(shop: Shop) -> None:
@@ -240,7 +246,7 @@ async def test_an_owner_invites_changes_and_removes_colleagues(shop: Shop) -> No
     """OP-92: by mail, in a role; who is deactivated is signed out; the last owner stays; so it is with the staff."""
     company = await shop.company()
     owner = await someone(shop, "owner", company)
-    for email, said in (("nonsense", "is not an e-mail address"), (owner.email, "has an account already")):
+    for email, said in (("nonsense", "is not an e-mail address"), (owner.email, "belongs here already")):
         wrong = await owner.post("/portal/team", {"email": email, "role": "buyer"})
         assert (wrong.status_code, said in unescape(wrong.text)) == (422, True)
     sent = await owner.post("/portal/team", {"email": "New@acme.example", "role": "buyer"}, follow=True)
@@ -329,3 +335,27 @@ async def test_large_orders_wait_for_a_second_person(shop: Shop) -> None:
         "approval.withdraw",
     ]
     await shop.assert_books_balance()
+
+
+async def test_a_password_that_is_easy_to_guess_is_refused_wherever_it_is_chosen(shop: Shop) -> None:
+    """OP-92: changed, by a link of either kind: common ones, one's own address and the company's name."""
+    company = await shop.company()
+    ann = await person(shop, "annabel@people.example", company, "owner")
+    name = await shop.pool.fetchval(
+        "UPDATE company SET name = 'Zimmermann' WHERE id = $1 RETURNING name", company.id
+    )
+    async with transaction(shop.pool) as tx:
+        tokens = {kind: await links.make(tx, ann, kind) for kind in LinkKind}
+    browser = Browser(shop)
+    await browser.sign_in("annabel@people.example")
+    await browser.get("/account")
+    ways = [
+        "/account/password",
+        f"/reset/{tokens[LinkKind.RESET]}",
+        f"/invitation/{tokens[LinkKind.INVITATION]}",
+    ]
+    for way in ways:
+        for weak in ("password1234", "annabel@people.example", f"{name}2026"):
+            refused = await browser.post(way, current=PASSWORD, password=weak)
+            assert (refused.status_code, "easy to guess" in refused.text) == (422, True), (way, weak)
+    assert (await browser.post(ways[0], current=PASSWORD, password=ANOTHER)).status_code == 303

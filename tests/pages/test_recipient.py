@@ -271,7 +271,7 @@ async def test_no_link_of_an_order_opens_while_pins_are_guessed_and_its_buyer_is
     company = await shop.company()
     lines = await ordered(shop, company, "gift-10", lines_max)
     buyer = await someone(shop, "buyer", company)
-    path = f"/portal/orders/{shop.ids.trx(lines[0]['orderId'])}"
+    path = f"/portal/orders/{shop.ids.trx(shop.order_of(lines[0]))}"
     offered = re.search('name="pin"[^>]*value="([0-9]*)"', (await buyer.get(f"{path}/links")).text)
     assert offered is not None
     pin = offered[1]
@@ -300,7 +300,7 @@ async def test_a_network_that_tries_pins_at_many_orders_has_to_wait(shop: Shop) 
     company = await shop.company()
     lines = [(await ordered(shop, company, "gift-10"))[0] for _ in range(orders)]
     for line in lines:
-        path = f"/api/1.03/order/{shop.ids.trx(line['orderId'])}/redemption"
+        path = f"/api/1.03/order/{shop.ids.trx(shop.order_of(line))}/redemption"
         await shop.call("PATCH", path, company, json={"pin": "274913"})
     tokens = [line["token"] for line in lines for _ in range(TRIES_MAX - 1)]
     others = [Recipients(shop.pool, shop.sealer, shop.ids, shop.master) for _ in range(2)]

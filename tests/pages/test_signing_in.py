@@ -21,7 +21,7 @@ PASSWORD = " a password with spaces "
 async def person(shop: Shop, email: str, company_id: int | None, role: str) -> None:
     """Someone who can sign in."""
     async with transaction(shop.pool) as tx:
-        await user_store.add_user(tx, UserDraft(email, company_id, role), await hash_password(PASSWORD))
+        await user_store.add_user(tx, UserDraft(email, company_id, role), await hash_password(PASSWORD, []))
 
 
 async def attempt(shop: Shop, email: str, password: str, **fields: str) -> tuple[int, str, str]:

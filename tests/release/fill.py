@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 import httpx
 
+from tests.apps import set_up
 from tests.pages.people import Someone, someone
 from tests.pages.test_recipient import clicked, opened
 from tests.purchasing.conftest import Market
@@ -26,7 +26,6 @@ from voucherd.catalogue.price_list_files import PriceChange as Agreed
 from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.keys.key_text import Scope
-from voucherd.people import second_factors, totp
 from voucherd.suppliers.protocol import Answer, WantedCodes
 
 SANDBOX: Final = State.SANDBOX
@@ -164,9 +163,7 @@ async def _people(done: Filled) -> None:
             assert (await ben.post(f"{asked.headers['location']}/approve")).status_code == 303
     await _agree_on_prices(shop, company)
     async with transaction(shop.pool) as tx:
-        secret = await second_factors.begin_totp(tx, shop.sealer, ann.user_id)
-        step = int(time.time()) // totp.STEP_S
-        assert await second_factors.confirm_totp(tx, shop.sealer, ann.user_id, totp.code(secret, step))
+        await set_up(tx, shop.sealer, ann.user_id)
     owner, buyer = await someone(shop, "owner", company), await someone(shop, "buyer", company)
     await shop.pool.execute("UPDATE company SET approve_from_eur_minor = 1500 WHERE id = $1", company.id)
     assert (await owner.post("/portal/alerts", {"currency": "EUR", "below": "100,00"})).status_code == 303

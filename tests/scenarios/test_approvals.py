@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.patience import a_day_later
 from tests.shop import Company, Shop
 from voucherd.actors import Actor, ActorKind
 from voucherd.approvals import lists
@@ -30,6 +31,7 @@ async def people(shop: Shop, company: Company, count: int, *, approve_from: int 
             await user_store.add_user(tx, UserDraft(f"p{at}@c{company.id}.example", company.id, "owner"), "x")
             for at in range(count)
         ]
+        await a_day_later(tx)
     return [
         BuyingPerson(Actor(ActorKind.PERSON, user.email, user.id, company.id, State.LIVE), policy)
         for user in users

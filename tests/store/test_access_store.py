@@ -157,7 +157,7 @@ def test_a_company_that_the_database_would_refuse_is_refused_in_words(
 async def test_a_password_opens_the_door_for_its_person_only(pool: Pool, company: Company) -> None:
     """Passwords are kept as argon2id."""
     password = "correct horse battery"
-    stored = await users.hash_password(password)
+    stored = await users.hash_password(password, [])
     assert stored.startswith("$argon2id$")
     async with transaction(pool) as tx:
         buyer = await user_store.add_user(tx, UserDraft("Buyer@Example.com ", company.id, "buyer"), stored)
@@ -183,7 +183,7 @@ async def test_a_password_can_be_replaced(pool: Pool) -> None:
         admin = await user_store.add_user(tx, UserDraft("admin@example.com", None, "admin"), "nothing")
         login = await user_store.find_login(pool, "admin@example.com")
         assert login is None, "not before it is committed"
-        await user_store.set_password(tx, admin.id, await users.hash_password("another password"))
+        await user_store.set_password(tx, admin.id, await users.hash_password("another password", []))
 
     login = await user_store.find_login(pool, "admin@example.com")
     assert await users.verified(login, "another password") == admin
@@ -193,7 +193,7 @@ async def test_a_password_can_be_replaced(pool: Pool) -> None:
 async def test_a_password_has_bounds(password: str) -> None:
     """Too short to be safe, or long enough to keep the server busy."""
     with pytest.raises(ValueError, match="a password has 12 to 256 characters"):
-        await users.hash_password(password)
+        await users.hash_password(password, [])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,11 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "api_key": {"company_id": "1", "state": "0", "prefix": "'vk_live_a'", "hash": "sha256('a')", "scopes": "'{}'"},
     "app_user": {
         "id": "1", "email": "'a@b.example'", "company_id": "1", "role": "'buyer'", "password_hash": "'x'",
-        "name": "'Ann'",
+        "name": "'Ann'", "invited_as": "NULL",
+    },
+    "rule_change": {
+        "company_id": "1", "approve_from_eur_minor": "NULL", "asked_by": "1",
+        "holds_from": "now() + interval '1 day'",
     },
     "session": {
         "key": "sha256('t')", "user_id": "1", "state": "0", "csrf": "sha256('c')", "pending": "false",
@@ -277,6 +281,9 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("app_user_check", {"role": "'admin'"}),
     ("app_user_check", {"role": "'buyer'", "company_id": "NULL"}),
     ("app_user_name_check", {"name": LONG}),
+    ("app_user_invited_as_check", {"invited_as": "'A@b.example'"}),
+    ("rule_change_approve_from_eur_minor_check", {"approve_from_eur_minor": "0"}),
+    ("rule_change_rests", {"holds_from": "now() + interval '23 hours'"}),
     ("session_key_check", {"key": "'short'"}),
     ("session_state_check", {"state": "2"}),
     ("session_csrf_check", {"csrf": "'short'"}),

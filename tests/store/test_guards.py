@@ -617,7 +617,7 @@ VALUES (1, 1, 0, 2, 121, 'EUR', 1, now());
 
 
 async def test_what_opened_once_and_what_was_decided_stay_so(tx: Tx) -> None:
-    """OP-92, OP-93: a code that was used is used, a request stays what it was, and one decision is the last."""
+    """OP-92, OP-93, OP-102: a used code is used, a request stays as it was, who rests says no yes, a decision stays."""
     await tx.execute(PEOPLE)
     await refused(tx, "UPDATE totp SET last_step = 6", "totp is append-only")
     await refused(tx, "UPDATE recovery_code SET used_at = NULL", "recovery_code is append-only")
@@ -628,7 +628,13 @@ async def test_what_opened_once_and_what_was_decided_stay_so(tx: Tx) -> None:
         " VALUES (1, 1, 0, 2, 121, 'EUR', 2, now())",
         "duplicate key",
     )
-    await tx.execute("UPDATE approval SET status = 1, decided_by = 2, decided_at = now()")
+    yes = "UPDATE approval SET status = 1, decided_by = 2, decided_at = now()"
+    await refused(tx, yes, "no second person")
+    await tx.execute("UPDATE app_user SET rests_until = now() WHERE id = 2")
+    await tx.execute("UPDATE app_user SET rests_by = 2 WHERE id = 1")
+    await refused(tx, yes, "no second person")
+    await tx.execute("UPDATE app_user SET rests_by = NULL WHERE id = 1")
+    await tx.execute(yes)
     await refused(tx, "UPDATE approval SET status = 2", "approval is append-only")
 
 
@@ -643,6 +649,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
         "api_key_epoch",
         "api_key_lineage",  # This and app_user_keys: tests/scenarios/test_makers_of_keys.py.
         "app_user_keys",
+        "approval_by_known_people",
         "approval_decided_once",
         "attempt_forwards",  # This and all that follows of purchases: tests/store/test_purchase_guards.py.
         "attempt_line_append_only",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.patience import pause_for_long, until_true
+from tests.apps import set_up
+from tests.patience import a_day_later, pause_for_long, until_true
 from voucherd.actors import Actor, ActorKind
 from voucherd.approvals import lists
 from voucherd.approvals import store as approvals
@@ -53,9 +53,11 @@ async def person(
     pool: Pool, email: str, company_id: int | None, role: str, password: str | None = None
 ) -> User:
     """Somebody, with a password if one is given."""
-    password_hash = "x" if password is None else await users.hash_password(password)
+    password_hash = "x" if password is None else await users.hash_password(password, [])
     async with transaction(pool) as tx:
-        return await user_store.add_user(tx, UserDraft(email, company_id, role), password_hash)
+        user = await user_store.add_user(tx, UserDraft(email, company_id, role), password_hash)
+        await a_day_later(tx)
+        return user
 
 
 async def refused(call: Awaitable[object]) -> type[BaseException] | None:
@@ -74,12 +76,10 @@ async def test_each_code_of_an_app_and_each_recovery_code_opens_once(
     sealer = Sealer(master)
     ann = await person(pool, "ann@acme.example", company_id, "owner")
     async with transaction(pool) as tx:
-        secret = await second_factors.begin_totp(tx, sealer, ann.id)
-        assert await second_factors.begin_totp(tx, sealer, ann.id) == secret
-        assert await second_factors.confirm_totp(tx, sealer, ann.id, "000000") is None
-        step = int(time.time()) // totp.STEP_S
-        codes = await second_factors.confirm_totp(tx, sealer, ann.id, totp.code(secret, step))
-    assert codes is not None
+        begun = await second_factors.begin_totp(tx, sealer, ann.id, b"s" * 32)
+        wrong = await second_factors.confirm_totp(tx, sealer, ann.id, b"s" * 32, begun.word, "000000")
+        assert wrong is None
+        secret, step, codes = await set_up(tx, sealer, ann.id)
     assert await second_factors.factors(pool, ann.id) == second_factors.Factors(True, 0, 10)
     stored = await pool.fetchval("SELECT secret FROM totp")
     assert secret not in stored
@@ -97,7 +97,8 @@ async def test_each_code_of_an_app_and_each_recovery_code_opens_once(
     assert not await second_factors.use_recovery_code(pool, ann.id, "no code at all")
 
     async with transaction(pool) as tx:
-        assert await refused(second_factors.begin_totp(tx, sealer, ann.id)) is second_factors.SecondFactorSet
+        again = second_factors.begin_totp(tx, sealer, ann.id, b"s" * 32)
+        assert await refused(again) is second_factors.SecondFactorSet
         await second_factors.remove_all(tx, ann.id)
     assert not (await second_factors.factors(pool, ann.id)).any
 

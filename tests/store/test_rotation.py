@@ -11,13 +11,14 @@ from typing import Final
 import asyncpg
 import pytest
 
+from tests.apps import set_up
 from tests.patience import until_true
 from tests.shop import Shop, open_shop
 from voucherd.actors import SYSTEM
 from voucherd.cli.vault import TEXTS, plan_master
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, State
-from voucherd.people import second_factors
+from voucherd.people import second_factors, totp
 from voucherd.settings import Settings
 from voucherd.vault import resealing, rotation
 from voucherd.vault.key_ring import KeyRing, next_file, open_key_ring
@@ -73,7 +74,7 @@ async def test_everything_is_sealed_again_and_reads_the_same(shop: Shop) -> None
         user = await tx.fetchval(
             "INSERT INTO app_user (email, role, password_hash) VALUES ('a@b.example', 'admin', 'x') RETURNING id"
         )
-        totp = await second_factors.begin_totp(tx, shop.sealer, user)
+        app = await set_up(tx, shop.sealer, user)
     blinds = await shop.pool.fetch("SELECT lot_id, seq, blind FROM code ORDER BY 1, 2")
 
     assert await rotated(shop) == 2
@@ -94,8 +95,8 @@ async def test_everything_is_sealed_again_and_reads_the_same(shop: Shop) -> None
     row = await shop.pool.fetchrow("SELECT id, secret, headers FROM webhook")
     assert row is not None
     assert key_ring.sealer.open_text(TEXTS[1].place(row["id"]), row["secret"]) == secret
-    async with transaction(shop.pool) as tx:
-        assert await second_factors.begin_totp(tx, key_ring.sealer, user) == totp
+    following = totp.code(app.secret, app.step + 1)
+    assert await second_factors.use_totp(shop.pool, key_ring.sealer, user, following)
     # Everything new is sealed with the new key, here and in the service; what is old can be destroyed.
     await rotation.retire(shop.pool, SYSTEM, 1, TEXTS)
     await shop.until(company, trx, lambda order: order["orderStatus"] == "finished")

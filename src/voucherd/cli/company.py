@@ -15,6 +15,7 @@ from voucherd.cli.words import SpendOption, amount, read_spend, spend_facts, spe
 from voucherd.companies import deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft
+from voucherd.people import policy
 
 app = noun()
 
@@ -112,7 +113,7 @@ async def people_(
         if approve_from is not None or no_approval:
             asked = replace(asked, approve_from_eur_minor=read_spend("approve-from", approve_from))
         if asked != before:
-            await deeds.set_policy(tx, context.actor, company, asked)
+            await policy.set_policy(tx, context.actor, company, asked)
     document = {
         "name": company.name,
         "secondFactor": asked.second_factor,

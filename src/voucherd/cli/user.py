@@ -13,7 +13,7 @@ from voucherd.cli.context import CommandContext
 from voucherd.cli.output import Document, Output, facts, listed, once, shown
 from voucherd.companies import store as company_store
 from voucherd.db import Tx
-from voucherd.people import deeds, members
+from voucherd.people import approvers, deeds, members
 from voucherd.people.members import LastOwner, Member, PersonNotFound
 from voucherd.people.users import UserDraft, hash_password
 
@@ -45,7 +45,7 @@ async def add(
 ) -> Output:
     """Add a person and print the first password, this once."""
     password = new_password()
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, [email])
     async with context.transaction() as tx:
         owner = None if company is None else await company_store.find_company(tx, company)
         with usage():
@@ -107,7 +107,7 @@ async def set_(
 async def reset_password(context: CommandContext, email: Email) -> Output:
     """Give a person a new password and print it, this once; whoever is signed in as this person is signed out."""
     password = new_password()
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, [email])
     async with context.transaction() as tx:
         person = await _find(tx, email)
         await deeds.reset_password(tx, context.actor, person, password_hash)
@@ -120,6 +120,14 @@ async def reset_second_factor(context: CommandContext, email: Email) -> Output:
     async with context.transaction() as tx:
         person = await _find(tx, email)
         await deeds.reset_second_factor(tx, context.actor, person)
+        return await _shown(tx, email)
+
+
+@command(app, "confirm")
+async def confirm(context: CommandContext, email: Email) -> Output:
+    """Let a person who is new approve at once; every approver of that side is told."""
+    async with context.transaction() as tx:
+        await approvers.confirm(tx, context.actor, await _find(tx, email))
         return await _shown(tx, email)
 
 

@@ -1,4 +1,4 @@
-"""What can be done to companies: by the operator, and to its own policy by the company itself."""
+"""What the operator does to companies; what they ask of their own people is in `people.policy`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from voucherd import trail
 from voucherd.actors import Actor
 from voucherd.companies import store
-from voucherd.companies.model import Company, CompanyDraft, Policy
+from voucherd.companies.model import Company, CompanyDraft
 from voucherd.db import Tx
 
 
@@ -52,16 +52,6 @@ async def limit(
     company = await store.limit_company(tx, name, **said)
     await _record(tx, actor, "company.limit", company, said)
     return company
-
-
-async def set_policy(tx: Tx, actor: Actor, company: Company, chosen: Policy) -> None:
-    """Ask this of the company's people from now on."""
-    await store.set_policy(tx, company.id, chosen)
-    detail = {
-        "second_factor": chosen.second_factor,
-        "approve_from_eur_minor": chosen.approve_from_eur_minor,
-    }
-    await _record(tx, actor, "company.people", company, detail)
 
 
 async def _record(tx: Tx, actor: Actor, action: str, company: Company, detail: Mapping[str, Any]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from msgspec import Struct
+
+from voucherd.money import Money
 
 
 class CompanyExists(ValueError):
@@ -68,3 +71,23 @@ class Policy(Struct, frozen=True):
     second_factor: bool = False
     approve_from_eur_minor: int | None = None
     """Orders from here on need a second person; None: none do."""
+
+    def looser_than(self, before: Policy) -> bool:
+        """Whether an order that needed a second person before would need none."""
+        least, least_before = self.approve_from_eur_minor, before.approve_from_eur_minor
+        return least_before is not None and (least is None or least > least_before)
+
+
+class RuleChange(Struct, frozen=True):
+    """A looser rule about second persons that a company waits for."""
+
+    company_id: int
+    approve_from_eur_minor: int | None
+    asked_by: int
+    asker: str
+    holds_from: datetime
+
+    @property
+    def money(self) -> Money | None:
+        """From which amount on the rule asks for a second person; None: it never does."""
+        return None if self.approve_from_eur_minor is None else Money(self.approve_from_eur_minor, "EUR")

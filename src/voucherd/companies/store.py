@@ -1,11 +1,18 @@
-"""The only place that touches company."""
+"""The only place that touches company and rule_change."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Final
 
-from voucherd.companies.model import Company, CompanyDraft, CompanyExists, CompanyNotFound, Policy
+from voucherd.companies.model import (
+    Company,
+    CompanyDraft,
+    CompanyExists,
+    CompanyNotFound,
+    Policy,
+    RuleChange,
+)
 from voucherd.db import Connection, Pool, Tx
 
 _COMPANY: Final = (
@@ -130,3 +137,50 @@ async def set_policy(tx: Tx, company_id: int, chosen: Policy) -> None:
         chosen.second_factor,
         chosen.approve_from_eur_minor,
     )
+
+
+async def lock_policy(tx: Tx, company_id: int) -> Policy:
+    """What the company asks of its people; nobody else changes it until the transaction ends."""
+    await tx.execute("SELECT FROM company WHERE id = $1 FOR NO KEY UPDATE", company_id)
+    return await policy(tx, company_id)
+
+
+_CHANGE: Final = """
+    SELECT r.company_id, r.approve_from_eur_minor, r.asked_by, u.email, r.holds_from
+    FROM rule_change r JOIN app_user u ON u.id = r.asked_by
+"""
+
+
+async def find_rule_change(connection: Connection | Pool, company_id: int) -> RuleChange | None:
+    """The looser rule that the company waits for."""
+    row = await connection.fetchrow(f"{_CHANGE} WHERE r.company_id = $1", company_id)
+    return None if row is None else RuleChange(*row)
+
+
+async def ask_rule_change(
+    tx: Tx, company_id: int, approve_from_eur_minor: int | None, asked_by: int
+) -> RuleChange:
+    """A looser rule that waits from now on, in place of one that waited before."""
+    await remove_rule_change(tx, company_id)
+    await tx.execute(
+        "INSERT INTO rule_change (company_id, approve_from_eur_minor, asked_by) VALUES ($1, $2, $3)",
+        company_id,
+        approve_from_eur_minor,
+        asked_by,
+    )
+    found = await find_rule_change(tx, company_id)
+    assert found is not None, "it has just been stored"
+    return found
+
+
+async def remove_rule_change(tx: Tx, company_id: int) -> None:
+    """Wait for no looser rule any more."""
+    await tx.execute("DELETE FROM rule_change WHERE company_id = $1", company_id)
+
+
+async def due_rule_change(tx: Tx) -> RuleChange | None:
+    """A rule whose day is over, if nobody else is at it."""
+    row = await tx.fetchrow(
+        f"{_CHANGE} WHERE r.holds_from <= now() ORDER BY r.holds_from LIMIT 1 FOR UPDATE OF r SKIP LOCKED"
+    )
+    return None if row is None else RuleChange(*row)

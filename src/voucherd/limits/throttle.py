@@ -31,15 +31,13 @@ async def take(pool: Pool, wanted: Mapping[bytes, Allowance]) -> None:
     """
     keys = sorted(wanted)
     async with transaction(pool) as tx:
-        # In one order everywhere, so that two can't wait for each other.
-        await tx.execute(
-            "INSERT INTO throttle (key) SELECT * FROM unnest($1::bytea[]) ORDER BY 1 ON CONFLICT DO NOTHING",
-            keys,
-        )
+        # In one order everywhere, so that two can't wait for each other. One statement makes the rows and locks those
+        # that are there: between two of them a try that was right could forgive, and so remove, what is counted here.
         rows = await tx.fetch(
             """
-            SELECT key, failures, last_at, until, clock_timestamp() AS now FROM throttle
-            WHERE key = ANY($1::bytea[]) ORDER BY key FOR UPDATE
+            INSERT INTO throttle AS t (key) SELECT * FROM unnest($1::bytea[]) ORDER BY 1
+            ON CONFLICT (key) DO UPDATE SET failures = t.failures
+            RETURNING key, failures, last_at, until, clock_timestamp() AS now
             """,
             keys,
         )
@@ -58,13 +56,19 @@ async def take(pool: Pool, wanted: Mapping[bytes, Allowance]) -> None:
 async def forgive(pool: Pool, cleared: Collection[bytes], given_back: Collection[bytes] = ()) -> None:
     """The try was right: forget the first ones' failures, and take this one back from the others."""
     async with transaction(pool) as tx:
-        await tx.execute("DELETE FROM throttle WHERE key = ANY($1::bytea[])", list(cleared))
+        # Locked in the order in which they are counted; one that comes back meanwhile is not this try's.
+        rows = await tx.fetch(
+            "SELECT key FROM throttle WHERE key = ANY($1::bytea[]) ORDER BY key FOR UPDATE",
+            [*cleared, *given_back],
+        )
+        locked = {row["key"] for row in rows}
+        await tx.execute("DELETE FROM throttle WHERE key = ANY($1::bytea[])", list(locked & set(cleared)))
         await tx.execute(
             """
             UPDATE throttle SET failures = greatest(failures - 1, 0), until = least(until, now())
             WHERE key = ANY($1::bytea[])
             """,
-            list(given_back),
+            list(locked & set(given_back)),
         )
 
 

@@ -20,6 +20,8 @@ from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.ruling import Ruling
 from voucherd.orders.store import SealedCodes
+from voucherd.people import approvers
+from voucherd.people.roles import Right
 from voucherd.vault.model import Reveal, Via
 
 
@@ -40,11 +42,17 @@ async def confirm(
     consents = [command.consent for command in commands]
     if any(consents):
         facts.approvals = await approvals.lock(tx, [one.number for one in consents if one])
+        pairs = {
+            (one.by, facts.approvals[one.number].requested_by)
+            for one in consents
+            if one and one.number in facts.approvals
+        }
+        facts.second_persons = await approvers.second_persons(tx, pairs, Right.ORDERS_APPROVE)
     ruling = decide.finalise(facts, commands)
     sealed = await _save(tx, commands, ruling)
     if any(consents):
-        pairs = zip(consents, ruling.answers, strict=True)
-        await approvals.grant(tx, [one for one, answer in pairs if one and isinstance(answer, Order)])
+        answered = zip(consents, ruling.answers, strict=True)
+        await approvals.grant(tx, [one for one, answer in answered if one and isinstance(answer, Order)])
     return ruling.answers, sealed
 
 

@@ -26,7 +26,7 @@ from voucherd.orders.rules.refusals import (
     WrongStatus,
 )
 from voucherd.orders.service import OrderService
-from voucherd.people import members
+from voucherd.people import approvers, members
 from voucherd.people.roles import Right
 
 
@@ -110,6 +110,8 @@ async def agree(
     if approval.state is not buyer.state:
         raise ApprovalNotFound
     refuse(approval, buyer.user_id)
+    # Asked before the sale, for its own words; what counts is asked again in the transaction of the sale.
+    await approvers.refuse_unless_second(pool, buyer.user_id, approval.requested_by, Right.ORDERS_APPROVE)
     command = Finalise(
         approval.order_id,
         buyer.company_id,

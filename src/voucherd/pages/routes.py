@@ -107,6 +107,8 @@ PEOPLE: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/approvals/{approval}/approve", approvals.approve_order, _BUYER, _ORDERS),
     Page("POST", "/portal/approvals/{approval}/reject", approvals.reject_order, _BUYER, _ORDERS),
     Page("POST", "/portal/approvals/{approval}/withdraw", approvals.withdraw_order, _BUYER, _ASK),
+    Page("POST", "/portal/approvals/-/people/{person}", approvals.confirm_person, _BUYER, _ORDERS),
+    Page("POST", "/portal/approvals/-/rule", approvals.confirm_rule, _BUYER, _ORDERS),
     Page("GET", "/console/staff", STAFF.page, _OPERATOR, _STAFF),
     Page("POST", "/console/staff", STAFF.invite, _OPERATOR, _STAFF),
     Page("POST", "/console/staff/{person}/invite", STAFF.invite_again, _OPERATOR, _STAFF),

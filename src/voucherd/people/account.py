@@ -58,10 +58,10 @@ async def choose_password(tx: Tx, token: str, kind: LinkKind, password_hash: str
 
 
 async def add_app(
-    tx: Tx, actor: Actor, sealing: TextSealer, session: Session, browser: Browser, code: str
+    tx: Tx, actor: Actor, sealing: TextSealer, session: Session, browser: Browser, word: str, code: str
 ) -> Strengthened | None:
     """Take an authenticator app as second factor, once it has given a right code; None if it has not."""
-    codes = await second_factors.confirm_totp(tx, sealing, _own(actor), code)
+    codes = await second_factors.confirm_totp(tx, sealing, _own(actor), session.key, word, code)
     if codes is None:
         return None
     await _record(tx, actor, "second-factor.add", "An authenticator app was set up.", {"kind": "app"})

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from voucherd import trail
 from voucherd.actors import Actor, ActorKind
 from voucherd.db import Tx
-from voucherd.people import letters, links, members, second_factors, sessions, user_store
+from voucherd.people import approvers, letters, links, members, second_factors, sessions, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.members import Member, PersonNotFound
+from voucherd.people.roles import Right, rights_of
 from voucherd.people.users import User, UserDraft
+
+_NOTHING: Final[frozenset[Right]] = frozenset()
 
 
 class OwnSecondFactor(ValueError):
@@ -37,15 +41,17 @@ async def add(tx: Tx, actor: Actor, draft: UserDraft, password_hash: str) -> Use
     _refuse_stranger(actor, draft.company_id)
     user = await user_store.add_user(tx, draft, password_hash)
     await _record(tx, actor, "user.add", user, {"role": user.role})
+    await approvers.rest(tx, actor, user, "was added", _NOTHING)
     return user
 
 
-async def invite(tx: Tx, actor: Actor, draft: UserDraft, invitation: Invitation) -> User:
-    """A person who is mailed a link to choose a password; refused if the address is taken."""
+async def invite(tx: Tx, actor: Actor, draft: UserDraft, invitation: Invitation) -> Member:
+    """A person who is mailed a link to choose a password; refused if the address belongs here already."""
     _refuse_stranger(actor, draft.company_id)
     user, link = await members.invite(tx, draft)
     await _mail(tx, user, link, invitation)
     await _record(tx, actor, "user.invite", user, {"role": user.role})
+    await approvers.rest(tx, actor, user, "was invited", _NOTHING)
     return user
 
 
@@ -64,6 +70,8 @@ async def set_role(tx: Tx, actor: Actor, person: Member, role: str) -> None:
     _refuse_stranger(actor, person.company_id)
     await members.set_role(tx, person, role)
     await _record(tx, actor, "user.role", person, {"from": person.role, "to": role})
+    changed, before = replace(person, role=role), _rights(person) if person.active else _NOTHING
+    await approvers.rest(tx, actor, changed, "got another role", before)
 
 
 async def activate(tx: Tx, actor: Actor, person: Member) -> None:
@@ -71,6 +79,8 @@ async def activate(tx: Tx, actor: Actor, person: Member) -> None:
     _refuse_stranger(actor, person.company_id)
     await members.set_active(tx, person, active=True)
     await _record(tx, actor, "user.activate", person)
+    if not person.active:
+        await approvers.rest(tx, actor, person, "was activated again", _NOTHING)
 
 
 async def deactivate(tx: Tx, actor: Actor, person: Member) -> None:
@@ -100,6 +110,11 @@ async def reset_second_factor(tx: Tx, actor: Actor, person: Member) -> None:
     await _record(tx, actor, "second-factor.reset", person)
     by = "The operator" if actor.kind is ActorKind.COMMAND else actor.name
     await letters.tell(tx, person.email, f"{by} took your second factors away.")
+    await approvers.rest(tx, actor, person, "lost the second factors", _NOTHING)
+
+
+def _rights(person: Member) -> frozenset[Right]:
+    return rights_of(person.role, of_company=person.company_id is not None)
 
 
 def _refuse_stranger(actor: Actor, company_id: int | None) -> None:
@@ -108,9 +123,13 @@ def _refuse_stranger(actor: Actor, company_id: int | None) -> None:
         raise PersonNotFound
 
 
-async def _mail(tx: Tx, person: User | Member, link: bytes, invitation: Invitation) -> None:
+async def _mail(tx: Tx, person: Member, link: bytes, invitation: Invitation) -> None:
+    """Mail the link; an address of another team gets a letter without one."""
     await letters.invite(
-        tx, invitation.public_url, person.email, link, where=invitation.where, by=invitation.by
+        *(tx, invitation.public_url, person.email),
+        None if person.elsewhere else link,
+        where=invitation.where,
+        by=invitation.by,
     )
 
 

@@ -9,7 +9,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from voucherd import email_address
 from voucherd.db import Connection, Pool, Tx
+from voucherd.people import user_store
 
 TOKEN_BYTES: Final = 32
 OPEN_MAX: Final = 3
@@ -71,7 +73,7 @@ async def look(connection: Connection | Pool, token: str, kind: LinkKind) -> Hol
     row = await connection.fetchrow(
         """
         SELECT u.id, u.email FROM account_link l JOIN app_user u ON u.id = l.user_id
-        WHERE l.hash = $1 AND l.kind = $2 AND l.ends_at > now() AND u.active
+        WHERE l.hash = $1 AND l.kind = $2 AND l.ends_at > now() AND u.active AND u.invited_as IS NULL
         """,
         _hash(token),
         kind.value,
@@ -81,19 +83,15 @@ async def look(connection: Connection | Pool, token: str, kind: LinkKind) -> Hol
 
 async def use(tx: Tx, token: str, kind: LinkKind) -> Holder | None:
     """Whose link this was; neither it nor another one of that person opens anything any more."""
-    row = await tx.fetchrow(
-        """
-        DELETE FROM account_link l USING app_user u
-        WHERE l.hash = $1 AND l.kind = $2 AND l.ends_at > now() AND u.id = l.user_id AND u.active
-        RETURNING u.id, u.email
-        """,
-        _hash(token),
-        kind.value,
-    )
-    if row is None:
+    holder = await look(tx, token, kind)
+    if holder is None:
         return None
-    await void(tx, row["id"])
-    return Holder(*row)
+    # One at a time for a person: of two links that are used at once each would wait for the other to go.
+    await user_store.lock(tx, holder.user_id)
+    if await look(tx, token, kind) is None:
+        return None
+    await void(tx, holder.user_id)
+    return holder
 
 
 async def void(tx: Tx, user_id: int) -> None:
@@ -104,7 +102,7 @@ async def void(tx: Tx, user_id: int) -> None:
 async def request_reset(pool: Pool, email: str) -> None:
     """Note that somebody wants a new password for this address; whether it is anybody's is looked up later."""
     # A stranger's address takes as long as a known one, and the answer is the same.
-    address = email.strip().lower()
+    address = email_address.looked_up(email)
     if 1 <= len(address) <= EMAIL_CHARACTERS_MAX and address.isprintable():
         await pool.execute("INSERT INTO reset_request (email) VALUES ($1)", address)
 
@@ -120,7 +118,7 @@ async def take_requests(tx: Tx) -> tuple[int, list[Holder]]:
         )
         SELECT u.id, u.email FROM taken t
         LEFT JOIN (app_user u LEFT JOIN company c ON c.id = u.company_id)
-               ON u.email = t.email AND u.active AND coalesce(c.active, true)
+               ON u.email = t.email AND u.active AND u.invited_as IS NULL AND coalesce(c.active, true)
         """,
         REQUESTS_MAX,
     )

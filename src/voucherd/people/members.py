@@ -10,12 +10,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd import email_address
 from voucherd.companies import store as company_store
 from voucherd.db import Connection, Pool, Tx
 from voucherd.people import links, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.roles import Right, rights_of
-from voucherd.people.users import User, UserDraft
+from voucherd.people.users import UserDraft, UserExists
 
 PEOPLE_MAX: Final = 500
 """Of one company, or of the operator."""
@@ -45,13 +46,21 @@ class Member(Struct, frozen=True):
     """Whether a password was chosen; someone who was only invited has none."""
     second_factor: bool
     created_at: datetime
+    rests_until: datetime | None
+    """Until then it is no second person; None if it is one."""
+    rests_by: int | None
+    """The person who let this one in; None: the command line."""
+    elsewhere: bool
+    """The address has an account elsewhere. Only the letter to it may say so, never a page of the team."""
 
 
 _MEMBER: Final = """
-    SELECT u.id, u.email, u.company_id, u.role, u.active, u.password_hash IS NOT NULL AS joined,
+    SELECT u.id, coalesce(u.invited_as, u.email) AS email, u.company_id, u.role, u.active,
+           u.password_hash IS NOT NULL AS joined,
            EXISTS (SELECT FROM totp t WHERE t.user_id = u.id AND t.confirmed_at IS NOT NULL)
              OR EXISTS (SELECT FROM passkey p WHERE p.user_id = u.id) AS second_factor,
-           u.created_at
+           u.created_at, CASE WHEN u.rests_until > now() THEN u.rests_until END, u.rests_by,
+           u.invited_as IS NOT NULL
     FROM app_user u
 """
 
@@ -64,7 +73,7 @@ def top_role(company_id: int | None) -> str:
 async def members(connection: Connection | Pool, company_id: int | None) -> list[Member]:
     """The company's people, or the operator's own for None, by address."""
     rows = await connection.fetch(
-        f"{_MEMBER} WHERE u.company_id IS NOT DISTINCT FROM $1 ORDER BY u.email LIMIT $2",
+        f"{_MEMBER} WHERE u.company_id IS NOT DISTINCT FROM $1 ORDER BY 2 LIMIT $2",
         company_id,
         PEOPLE_MAX,
     )
@@ -83,7 +92,7 @@ async def member(connection: Connection | Pool, user_id: int, company_id: int | 
 
 async def by_email(connection: Connection | Pool, email: str) -> Member:
     """Anybody, by address: for the operator's command line."""
-    row = await connection.fetchrow(f"{_MEMBER} WHERE u.email = $1", email.strip().lower())
+    row = await connection.fetchrow(f"{_MEMBER} WHERE u.email = $1", email_address.looked_up(email))
     if row is None:
         raise PersonNotFound
     return Member(*row)
@@ -91,7 +100,7 @@ async def by_email(connection: Connection | Pool, email: str) -> Member:
 
 async def everybody(connection: Connection | Pool) -> list[Member]:
     """The people of all companies and of the operator."""
-    rows = await connection.fetch(f"{_MEMBER} ORDER BY u.company_id NULLS FIRST, u.email")
+    rows = await connection.fetch(f"{_MEMBER} ORDER BY u.company_id NULLS FIRST, 2")
     return [Member(*row) for row in rows]
 
 
@@ -105,8 +114,8 @@ async def with_right(connection: Connection, company_id: int | None, right: Righ
     ]
 
 
-async def invite(tx: Tx, draft: UserDraft) -> tuple[User, bytes]:
-    """A person without a password, and the link to choose one; refused if the address is taken."""
+async def invite(tx: Tx, draft: UserDraft) -> tuple[Member, bytes]:
+    """A person without a password, and the link to choose one; refused if the address belongs here already."""
     # Counted under a lock of the company's, so that two at once can't pass the limit.
     await _lock(tx, draft.company_id)
     count = await tx.fetchval(
@@ -114,10 +123,16 @@ async def invite(tx: Tx, draft: UserDraft) -> tuple[User, bytes]:
     )
     if count >= PEOPLE_MAX:
         raise TooManyPeople
-    user = await user_store.add_user(tx, draft, None)
+    if await user_store.belongs(tx, draft):
+        raise UserExists(draft.email)
+    try:
+        user = await user_store.add_user(tx, draft, None)
+    except UserExists:
+        # Of another team: who invites must not learn that, so everything goes on as with a stranger.
+        user = await user_store.hold_place(tx, draft)
     link = await links.make(tx, user.id, LinkKind.INVITATION)
     assert link is not None, "a new person has no links yet"
-    return user, link
+    return await member(tx, user.id, draft.company_id), link
 
 
 async def set_role(tx: Tx, person: Member, role: str) -> None:

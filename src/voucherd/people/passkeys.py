@@ -206,7 +206,8 @@ async def _challenge(tx: Tx, user_id: int | None, address: str) -> bytes:
     await tx.execute(
         """
         DELETE FROM passkey_challenge WHERE hash IN
-            (SELECT hash FROM passkey_challenge WHERE network = $1 ORDER BY ends_at DESC OFFSET $2)
+            (SELECT hash FROM passkey_challenge WHERE network = $1 ORDER BY ends_at DESC OFFSET $2
+             FOR UPDATE SKIP LOCKED)
         """,
         network,
         CHALLENGES_OF_NETWORK_MAX - 1,

@@ -82,6 +82,11 @@ OPERATOR: Final[dict[str, frozenset[Right]]] = {
 }
 
 
+def approval_right(company_id: int | None) -> Right:
+    """The right to be the second person: for a company's orders, or for the operator's payments for None."""
+    return Right.MONEY_APPROVE if company_id is None else Right.ORDERS_APPROVE
+
+
 def rights_of(role: str, *, of_company: bool) -> frozenset[Right]:
     """What a role may do; one that a newer version of the program stored may do nothing."""
     return (COMPANY if of_company else OPERATOR).get(role, frozenset())

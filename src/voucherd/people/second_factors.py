@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from voucherd.db import Connection, Pool, Tx
-from voucherd.people import totp
+from voucherd.people import totp, user_store
 
 
 class TextSealer(Protocol):
@@ -39,6 +39,8 @@ class Factors(Struct, frozen=True):
         return self.totp or self.passkeys > 0
 
 
+ENROLMENT_S: Final = 600
+"""So long an app may take from the square to its first code."""
 _NOW_S: Final = "extract(epoch FROM clock_timestamp())::bigint"
 
 
@@ -56,36 +58,78 @@ async def factors(connection: Connection | Pool, user_id: int) -> Factors:
     return Factors(*row)
 
 
-async def begin_totp(tx: Tx, sealing: TextSealer, user_id: int) -> bytes:
-    """The secret to set an app up with: that of the last try, so that a page that is loaded again shows the same."""
-    row = await tx.fetchrow("SELECT secret, confirmed_at FROM totp WHERE user_id = $1 FOR UPDATE", user_id)
-    if row is not None and row["confirmed_at"] is not None:
+class Enrolment(Struct, frozen=True):
+    """An app that is being set up: its secret, and the sealed word that brings it back with the first code."""
+
+    secret: bytes
+    word: str
+
+
+async def begin_totp(
+    connection: Connection | Pool, sealing: TextSealer, user_id: int, session: bytes
+) -> Enrolment:
+    """A fresh secret to set an app up with; it is kept nowhere, and good for this session and a few minutes."""
+    if (await factors(connection, user_id)).totp:
         raise SecondFactorSet
-    if row is not None:
-        return sealing.open_bytes(totp_place(user_id), row["secret"])
+    place, now_s = await _enrolment(connection, user_id, session)
     secret = totp.new_secret()
-    made = await tx.fetchval(
-        "INSERT INTO totp (user_id, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING true",
-        user_id,
-        sealing.seal_bytes(totp_place(user_id), secret),
-    )
-    # Two pages at once: the other one's secret counts.
-    return secret if made else await begin_totp(tx, sealing, user_id)
+    sealed = sealing.seal_bytes(place, (now_s + ENROLMENT_S).to_bytes(8, "big") + secret)
+    return Enrolment(secret, sealed.hex())
 
 
-async def confirm_totp(tx: Tx, sealing: TextSealer, user_id: int, text: str) -> list[str] | None:
-    """New recovery codes, if the first code of the app is right; it is the second factor from now on."""
-    row = await tx.fetchrow(
-        f"SELECT secret, {_NOW_S} FROM totp WHERE user_id = $1 AND confirmed_at IS NULL FOR UPDATE",  # noqa: S608 - Ours.
-        user_id,
-    )
-    if row is None:
+async def open_enrolment(
+    connection: Connection | Pool, sealing: TextSealer, user_id: int, session: bytes, word: str
+) -> Enrolment | None:
+    """The app that is being set up; None if it took too long, or the session or the password is another one now."""
+    place, now_s = await _enrolment(connection, user_id, session)
+    try:
+        opened = sealing.open_bytes(place, bytes.fromhex(word))
+    except ValueError:
         return None
-    step = totp.matching_step(sealing.open_bytes(totp_place(user_id), row[0]), text, row[1])
+    return Enrolment(opened[8:], word) if now_s < int.from_bytes(opened[:8], "big") else None
+
+
+async def confirm_totp(
+    tx: Tx, sealing: TextSealer, user_id: int, session: bytes, word: str, text: str
+) -> list[str] | None:
+    """New recovery codes, if the first code of the app is right; it is the second factor from now on."""
+    enrolment = await open_enrolment(tx, sealing, user_id, session, word)
+    if enrolment is None:
+        return None
+    step = totp.matching_step(enrolment.secret, text, await tx.fetchval(f"SELECT {_NOW_S}"))
     if step is None:
         return None
-    await tx.execute("UPDATE totp SET confirmed_at = now(), last_step = $2 WHERE user_id = $1", user_id, step)
-    return await new_recovery_codes(tx, user_id)
+    # Of two that are set up at once the second finds the first one's.
+    made = await tx.fetchval(
+        """
+        INSERT INTO totp (user_id, secret, confirmed_at, last_step) VALUES ($1, $2, now(), $3)
+        ON CONFLICT (user_id) DO UPDATE
+        SET secret = excluded.secret, confirmed_at = excluded.confirmed_at, last_step = excluded.last_step
+        WHERE totp.confirmed_at IS NULL RETURNING true
+        """,
+        user_id,
+        sealing.seal_bytes(totp_place(user_id), enrolment.secret),
+        step,
+    )
+    return await new_recovery_codes(tx, user_id) if made else None
+
+
+async def _enrolment(connection: Connection | Pool, user_id: int, session: bytes) -> tuple[bytes, int]:
+    """Where the secret of an app that is being set up is sealed, and the time in seconds.
+
+    The place names the session and the password, so a sign-out and another password void what was begun before.
+    """
+    row = await connection.fetchrow(
+        f"SELECT s.key, u.password_hash, {_NOW_S} FROM app_user u"  # noqa: S608 - Ours.
+        " LEFT JOIN session s ON s.user_id = u.id AND s.key = $2 WHERE u.id = $1",
+        user_id,
+        session,
+    )
+    assert row is not None, "whoever is signed in is somebody"
+    # A session that has ended seals for no place that another one opens.
+    key = secrets.token_bytes(32) if row[0] is None else row[0]
+    bound = hashlib.sha256(key + (row[1] or "").encode()).hexdigest()
+    return f"enrolment/{user_id}/{bound}".encode("ascii"), row[2]
 
 
 async def use_totp(tx: Tx | Pool, sealing: TextSealer, user_id: int, text: str) -> bool:
@@ -125,6 +169,8 @@ async def use_recovery_code(tx: Tx | Pool, user_id: int, text: str) -> bool:
 
 async def new_recovery_codes(tx: Tx, user_id: int) -> list[str]:
     """Ten codes, shown this once; those before are void."""
+    # Of two that ask at once the codes of one are void.
+    await user_store.lock(tx, user_id)
     await tx.execute("DELETE FROM recovery_code WHERE user_id = $1", user_id)
     codes = new_codes()
     await tx.executemany(

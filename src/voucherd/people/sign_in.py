@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from voucherd import trail
+from voucherd import email_address, trail
 from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.db import Pool, Tx, transaction
 from voucherd.limits import allowances, throttle
@@ -75,7 +75,7 @@ class SignIn:
         if login is None:
             return SignInRefused()
         user = login.user
-        stronger = await users.hash_password(password) if users.outdated(login) else None
+        stronger = await users.hash_again(password) if users.outdated(login) else None
         async with transaction(self._pool) as tx:
             if not await user_store.may_sign_in(tx, user.id):
                 await _refuse(tx, origin, "inactive", f"user {user.email}", user)
@@ -143,7 +143,7 @@ class SignIn:
 
     async def _checked(self, email: str, password: str, origin: Origin) -> Login | None:
         """The person with this address and password. It takes as long, and counts as much, for a stranger's."""
-        account = email.strip().lower()
+        account = email_address.looked_up(email)
         tries = self._tries(account, origin)
         await throttle.take(self._pool, tries)
         try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+from voucherd import email_address
 from voucherd.db import Connection, Pool, Tx
 from voucherd.people.users import Login, User, UserDraft, UserExists
 
@@ -21,11 +24,38 @@ async def add_user(tx: Tx, draft: UserDraft, password_hash: str | None) -> User:
     return User(*row)
 
 
+async def hold_place(tx: Tx, draft: UserDraft) -> User:
+    """A row for an address that has an account elsewhere: its team sees it as invited, and nobody signs in by it."""
+    digest = hashlib.sha256(f"{draft.company_id}/{draft.email}".encode()).hexdigest()
+    # Its own address is nobody's, and the same for the same wish: the database refuses a second one.
+    row = await tx.fetchrow(
+        "INSERT INTO app_user (email, company_id, role, invited_as) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT (email) DO NOTHING RETURNING id, invited_as, company_id, role",
+        f"{digest}@invitation.invalid",
+        draft.company_id,
+        draft.role,
+        draft.email,
+    )
+    if row is None:
+        raise UserExists(draft.email)
+    return User(*row)
+
+
+async def belongs(connection: Connection, draft: UserDraft) -> bool:
+    """Whether the address is of this team; False also where it has an account elsewhere."""
+    found = await connection.fetchval(
+        "SELECT true FROM app_user WHERE email = $1 AND company_id IS NOT DISTINCT FROM $2",
+        draft.email,
+        draft.company_id,
+    )
+    return bool(found)
+
+
 async def find_login(connection: Connection | Pool, email: str) -> Login | None:
     """The person with this address and the hash of the password."""
     row = await connection.fetchrow(
         "SELECT id, email, company_id, role, password_hash FROM app_user WHERE email = $1 AND active",
-        email.lower(),
+        email_address.looked_up(email),
     )
     return None if row is None else Login(User(*tuple(row)[:4]), row["password_hash"])
 
@@ -52,6 +82,21 @@ async def may_sign_in(connection: Connection, user_id: int) -> bool:
     return bool(found)
 
 
+async def known_of(connection: Connection | Pool, user_id: int) -> list[str]:
+    """What everybody knows of a person: address, name and company. No password is made of it."""
+    row = await connection.fetchrow(
+        "SELECT u.email, u.name, coalesce(c.name, '') FROM app_user u LEFT JOIN company c ON c.id = u.company_id"
+        " WHERE u.id = $1",
+        user_id,
+    )
+    return [] if row is None else list(row)
+
+
+async def lock(tx: Tx, user_id: int) -> None:
+    """One change of this person at a time, until the transaction ends."""
+    await tx.execute("SELECT FROM app_user WHERE id = $1 FOR NO KEY UPDATE", user_id)
+
+
 async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
     """Replace the hash of the password."""
     await tx.execute("UPDATE app_user SET password_hash = $2 WHERE id = $1", user_id, password_hash)
@@ -60,7 +105,7 @@ async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
 async def list_users(connection: Connection, company_id: int | None) -> list[User]:
     """The company's people, or the operator's own for None, by address."""
     rows = await connection.fetch(
-        "SELECT id, email, company_id, role FROM app_user"
+        "SELECT id, coalesce(invited_as, email), company_id, role FROM app_user"
         " WHERE company_id IS NOT DISTINCT FROM $1 ORDER BY email",
         company_id,
     )

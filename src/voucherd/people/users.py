@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -11,10 +11,11 @@ from typing import Final, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from voucherd import email_address
+from voucherd.people import passwords
+
 OPERATOR_ROLES: Final = frozenset({"admin", "support", "stock", "finance"})
 COMPANY_ROLES: Final = frozenset({"owner", "buyer", "finance", "viewer", "developer"})
-PASSWORD_CHARACTERS_MIN: Final = 12
-PASSWORD_CHARACTERS_MAX: Final = 256
 CHECKS_AT_ONCE_MAX: Final = 2
 """Each check takes 64 MiB and some 50 ms of a core: sign-ins wait for each other rather than for memory."""
 CHECKS_WAITING_MAX: Final = 32
@@ -66,26 +67,27 @@ class UserDraft:
     role: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "email", self.email.strip().lower())
-        name, at, host = self.email.partition("@")
-        if not (name and at and "." in host and len(self.email) <= 254 and self.email.isprintable()):
-            raise ValueError(f"{self.email!r} is not an e-mail address")
+        object.__setattr__(self, "email", email_address.read(self.email))
         roles = OPERATOR_ROLES if self.company_id is None else COMPANY_ROLES
         if self.role not in roles:
             whose = "the operator's people" if self.company_id is None else "a company's people"
             raise ValueError(f"{self.role!r} is not a role of {whose}: {', '.join(sorted(roles))}")
 
 
-async def hash_password(password: str) -> str:
-    """What to store of a password; refuses one that is too short or absurdly long."""
-    if not PASSWORD_CHARACTERS_MIN <= len(password) <= PASSWORD_CHARACTERS_MAX:
-        raise ValueError(f"a password has {PASSWORD_CHARACTERS_MIN} to {PASSWORD_CHARACTERS_MAX} characters")
+async def hash_password(password: str, known: Collection[str]) -> str:
+    """What to store of a new password; refuses a weak one, also for what is known of the person."""
+    passwords.refuse_weak(password, known)
+    return await hash_again(password)
+
+
+async def hash_again(password: str) -> str:
+    """What to store of a password that was right and is stored with weaker parameters than today's."""
     return await _in_turn(_hasher.hash, password)
 
 
 async def verified(login: Login | None, password: str) -> User | None:
     """The person, if the password is right. For an unknown person it takes as long as for a known one."""
-    if len(password) > PASSWORD_CHARACTERS_MAX:
+    if len(password) > passwords.CHARACTERS_MAX:
         return None
     right = await _in_turn(_matches, login, password)
     return login.user if login is not None and right else None

@@ -47,7 +47,7 @@ except UnsupportedAlgorithm:
     raise ImportError("voucherd needs AES-GCM-SIV: a `cryptography` built on OpenSSL 3.2 or newer") from None
 
 
-class SealBroken(Exception):
+class SealBroken(ValueError):
     """The sealed code was altered, moved to another place, or sealed with another key."""
 
 

@@ -18,6 +18,8 @@ from voucherd.db import Connection, Tx
 from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.money import Money
+from voucherd.people import approvers
+from voucherd.people.roles import Right
 from voucherd.wallet import low_balance, store
 from voucherd.wallet.store import Balance
 
@@ -97,6 +99,7 @@ async def approve(tx: Tx, actor: Actor, number: int) -> Approval:
     if found is not None and found.kind is ApprovalKind.ORDER:
         found = None
     approval = refuse(found, _person(actor))
+    await approvers.refuse_unless_second(tx, _person(actor), approval.requested_by, Right.MONEY_APPROVE)
     assert approval.reference is not None, "a request about money names a payment"
     if approval.kind is ApprovalKind.TOP_UP:
         booked, _ = await _book(tx, approval.company_id, approval.state, approval.money, approval.reference)

@@ -19,6 +19,7 @@ async def tell_disabled(tx: Tx, company_id: int, state: State, url: str, reason:
     people = await tx.fetch(
         """
         SELECT email FROM app_user WHERE company_id = $1 AND role IN ('owner', 'developer') AND active
+          AND invited_as IS NULL
         ORDER BY email LIMIT $2
         """,
         company_id,

@@ -27,8 +27,8 @@ from voucherd.money import Money
 from voucherd.orders.rules.cart import CartLine, Create
 from voucherd.orders.rules.decide import Finalise
 from voucherd.orders.service import OrderService
+from voucherd.people import approvers, members, user_store
 from voucherd.people import deeds as people
-from voucherd.people import user_store
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.settings import Settings
 from voucherd.vault.imports import StockTarget, append_codes
@@ -131,10 +131,11 @@ async def _stock(tx: Tx, sealer: Sealer, good: Good, version: ProductVersion, no
 
 async def _person(tx: Tx, draft: UserDraft) -> DemoPerson:
     password = new_password()
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, [draft.email])
     login = await user_store.find_login(tx, draft.email)
     if login is None:
         await people.add(tx, operator(), draft, password_hash)
+        await approvers.confirm(tx, operator(), await members.by_email(tx, draft.email))
     else:
         await people.reset_password(tx, operator(), login.user, password_hash)
     return DemoPerson(draft.email, password)

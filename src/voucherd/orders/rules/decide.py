@@ -292,6 +292,7 @@ def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
         or not approval.open
         or approval.order_id != order.id
         or approval.requested_by == consent.by
+        or (consent.by, approval.requested_by) not in facts.second_persons
     ):
         raise ApprovalRefused
 

@@ -61,6 +61,8 @@ class Facts(Struct):
     spent: dict[SpendKey, int] = field(default_factory=dict)
     """What those who have a limit for the day have spent today, in euro cents."""
     approvals: dict[int, Approval] = field(default_factory=dict)
+    second_persons: set[tuple[int, int]] = field(default_factory=set)
+    """Who decides and who asked, where the first counts as a second person (OP-102)."""
     """The requests that a second person grants with a call."""
 
 

@@ -26,9 +26,11 @@ from voucherd.pages.console.inputs import (
     plain_euros,
 )
 from voucherd.pages.forms import Period
+from voucherd.pages.people.approvals import changes_later
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import members as people
+from voucherd.people import policy as rules
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.wallet import store as wallets
@@ -90,6 +92,8 @@ async def company(visit: Visit) -> Response:
         balances = await wallets.balances(conn, found.id)
         members = await people.members(conn, found.id)
         policy = await company_store.policy(conn, found.id)
+        rule_change = await company_store.find_rule_change(conn, found.id)
+        asked = policy if rule_change is None else rule_change
         keys = await key_store.list_keys(conn, found.id)
         lists = await price_store.lists(conn)
     now = clock.now()
@@ -102,7 +106,11 @@ async def company(visit: Visit) -> Response:
         balances=_by_currency(balances),
         people=members,
         policy=policy,
-        approve_from=_again(visit, "approve_from", plain_euros(policy.approve_from_eur_minor)),
+        rule_change=rule_change,
+        approve_now=None
+        if policy.approve_from_eur_minor is None
+        else Money(policy.approve_from_eur_minor, "EUR"),
+        approve_from=_again(visit, "approve_from", plain_euros(asked.approve_from_eur_minor)),
         keys=[(key, key.standing(now)) for key in keys],
         lists=[("", "The catalogue’s prices"), *((one.name, one.name) for one in lists)],
         list_name=next((one.name for one in lists if found.name in one.companies), ""),
@@ -169,10 +177,10 @@ async def set_policy(visit: Visit) -> Response:
     async with transaction(visit.pool) as tx:
         found = await company_of(tx, visit)
         if not visit.problems:
-            await company_deeds.set_policy(tx, visit.actor, found, chosen)
+            waiting = await rules.set_policy(tx, visit.actor, found, chosen)
     if visit.problems:
         return await company(visit)
-    visit.tell("It holds from now on.")
+    visit.tell("It holds from now on." if waiting is None else changes_later(waiting))
     return _back(found)
 
 

@@ -21,8 +21,10 @@ from voucherd.db import Connection, Tx
 from voucherd.http import Response
 from voucherd.money import DIGITS, Money
 from voucherd.pages.console.inputs import amount_of, currency_of, number_in, number_of
+from voucherd.pages.people.approvals import NO_SECOND_PERSON, PAYMENTS, resting
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing
+from voucherd.people.approvers import NoSecondPerson
 from voucherd.people.roles import Right
 from voucherd.wallet import deeds
 from voucherd.wallet import store as wallets
@@ -41,6 +43,7 @@ _REFUSALS: Final[dict[type[Exception], str]] = {
     SamePerson: "Nobody agrees to what he proposed himself: a second person has to.",
     NothingBooked: "A payment with this reference was booked before. Nothing was moved.",
     ReferenceReused: "A payment with this reference was booked before, with another amount. Nothing was moved.",
+    NoSecondPerson: NO_SECOND_PERSON,
     Overdrawn: "The wallet has less than that. Nothing was moved.",
 }
 
@@ -53,6 +56,8 @@ async def payments(visit: Visit) -> Response:
         visit,
         waiting=[one for one in found if one.open],
         decided=[one for one in found if not one.open],
+        resting=await resting(visit),
+        path=PAYMENTS,
     )
 
 

@@ -22,6 +22,7 @@ from voucherd.pages.console import (
     trail,
 )
 from voucherd.pages.page import Audience, Page
+from voucherd.pages.people import approvals
 from voucherd.people.roles import Right
 from voucherd.vault.uploads import FILE_BYTES_MAX as UPLOAD_BYTES_MAX
 
@@ -58,6 +59,9 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/console/money/{number}/approve", money.approve, _OPERATOR, Right.MONEY_APPROVE),
     Page("POST", "/console/money/{number}/reject", money.reject, _OPERATOR, Right.MONEY_APPROVE),
     Page("POST", "/console/money/{number}/withdraw", money.withdraw, _OPERATOR, Right.MONEY_PROPOSE),
+    Page(
+        "POST", "/console/money/-/people/{person}", approvals.confirm_person, _OPERATOR, Right.MONEY_APPROVE
+    ),
     # ── prices and rates ──
     Page("GET", "/console/prices", prices.price_lists, _OPERATOR, _GOODS),
     Page("POST", "/console/prices", prices.add_list, _OPERATOR, _GOODS),

@@ -19,7 +19,7 @@ from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
 from voucherd.pages.visit import Visit, missing, see_other, session_cookie
 from voucherd.people import account as own
-from voucherd.people import passkeys, second_factors, sessions, totp
+from voucherd.people import passkeys, second_factors, sessions, totp, user_store
 from voucherd.people.account import LastSecondFactor, NoSecondFactor, Strengthened
 from voucherd.people.passkeys import BadPasskey, TooManyPasskeys
 from voucherd.people.second_factors import SecondFactorSet
@@ -75,7 +75,8 @@ async def change_password(visit: Visit) -> Response:
         visit.problems["current"] = _WRONG
         return await account(visit)
     try:
-        password_hash = await hash_password(visit.form.raw("password"))
+        known = await user_store.known_of(visit.pool, person.id)
+        password_hash = await hash_password(visit.form.raw("password"), known)
     except ValueError as short:
         visit.problems["password"] = f"{str(short).capitalize()}."
         return await account(visit)
@@ -85,18 +86,23 @@ async def change_password(visit: Visit) -> Response:
 
 async def app_page(visit: Visit) -> Response:
     """The square to set an authenticator app up with."""
-    person = visit.someone
+    person, session, sealer = visit.someone, visit.session, visit.services.sealer
+    assert session is not None
+    # After a wrong code the page shows the same square again; whoever comes anew gets a fresh one.
+    word = visit.form.get("enrolment")
+    enrolment = await second_factors.open_enrolment(visit.pool, sealer, person.id, session.key, word)
     try:
-        async with transaction(visit.pool) as tx:
-            secret = await second_factors.begin_totp(tx, visit.services.sealer, person.id)
+        if enrolment is None:
+            enrolment = await second_factors.begin_totp(visit.pool, sealer, person.id, session.key)
     except SecondFactorSet:
         return see_other(PATH)
-    square = segno.make(totp.uri(secret, person.email), error="m")
+    square = segno.make(totp.uri(enrolment.secret, person.email), error="m")
     return render(
         "people/app.html",
         visit,
         ask=not fresh(visit),
-        secret=totp.shown(secret),
+        secret=totp.shown(enrolment.secret),
+        enrolment=enrolment.word,
         square=Markup(square.svg_inline(scale=5, border=3, light="#fff", title="Code for your app")),  # noqa: S704 - Made of modules, not of words.
     )
 
@@ -108,9 +114,12 @@ async def confirm_app(visit: Visit) -> Response:
         return await app_page(visit)
     session = visit.session
     assert session is not None
-    done = await visit.do(own.add_app, visit.services.sealer, session, visit.browser, visit.form.get("code"))
+    word, code = visit.form.get("enrolment"), visit.form.get("code")
+    done = await visit.do(own.add_app, visit.services.sealer, session, visit.browser, word, code)
     if done is None:
-        visit.problems["code"] = "That code is not right. Is the clock of your telephone right?"
+        visit.problems["code"] = (
+            "That code is not right. Is the clock of your telephone right, and the square still the one you read?"
+        )
         return await app_page(visit)
     return _strengthened(visit, done)
 

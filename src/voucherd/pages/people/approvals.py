@@ -1,4 +1,4 @@
-"""What takes two people: a company's large orders (OP-93)."""
+"""What takes two people: a company's large orders, new approvers and looser rules (OP-93, OP-102, OP-103)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from voucherd.approvals import deeds, lists
 from voucherd.approvals import store as approvals
 from voucherd.approvals.model import Approval, ApprovalClosed, ApprovalNotFound, SamePerson
 from voucherd.companies import store as company_store
+from voucherd.companies.model import RuleChange
+from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
 from voucherd.orders import consent
@@ -23,9 +25,18 @@ from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
 from voucherd.pages.forms import whole
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing, see_other
-from voucherd.people.roles import Right
+from voucherd.people import approvers, members, policy
+from voucherd.people.approvers import NoSecondPerson
+from voucherd.people.members import Member
+from voucherd.people.policy import NoSuchChange
+from voucherd.people.roles import Right, approval_right
 
 ORDERS: Final = "/portal/approvals"
+PAYMENTS: Final = "/console/money"
+NO_SECOND_PERSON: Final = (
+    "You are no second person here yet: whoever is new, and whoever let somebody new in, waits for a day or for"
+    " another approver."
+)
 
 _REFUSED: Final[dict[type[Exception], str]] = {
     InsufficientBalance: "The balance does not cover this order. It can be approved once it does.",
@@ -51,7 +62,53 @@ async def orders(visit: Visit) -> Response:
         path=ORDERS,
         may_decide=visit.may(Right.ORDERS_APPROVE),
         approve_from=None if amount is None else Money(amount, "EUR"),
+        rule_change=await company_store.find_rule_change(visit.pool, visit.company_id),
+        resting=await resting(visit),
     )
+
+
+async def resting(visit: Visit) -> list[Member]:
+    """The colleagues who are no second persons yet, for who may approve."""
+    side = None if visit.someone.company is None else visit.company_id
+    if not visit.may(approval_right(side)):
+        return []
+    return [one for one in await members.members(visit.pool, side) if one.rests_until and one.active]
+
+
+async def confirm_person(visit: Visit) -> Response:
+    """Let a colleague approve at once, as a second person to the one who let it in."""
+    side = None if visit.someone.company is None else visit.company_id
+    back = ORDERS if side is not None else PAYMENTS
+    number = whole(visit.parameters["person"])
+    if number is None:
+        raise missing()
+    try:
+        async with transaction(visit.pool) as tx:
+            person = await members.member(tx, number, side)
+            await approvers.confirm(tx, visit.actor, person)
+    except NoSecondPerson:
+        return visit.go(back, NO_SECOND_PERSON, "bad")
+    return visit.go(back, f"{person.email} is confirmed.")
+
+
+async def confirm_rule(visit: Visit) -> Response:
+    """Let a looser rule hold at once, as a second person to the one who asked for it."""
+    text = visit.form.get("approve_from_eur_minor")
+    # The form says which rule was shown: another one may wait by now.
+    amount = None if text == "" else whole(text) or 0
+    try:
+        await visit.do(policy.confirm_rule, visit.company, amount)
+    except NoSecondPerson:
+        return visit.go(ORDERS, NO_SECOND_PERSON, "bad")
+    except NoSuchChange:
+        return visit.go(ORDERS, "The rule was changed or withdrawn meanwhile. Look at it again.", "bad")
+    return visit.go(ORDERS, "The rule is changed.")
+
+
+def changes_later(change: RuleChange) -> str:
+    """What to say of a looser rule that has to wait."""
+    when = f"{change.holds_from:%Y-%m-%d %H:%M} UTC"
+    return f"The rule about second persons changes at {when}, or once another approver confirms it."
 
 
 async def approve_order(visit: Visit) -> Response:
@@ -60,6 +117,8 @@ async def approve_order(visit: Visit) -> Response:
     buyer = await buyer_of(visit)
     try:
         await consent.agree(visit.services.orders, visit.pool, buyer, approval.id, wait_s_max=WAIT_S_MAX)
+    except NoSecondPerson:
+        visit.tell(NO_SECOND_PERSON, "bad")
     except (ApprovalClosed, SamePerson) as refused:
         visit.tell(
             _OVER if isinstance(refused, ApprovalClosed) else "Somebody else has to approve it.", "bad"

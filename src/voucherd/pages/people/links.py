@@ -8,13 +8,12 @@ from voucherd.db import transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
-from voucherd.people import account, links
+from voucherd.people import account, links, user_store
 from voucherd.people.links import LinkKind
-from voucherd.people.users import PASSWORD_CHARACTERS_MIN, hash_password
+from voucherd.people.passwords import CHARACTERS_MIN
+from voucherd.people.users import hash_password
 
-PASSWORD_HINT: Final = (
-    f"At least {PASSWORD_CHARACTERS_MIN} characters. A few words that only you think of are best."
-)
+PASSWORD_HINT: Final = f"At least {CHARACTERS_MIN} characters. A few words that only you think of are best."
 
 
 async def forgotten_page(visit: Visit) -> Response:
@@ -48,10 +47,12 @@ class PasswordPages:
         """Choose the password; everybody who was signed in as this person is signed out."""
         token = visit.parameters["token"]
         # Looked at before the password is hashed: that is work, and not for who makes up links.
-        if await links.look(visit.pool, token, self.kind) is None:
+        holder = await links.look(visit.pool, token, self.kind)
+        if holder is None:
             raise _over()
+        known = await user_store.known_of(visit.pool, holder.user_id)
         try:
-            password_hash = await hash_password(visit.form.raw("password"))
+            password_hash = await hash_password(visit.form.raw("password"), known)
         except ValueError as short:
             visit.problems["password"] = f"{str(short).capitalize()}."
             return await self.page(visit)

@@ -6,17 +6,18 @@ from collections.abc import Awaitable, Callable
 from typing import Concatenate, Final, ParamSpec
 
 from voucherd.actors import Actor
-from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Policy
 from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
 from voucherd.pages.forms import sentence, whole
+from voucherd.pages.people.approvals import changes_later
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import deeds as people
 from voucherd.people import members
+from voucherd.people import policy as rules
 from voucherd.people.deeds import EnoughInvitations, Invitation, OwnSecondFactor
 from voucherd.people.members import LastOwner, Member, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
@@ -47,7 +48,10 @@ class Team:
         side = _side(visit)
         roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
         policy = None if side is None else await company_store.policy(visit.pool, side)
-        amount = None if policy is None else policy.approve_from_eur_minor
+        rule_change = None if side is None else await company_store.find_rule_change(visit.pool, side)
+        # A rule that waits is what somebody wants: sent again with another box ticked, it must not be forgotten.
+        asked = policy if rule_change is None else rule_change
+        amount = None if asked is None else asked.approve_from_eur_minor
         return render(
             "people/team.html",
             visit,
@@ -55,6 +59,8 @@ class Team:
             members=await members.members(visit.pool, side),
             roles=[(role, f"{role}: {ROLES[role]}") for role in roles],
             policy=policy,
+            rule_change=rule_change,
+            approve_now=_euros(policy),
             approve_from="" if amount is None else str(Money(amount, "EUR").decimal()),
             email=visit.form.get("email"),
             role=visit.form.get("role") or ("support" if side is None else "buyer"),
@@ -70,7 +76,7 @@ class Team:
         except TooManyPeople:
             visit.problems["email"] = f"There are {members.PEOPLE_MAX} people here already."
         except UserExists:
-            visit.problems["email"] = "This address has an account already."
+            visit.problems["email"] = "This address belongs here already."
         except ValueError as wrong:
             visit.problems["email"] = sentence(wrong)
         if visit.problems:
@@ -132,8 +138,9 @@ class Team:
             visit.problems["approve_from"] = "An amount looks like 1000 or 1000.00."
             return await self.page(visit)
         asked = Policy(visit.form.get("second_factor") == "yes", amount)
-        await visit.do(company_deeds.set_policy, visit.company, asked)
-        return visit.go(self.path, "The rules are changed.")
+        waiting = await visit.do(rules.set_policy, visit.company, asked)
+        said = "The rules are changed." if waiting is None else changes_later(waiting)
+        return visit.go(self.path, said, "good" if waiting is None else "note")
 
     def _stays(self, visit: Visit) -> Response:
         role = members.top_role(_side(visit))
@@ -144,6 +151,11 @@ TEAM: Final = Team("/portal/team")
 
 
 STAFF: Final = Team("/console/staff")
+
+
+def _euros(policy: Policy | None) -> Money | None:
+    amount = None if policy is None else policy.approve_from_eur_minor
+    return None if amount is None else Money(amount, "EUR")
 
 
 def _invitation(visit: Visit) -> Invitation:
