@@ -13,6 +13,7 @@ import httpx
 import pytest
 from argon2 import PasswordHasher
 
+from tests.mailed import mailed
 from tests.pages.people import HTML, Someone, someone
 from tests.patience import pause_for_long
 from tests.shop import Company, Shop
@@ -25,7 +26,7 @@ from voucherd.limits.allowances import HERE
 from voucherd.orders import consent
 from voucherd.orders.consent import BuyingPerson
 from voucherd.pages.people.account import browser_of
-from voucherd.people import links, sessions, totp, user_store, users
+from voucherd.people import sessions, totp, user_store, users
 from voucherd.people.links import LinkKind
 from voucherd.people.users import UserDraft, hash_password
 
@@ -345,7 +346,7 @@ async def test_a_password_that_is_easy_to_guess_is_refused_wherever_it_is_chosen
         "UPDATE company SET name = 'Zimmermann' WHERE id = $1 RETURNING name", company.id
     )
     async with transaction(shop.pool) as tx:
-        tokens = {kind: await links.make(tx, ann, kind) for kind in LinkKind}
+        tokens = {kind: await mailed(tx, ann, kind) for kind in LinkKind}
     browser = Browser(shop)
     await browser.sign_in("annabel@people.example")
     await browser.get("/account")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from tests.shop import Company, Shop
 from voucherd.actors import SYSTEM, Actor, ActorKind
-from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Policy
 from voucherd.db import transaction
@@ -22,7 +22,7 @@ from voucherd.keys.grants import RIGHT_FOR, BeyondOwn
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyDraft, KeyWish, Scope
 from voucherd.keys.model import Key
 from voucherd.people import deeds as people_deeds
-from voucherd.people import members, user_store
+from voucherd.people import members, policy, user_store
 from voucherd.people.roles import COMPANY, Right
 from voucherd.people.users import UserDraft
 
@@ -47,7 +47,7 @@ async def do(shop: Shop, deed: Any, *arguments: Any, **more: Any) -> Any:
 
 async def made(shop: Shop, actor: Actor, company: Company, **wish: Any) -> tuple[Key, Company]:
     """A key that this person or key makes, and the company that calls with it."""
-    key, text = await do(shop, deeds.add, actor, company.id, State.LIVE, KeyWish(**wish))
+    key, text = await do(shop, deeds.add, actor, company.id, State.LIVE, cast("KeyWish", wish))
     return key, Company(company.id, company.name, {State.LIVE: text})
 
 
@@ -188,7 +188,8 @@ async def asks_for_two(shop: Shop, company: Company, eur_minor: int | None) -> N
     """The company wants a second person from this amount on."""
     async with transaction(shop.pool) as tx:
         stored = await company_store.find_company(tx, company.name)
-        await company_deeds.set_policy(tx, SYSTEM, stored, Policy(approve_from_eur_minor=eur_minor))
+        by_command = replace(SYSTEM, kind=ActorKind.COMMAND)
+        await policy.set_policy(tx, by_command, stored, Policy(approve_from_eur_minor=eur_minor))
     await shop.hear()
 
 

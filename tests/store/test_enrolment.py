@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.apps import set_up
+from tests.mailed import mailed
 from voucherd.actors import Actor, ActorKind
 from voucherd.db import Pool, Tx, transaction
-from voucherd.people import account, deeds, links, members, second_factors, sessions, totp, user_store
+from voucherd.people import account, deeds, members, second_factors, sessions, totp, user_store
 from voucherd.people.links import LinkKind
 from voucherd.people.second_factors import ENROLMENT_S, Enrolment
 from voucherd.people.sessions import Browser
@@ -85,8 +86,7 @@ async def _change(tx: Tx, ann: Enrolling) -> None:
 
 
 async def _reset_by_link(tx: Tx, ann: Enrolling) -> None:
-    token = await links.make(tx, ann.user.id, LinkKind.RESET)
-    assert token is not None
+    token = await mailed(tx, ann.user.id, LinkKind.RESET)
     assert await account.choose_password(tx, token, LinkKind.RESET, "another", Origin(HERE))
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.apps import set_up
+from tests.mailed import mailed
 from tests.patience import a_day_later, pause_for_long, until_true
 from voucherd.actors import Actor, ActorKind
 from voucherd.approvals import lists
@@ -23,7 +24,7 @@ from voucherd.approvals.model import (
 )
 from voucherd.companies import store as company_store
 from voucherd.companies.model import CompanyDraft
-from voucherd.db import Pool, Tx, transaction
+from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.limits import allowances, throttle
 from voucherd.limits.allowances import HERE, Devices
@@ -163,20 +164,11 @@ async def test_passwords_are_checked_a_few_at_a_time_and_too_many_are_sent_away(
     assert await users.verified(None, "x") is None
 
 
-async def _token(tx: Tx, user_id: int) -> str:
-    """The token of a new link, as its letter would get it."""
-    link = await links.make(tx, user_id, LinkKind.RESET)
-    assert link is not None
-    renewed = await links.renew(tx, link)
-    assert renewed is not None
-    return renewed[0]
-
-
 async def test_a_link_opens_once_and_ends(pool: Pool, company_id: int) -> None:
     """OP-92: of many who use a link at once one gets through; one that is used, old or another kind's opens nothing."""
     ann = await person(pool, "ann@acme.example", company_id, "owner")
     async with transaction(pool) as tx:
-        first, second = [await _token(tx, ann.id) for _ in range(2)]
+        first, second = [await mailed(tx, ann.id) for _ in range(2)]
         assert await links.make(tx, ann.id, LinkKind.RESET) is not None
         assert await links.make(tx, ann.id, LinkKind.RESET) is None
     assert first.encode() not in b"".join(
@@ -193,7 +185,7 @@ async def test_a_link_opens_once_and_ends(pool: Pool, company_id: int) -> None:
     assert await links.look(pool, second, LinkKind.RESET) is None
 
     async with transaction(pool) as tx:
-        late = await _token(tx, ann.id)
+        late = await mailed(tx, ann.id)
     await pool.execute("UPDATE account_link SET ends_at = now()")
     assert await links.look(pool, late, LinkKind.RESET) is None
     assert await links.sweep(pool) == 1

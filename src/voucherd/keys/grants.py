@@ -82,7 +82,7 @@ def new_draft(own: KeyTerms | None, wish: KeyWish) -> KeyDraft:
         "rate_limit": min(own.rate_limit, RATE_LIMIT_DEFAULT),
         "confirms_alone": False,
     }
-    draft = KeyDraft(**(plain | wish))
+    draft = replace(KeyDraft(**plain), **wish)
     require_within(own, draft)
     return draft
 
