@@ -26,7 +26,9 @@ WRONG: Final = (
 
 async def told(shop: Shop, path: str, authorization: str | None = None) -> tuple[int, str]:
     """Status and text of an answer."""
-    headers = {} if authorization is None else {b"authorization": authorization.encode("latin-1")}
+    headers: dict[bytes, bytes] = (
+        {} if authorization is None else {b"authorization": authorization.encode("latin-1")}
+    )
     answer = await shop.client.get(path, headers=headers)
     return answer.status_code, answer.text
 
