@@ -81,3 +81,40 @@ async def test_the_letter_to_an_address_with_an_account_opens_nothing(shop: Shop
     async with shop.pool.acquire() as connection, connection.transaction():
         assert await links.take_requests(connection) == (1, [])
     assert (await taken.get("/portal")).status_code == 200
+
+
+async def test_a_second_approver_confirms_new_people_and_looser_rules_on_the_pages(shop: Shop) -> None:
+    """OP-102, OP-103: who let somebody in, and who asked for the rule, finds no button, and is refused without one."""
+    company = await shop.company()
+    for side, path, home in (
+        (company, "/portal/team", "/portal/approvals"),
+        (None, "/console/staff", "/console/money"),
+    ):
+        top = "owner" if side else "admin"
+        ann, ben = await someone(shop, top, side), await someone(shop, "finance", side)
+        email = f"new-{top}@people.example"
+        await ann.post(path, {"email": email, "role": top})
+        number = await shop.pool.fetchval("SELECT id FROM app_user WHERE email = $1", email)
+        button = f'action="{home}/-/people/{number}"'
+        assert button not in (await ann.get(home)).text
+        refused = await ann.post(f"{home}/-/people/{number}", follow=True)
+        assert "You are no second person here yet" in refused.text
+        assert button in (await ben.get(home)).text
+        done = await ben.post(f"{home}/-/people/{number}", follow=True)
+        assert f"{email} is confirmed" in done.text
+        assert button not in done.text
+
+    ann, ben = await someone(shop, "owner", company), await someone(shop, "finance", company)
+    await ann.post("/portal/team/rules", {"approve_from": "100"})
+    waits = await ann.post("/portal/team/rules", {"approve_from": ""}, follow=True)
+    assert "or once another approver confirms it" in waits.text
+    rule = 'action="/portal/approvals/-/rule"'
+    assert rule not in (await ann.get("/portal/approvals")).text
+    assert rule in (await ben.get("/portal/approvals")).text
+    form = {"approve_from_eur_minor": ""}
+    assert "no second person" in (await ann.post("/portal/approvals/-/rule", form, follow=True)).text
+    for shown_before in ("10000", "0", "nonsense"):
+        other = {"approve_from_eur_minor": shown_before}
+        assert "Look at it again" in (await ben.post("/portal/approvals/-/rule", other, follow=True)).text
+    assert "The rule is changed" in (await ben.post("/portal/approvals/-/rule", form, follow=True)).text
+    assert "No order needs a second person" in (await ben.get("/portal/approvals")).text
