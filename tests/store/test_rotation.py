@@ -125,7 +125,7 @@ async def test_no_sealed_column_is_forgotten(pool: Pool) -> None:
         *("idempotency.key", "idempotency.request"),  # Hashes.
         *("passkey.credential", "passkey.public_key"),  # Of a key that never leaves its device.
         *("vault_key.wrapped", "vault_master.root"),  # Wrapped with the master key.
-        *("session.key", "session.csrf", "throttle.key"),  # Hashes.
+        *("session.key", "session.csrf", "throttle.key", "mail.link"),  # Hashes.
         "brand_logo.content",  # A picture for everybody.
     }
     hashed = {"hash", "fingerprint", "previous"}
