@@ -30,6 +30,12 @@ $(VENV)/.developed: requirements-dev.lock $(VENV)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-dev.lock
 	@touch $@
 
+# The fuzzer brings a web server and more along, so nobody has it who did not ask for it.
+$(VENV)/.fuzzing: requirements-fuzz.lock $(VENV)/.developed
+	@echo "Installing the fuzzer …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-fuzz.lock
+	@touch $@
+
 .PHONY: setup
 setup: $(VENV)/.installed  ## Create .venv with all that the program needs, locked and hashed
 
@@ -82,8 +88,14 @@ bench-quick: setup  ## Whether sales are as fast as they were: two ratios and th
 	@$(BIN)/python -m bench.quick
 
 .PHONY: soak
-soak: develop  ## The long runs: kill -9 storms, a hundred thousand carts, races
+soak: develop  ## The long runs: kill -9 storms, a hundred thousand carts, a million malformed requests, races
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m soak --timeout 3600 $(TESTS)
+
+# SECONDS is a variable of bash, too, but not one that make hands on.
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(VENV)/.fuzzing  ## Drive all that reads strangers' bytes by coverage, and fail on what breaks (SECONDS=600 …)
+	@$(BIN)/python -m tools.fuzz $(SECONDS) --workers $(WORKERS)
 
 .PHONY: schema
 schema: develop  ## Write schema.sql anew after a migration was added
@@ -98,11 +110,13 @@ mutate: develop  ## Break the rules about money one small change at a time, and 
 	@$(BIN)/python -m tools.mutate $(MODULES)
 
 .PHONY: lock
-lock: setup  ## Resolve the dependencies anew into requirements.lock and requirements-dev.lock
+lock: setup  ## Resolve the dependencies anew into the three files of locks
 	@$(BIN)/python -m pip install --quiet uv
 	@compile="$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml"; \
 	$$compile --upgrade --extra install --output-file requirements.lock \
-	  && $$compile --upgrade --extra install --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	  && $$compile --upgrade --extra install --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
+	  && $$compile --upgrade --extra install --extra dev --extra fuzz --constraint requirements-dev.lock \
+	    --output-file requirements-fuzz.lock
 
 .PHONY: clean
 clean:  ## Remove the environment and caches (the demo's data in .voucherd stays)

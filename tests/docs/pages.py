@@ -20,7 +20,7 @@ OPEN_POINTS: Final = DOCS / "open-points.md"
 OPERATORS_GUIDE: Final = DOCS / "operators-guide.md"
 SUPPLIERS: Final = DOCS / "suppliers.md"
 
-ALL_PAGES: Final = (README, *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md")
+ALL_PAGES: Final = (README, ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md")
 CLIENTS_PAGES: Final = (DOCS / "api-guide.md", DOCS / "webhooks.md")
 """Pages that speak of the API alone: their names are paths and events, not files and functions of ours."""
 OUR_PAGES: Final = tuple(page for page in ALL_PAGES if page not in CLIENTS_PAGES)

@@ -30,7 +30,8 @@ def test_every_development_dependency_is_named() -> None:
     paragraph = re.search(r"^For development: .*?\n\n", pages.text_of(PAGE), re.MULTILINE | re.DOTALL)
     assert paragraph is not None
     told = set(re.findall(r"[\w-]+", re.sub(r"\([^)]*\)", "", paragraph[0])))
-    assert set(names(PROJECT["optional-dependencies"]["dev"])) <= told
+    for extra in ("dev", "fuzz"):
+        assert set(names(PROJECT["optional-dependencies"][extra])) <= told
 
 
 def test_the_index_counts_them_right() -> None:

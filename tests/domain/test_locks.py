@@ -1,4 +1,4 @@
-"""The two lock files: what serves, and what tests and tools need besides."""
+"""The three lock files: what serves, what tests and tools need besides, and what the fuzzer brings."""
 
 from __future__ import annotations
 
@@ -31,8 +31,22 @@ def test_a_machine_that_serves_holds_no_tools_of_tests() -> None:
     assert "pip-audit" in tools
 
 
+def test_the_fuzzer_is_installed_by_nobody_but_make_fuzz() -> None:
+    """It brings a web server and more along, which neither a machine that serves nor the suite needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    fuzzer = _asked(project["optional-dependencies"]["fuzz"])
+
+    assert fuzzer <= _locked("requirements-fuzz.lock").keys()
+    assert fuzzer.isdisjoint(_locked("requirements.lock"))
+    assert fuzzer.isdisjoint(_locked("requirements-dev.lock"))
+    installing = [line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if ".fuzzing" in line]
+    assert [line.split(":")[0] for line in installing] == ["$(VENV)/.fuzzing", "fuzz"]
+
+
 def test_tests_run_with_the_versions_that_serve() -> None:
     """A test of other versions would prove nothing."""
     serving, testing = _locked("requirements.lock"), _locked("requirements-dev.lock")
+    fuzzing = _locked("requirements-fuzz.lock")
 
     assert {name: testing.get(name) for name in serving} == serving
+    assert {name: fuzzing.get(name) for name in testing} == testing

@@ -65,6 +65,7 @@ def test_a_cell_of_a_workbook_is_what_the_file_says_and_a_number_keeps_the_digit
         (repacked(workbook(), {f"{n}.xml": b"" for n in range(1_001)}), "more than 1000 parts"),
         (repacked(workbook(), {}, zipfile.ZIP_LZMA), "packed in a way"),
         (with_sheet("", "<!DOCTYPE x [<!ENTITY a 'b'>]>"), "document type"),
+        (repacked(workbook(), {SHEET: b'<?xml version="1.0" encoding="x"?><a/>'}), "not a whole XLSX file"),
         (with_sheet('<row r="2"/><row r="1"/>'), "rows are not in order"),
         (with_sheet(f'<row r="{ROWS_MAX + 1}"/>'), "more than 250,000 rows"),
         (with_sheet('<row r="1"><c r="A1"><f/></c></row>' + "<f/>" * 10_000), "formulas"),

@@ -26,6 +26,8 @@ ANSWER_S_MAX = 0.3
 
 CLOSED_S_MAX = HANG_S
 GROWTH_KIB_MAX = 60_000
+MILLION_S_MAX = 21_600
+"""Many senders wait for an answer that does not come; this only ends a run that hangs."""
 
 _HEADS = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n")
 
@@ -155,9 +157,9 @@ async def test_two_thousand_malformed_requests_break_nothing(
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1_800)
-async def test_a_hundred_thousand_malformed_requests_break_nothing(
+@pytest.mark.timeout(MILLION_S_MAX)
+async def test_a_million_malformed_requests_break_nothing(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
     """OP-25, OP-26: the same for longer."""
-    await rage_at(pool, database_url, tmp_path, 100_000)
+    await rage_at(pool, database_url, tmp_path, 1_000_000)

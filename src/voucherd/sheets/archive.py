@@ -27,6 +27,15 @@ OLD_START: Final = b"\xd0\xcf\x11\xe0"
 _PIECE_BYTES: Final = 1 << 16
 _ENCRYPTED: Final = 0x1
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BROKEN: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    ValueError,
+    LookupError,  # A part names an encoding that nobody knows.
+)
 
 
 def check(content: bytes) -> None:
@@ -43,9 +52,9 @@ def check(content: bytes) -> None:
             for part in parts:
                 with archive.open(part) as stream:
                     _scan(stream, counts)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as broken:
-        if isinstance(broken, SheetRefused):
-            raise
+    except SheetRefused:
+        raise
+    except _BROKEN:
         raise SheetRefused("the file is not a whole XLSX file") from None
 
 

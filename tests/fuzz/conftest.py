@@ -1,0 +1,17 @@
+"""What the fuzzers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fuzz.world import World
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The program without a database."""
+    opened = World(tmp_path_factory.mktemp("fuzz"))
+    yield opened
+    opened.close()
