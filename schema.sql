@@ -2230,3 +2230,4 @@ CREATE TRIGGER app_user_keys AFTER UPDATE OF role, active ON app_user
 
 -- Makes the policies and rights that the tables above name.
 SELECT arrange_tenants();
+SELECT arrange_service();
