@@ -168,7 +168,7 @@ class ApiProtocol(GuardedProtocol):
             return
         if refusal is None:
             if call.whole:
-                await self._answer(call)
+                await self._answer_held(call)
             elif not self.flow.write_paused:
                 self.flow.resume_reading()
             return
@@ -190,21 +190,21 @@ class ApiProtocol(GuardedProtocol):
             return
         call.whole = True
         if not self._judging and not call.response_complete:
-            self._start(self._answer(call))
+            self._start(self._answer_held(call) if call.held else self._answer(call))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def _answer(self, call: _Call) -> None:
+    async def _answer_held(self, call: _Call) -> None:
+        """Answer a call whose body came in parts, which are held until then."""
         try:
-            await self._write_answer(call)
+            await self._answer(call)
         finally:
-            if call.held:
-                self._forget_body(call)
+            self._forget_body(call)
 
-    async def _write_answer(self, call: _Call) -> None:
+    async def _answer(self, call: _Call) -> None:
         service, problem = self.service, call.problem
         call.request.body = bytes(call.body)
         response = (
