@@ -166,6 +166,9 @@ async def _people(done: Filled) -> None:
         await set_up(tx, shop.sealer, ann.user_id)
     owner, buyer = await someone(shop, "owner", company), await someone(shop, "buyer", company)
     await shop.pool.execute("UPDATE company SET approve_from_eur_minor = 1500 WHERE id = $1", company.id)
+    # Its keys confirm alone, as all keys did then.
+    await shop.pool.execute("UPDATE api_key SET confirms_alone = true WHERE company_id = $1", company.id)
+    await shop.hear()
     assert (await owner.post("/portal/alerts", {"currency": "EUR", "below": "100,00"})).status_code == 303
     done.orders["to approve"] = await _ordered(buyer, 2)
     done.orders["portal finished"] = await _ordered(buyer, 1)
