@@ -19,8 +19,8 @@ from tests.docs.pages import OPEN_POINTS, ROOT
 TESTS: Final = ROOT / "tests"
 NONE_YET: Final = "none yet"
 FILES_SHOWN_MAX: Final = 3
-ID: Final = re.compile(r"OP-\d\d")
-_ROW: Final = re.compile(r"^(\| (OP-\d\d) \|.*\|)([^|]*)\|$")
+ID: Final = re.compile(r"OP-\d{2,3}")
+_ROW: Final = re.compile(r"^(\| (OP-\d{2,3}) \|.*\|)([^|]*)\|$")
 
 
 def citations() -> dict[str, dict[Path, list[str]]]:
