@@ -33,6 +33,23 @@ async def newest_link(demo: Demo, email: str) -> str:
     return link
 
 
+async def see_what_waits(owner: Walker) -> None:
+    """Somebody new and a looser rule, on the page of approvals, at a desk and on a telephone (OP-102, OP-103)."""
+    page = owner.page
+    for amount, said in (("100", "The rules are changed."), ("", "or once another approver confirms it")):
+        await page.get_by_label("A second person for orders from").fill(amount)
+        await page.get_by_role("button", name="Change the rules").click()
+        await page.get_by_text(said).first.wait_for()
+    await owner.assert_sound("team-waits")
+    await page.goto("/portal/approvals")
+    await owner.assert_sound("approvals-wait")
+    size = page.viewport_size
+    await page.set_viewport_size(PHONE)
+    await owner.assert_sound("approvals-wait-phone")
+    assert size is not None
+    await page.set_viewport_size(size)
+
+
 async def joined(walk: Callable[..., Awaitable[Walker]], email: str, walker: Walker) -> None:
     """Somebody whom the owner invites, and who chooses a password and signs in."""
     owner = await walk()
@@ -42,6 +59,7 @@ async def joined(walk: Callable[..., Awaitable[Walker]], email: str, walker: Wal
     await owner.page.get_by_label("E-mail").fill(email)
     await owner.page.get_by_role("button", name="Send an invitation").click()
     await owner.page.get_by_text("An invitation is on its way").wait_for()
+    await see_what_waits(owner)
     await walker.page.goto(await newest_link(walker.demo, email))
     await walker.assert_sound("invitation")
     await walker.page.get_by_label("New password").fill(PASSWORD)
