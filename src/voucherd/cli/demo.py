@@ -17,7 +17,7 @@ from voucherd.cli.demo_shop.handout import FILE_NAME, Handout
 from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.serve import serve_until_told
 from voucherd.db import transaction
-from voucherd.migrate import migrate
+from voucherd.migrate import migrate, service_url
 from voucherd.server.listener import CannotListen, listen
 from voucherd.settings import Settings
 from voucherd.vault.key_ring import open_key_ring
@@ -44,8 +44,9 @@ async def demo(
         # So that `voucherd webhook listen` works beside it.
         settings = replace(settings, webhook_networks=LOOPBACK)
     _refuse_taken_port(settings)
-    async with bootstrap.database(settings, exclusive=True) as url:
-        await migrate(url)
+    async with bootstrap.database(settings, exclusive=True) as owner_url:
+        await migrate(settings.migration_url or owner_url)
+        url = await service_url(owner_url) if settings.database_url is None else owner_url
         given = await prepare(settings, url)
 
         def ready(base_url: str) -> None:
