@@ -10,8 +10,8 @@ from tests.fuzz.world import World
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world() -> Iterator[World]:
     """The program without a database."""
-    opened = World(tmp_path_factory.mktemp("fuzz"))
+    opened = World()
     yield opened
     opened.close()

@@ -12,9 +12,16 @@ from hypothesis.strategies import SearchStrategy
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 EDITS_MAX: Final = 6
-CUT_BYTES_MAX: Final = 64
 PUT_BYTES_MAX: Final = 24
+LOOSE_BYTES_MAX: Final = 200
 REPEATED_MAX: Final = 3_000
+REPEATED_BYTES_MAX: Final = 24_000
+
+_EDITS: Final = st.integers(0, EDITS_MAX)
+_PLACES: Final = st.integers(0, 1 << 16)
+_CUTS: Final = st.integers(0, 64)
+# Mostly once; sometimes so often that a bound must hold.
+_TIMES: Final = st.sampled_from((1, 1, 1, 2, 100, REPEATED_MAX))
 
 ODDITIES: Final = (
     *(b"", b" ", b"\t", b"\r", b"\n", b"\r\n", b"9" * 25, b"9" * 5_000),
@@ -35,26 +42,22 @@ def kept(target: str) -> tuple[bytes, ...]:
     return tuple(path.read_bytes() for path in sorted((CORPUS / target).iterdir()))
 
 
-def edited(given: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
-    """The bytes after all edits, each of which cuts some out at a place and puts others there."""
-    for place, cut, put in edits:
-        at = place % (len(given) + 1)
-        given = given[:at] + put + given[at + cut :]
-    return given
-
-
 def around(seeds: tuple[bytes, ...]) -> SearchStrategy[bytes]:
     """These, with a few edits, and bytes that have nothing to do with them."""
-    words = tuple(dict.fromkeys(re.findall(rb"\w+|[^\w\s]+", b" ".join(seeds))))
-    token = st.sampled_from(ODDITIES + words)
-    put = st.one_of(
-        token,
-        st.binary(max_size=PUT_BYTES_MAX),
-        st.builds(lambda word, times: word[:8] * times, token, st.integers(1, REPEATED_MAX)),
-    )
-    edit = st.tuples(st.integers(0, 1 << 16), st.integers(0, CUT_BYTES_MAX), put)
-    near = st.builds(edited, st.sampled_from(seeds), st.lists(edit, max_size=EDITS_MAX))
-    return st.one_of(near, st.binary(max_size=200))
+    words = ODDITIES + tuple(dict.fromkeys(re.findall(rb"\w+|[^\w\s]+", b" ".join(seeds))))
+    put = st.one_of(st.sampled_from(words), st.binary(max_size=PUT_BYTES_MAX))
+    return st.one_of(_edited(st.sampled_from(seeds), put), st.binary(max_size=LOOSE_BYTES_MAX))
+
+
+@st.composite
+def _edited(draw: st.DrawFn, seeds: SearchStrategy[bytes], puts: SearchStrategy[bytes]) -> bytes:
+    """One of the seeds after some edits, each of which cuts bytes out at a place and puts others there."""
+    given = draw(seeds)
+    for _ in range(draw(_EDITS)):
+        at, cut, put, times = draw(_PLACES) % (len(given) + 1), draw(_CUTS), draw(puts), draw(_TIMES)
+        put *= min(times, 1 + REPEATED_BYTES_MAX // (len(put) + 1))
+        given = given[:at] + put + given[at + cut :]
+    return given
 
 
 def texts(seeds: tuple[bytes, ...]) -> SearchStrategy[str]:

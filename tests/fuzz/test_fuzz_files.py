@@ -68,6 +68,21 @@ def read_by_all(content: bytes) -> None:
             reader(content)
 
 
+def read_forms(body: bytes, content_type: bytes) -> None:
+    """A form of this kind, and the same bytes behind a question mark."""
+    request = Request("POST", "/", body, {b"content-type": content_type}, body, "192.0.2.1", "req_1")
+    with bounded():
+        for secret in (None, "secret"):
+            with contextlib.suppress(HttpError):
+                reader = FormReader(request, secret)
+                for part in (body[: len(body) // 2], body[len(body) // 2 :]):
+                    reader.write(part)
+                fields, _files = reader.finish()
+                read_period(fields)
+        with contextlib.suppress(HttpError):
+            read_period(read_query(request))
+
+
 def parts_of(content: bytes) -> dict[str, bytes]:
     """What lies in a workbook."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -111,17 +126,7 @@ def test_a_workbook_is_read_or_refused(content: bytes) -> None:
 def test_a_form_is_read_or_refused(body: bytes, kind: bytes) -> None:
     """Forms: with files or without, and what stands behind a question mark."""
     for content_type in (kind, b"multipart/form-data; boundary=xYzZY"):
-        request = Request("POST", "/", body, {b"content-type": content_type}, body, "192.0.2.1", "req_1")
-        with bounded():
-            for secret in (None, "secret"):
-                with contextlib.suppress(HttpError):
-                    reader = FormReader(request, secret)
-                    for part in (body[: len(body) // 2], body[len(body) // 2 :]):
-                        reader.write(part)
-                    fields, _files = reader.finish()
-                    read_period(fields)
-            with contextlib.suppress(HttpError):
-                read_period(read_query(request))
+        read_forms(body, content_type)
 
 
 @briefly

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from math import inf
-from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 import uvicorn
@@ -93,13 +92,11 @@ class Wire(asyncio.Transport):
 class World:
     """The program, on a loop of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         pool: Any = NoPool()
         # No wait of ours is to be waited for.
-        settings = replace(
-            Settings.load({"data": folder, "strangers_per_minute_max": 1_000_000_000}, {}), confirm_wait_s=0
-        )
+        settings = replace(Settings.load({"strangers_per_minute_max": 1_000_000_000}, {}), confirm_wait_s=0)
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
         self.authenticator = authenticator
         services = build_services(pool, settings, KeyRing(settings, MASTER, MASTER), authenticator)
