@@ -45,7 +45,9 @@ async def test_an_order_is_found_looked_at_and_cancelled(shop: Shop) -> None:
     again = (await clerk.post(f"/console/orders/{trx}/cancel", follow=True)).text
     assert "can’t be cancelled any more" in again
     assert (await clerk.get(f"/console/orders/{trx}/cancel")).status_code == 303
-    row = await shop.pool.fetchrow("SELECT actor, action, subject, company_id, state FROM trail")
+    row = await shop.pool.fetchrow(
+        "SELECT actor, action, subject, company_id, state FROM trail WHERE action <> 'wallet.top-up'"
+    )
     assert row is not None
     assert tuple(row) == (clerk.email, "order.cancel", f"order {trx}", company.id, 0)
     created = (await shop.create(company, ("gift", 1)))["trx"]

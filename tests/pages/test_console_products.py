@@ -63,7 +63,9 @@ async def test_a_product_is_added_changed_and_taken_off_sale(shop: Shop) -> None
     assert await shop.pool.fetchval(
         "SELECT redeem_instructions FROM product_version ORDER BY id DESC LIMIT 1"
     ) == ("Enter it.\nDone.")
-    rows = await shop.pool.fetch("SELECT actor, action, subject, host(address) FROM trail ORDER BY id")
+    rows = await shop.pool.fetch(
+        "SELECT actor, action, subject, host(address) FROM trail WHERE action <> 'wallet.top-up' ORDER BY id"
+    )
     assert [tuple(row)[1:3] for row in rows] == [
         ("product.add", "product steam-eur-50"),
         ("product.set", "product steam-eur-50"),
@@ -137,7 +139,10 @@ async def test_files_of_products_are_tried_before_they_change_anything(shop: Sho
     await jobs(shop).settled()
     assert "Done: 0 added, 1 changed." in (await clerk.get(path)).text
     assert await shop.pool.fetchval("SELECT count(*) FROM product_version") == 3
-    assert await shop.pool.fetchval("SELECT action FROM trail") == "product.import"
+    assert (
+        await shop.pool.fetchval("SELECT action FROM trail WHERE action <> 'wallet.top-up'")
+        == "product.import"
+    )
     assert "already" in (await upload("slug,price,price-currency\none,9.40,EUR\n"))[1]
     assert "is none of" in (await upload("what,ever\n1,2\n"))[1]
     assert (await clerk.post(FILES, files={"file": ("empty.csv", b"")})).status_code == 422
