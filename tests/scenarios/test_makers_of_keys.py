@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -47,7 +47,7 @@ async def do(shop: Shop, deed: Any, *arguments: Any, **more: Any) -> Any:
 
 async def made(shop: Shop, actor: Actor, company: Company, **wish: Any) -> tuple[Key, Company]:
     """A key that this person or key makes, and the company that calls with it."""
-    key, text = await do(shop, deeds.add, actor, company.id, State.LIVE, cast("KeyWish", wish))
+    key, text = await do(shop, deeds.add, actor, company.id, State.LIVE, wish)
     return key, Company(company.id, company.name, {State.LIVE: text})
 
 

@@ -76,13 +76,14 @@ def new_draft(own: KeyTerms | None, wish: KeyWish) -> KeyDraft:
     scopes = own.scopes - {Scope.KEYS_WRITE}
     if not scopes and "scopes" not in wish:
         raise BeyondOwn("scopes", "must be sent, because nothing but keys:write can be handed on")
-    plain: dict[str, Any] = {name: getattr(own, name) for name in TERMS} | {
+    fields: dict[str, Any] = {name: getattr(own, name) for name in TERMS}
+    fields |= {
         "description": "",
         "scopes": scopes,
         "rate_limit": min(own.rate_limit, RATE_LIMIT_DEFAULT),
         "confirms_alone": False,
     }
-    draft = replace(KeyDraft(**plain), **wish)
+    draft = KeyDraft(**{**fields, **wish})
     require_within(own, draft)
     return draft
 
