@@ -2143,3 +2143,4 @@ END $$;
 
 -- Makes the policies and rights that the tables above name.
 SELECT arrange_tenants();
+SELECT arrange_service();

@@ -31,6 +31,7 @@ TAIL: Final = """
 
 -- Makes the policies and rights that the tables above name.
 SELECT arrange_tenants();
+SELECT arrange_service();
 """
 
 Said = tuple[str | None, str]
