@@ -99,10 +99,12 @@ async def migrate(url: str) -> list[str]:
 
 
 async def service_url(url: str) -> str:
-    """The address for the service, whose role owns nothing; the owner's own where the server has no such role."""
+    """The address for the service, whose role owns nothing; the owner's own where no such role was let in here."""
     async with connected(url) as connection:
-        known = await connection.fetchval("SELECT to_regrole($1) IS NOT NULL", SERVICE)
-    return url.replace("://voucherd:", f"://{SERVICE}:", 1) if known else url
+        let_in = await connection.fetchval(
+            "SELECT has_table_privilege(to_regrole($1), to_regclass('entry'), 'INSERT')", SERVICE
+        )
+    return url.replace("://voucherd:", f"://{SERVICE}:", 1) if let_in else url
 
 
 async def _run(connection: Connection, migration: Migration) -> None:
