@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from tests.patience import HANG_S, until, until_true
+from tests.patience import HANG_S, a_day_later, until, until_true
 from voucherd import trail
 from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.app import App, running
@@ -464,6 +464,7 @@ async def corrected(tx: Tx, company_name: str, money: Money, reference: str) -> 
         await user_store.add_user(tx, UserDraft(f"{secrets.token_hex(4)}@shop.example", None, "finance"), "x")
         for _ in range(2)
     ]
+    await a_day_later(tx)
     one, other = [Actor(ActorKind.OPERATOR, person.email, person.id) for person in people]
     proposed = await wallet_deeds.propose(
         tx, one, ApprovalKind.CORRECTION, company, State.LIVE, money, reference

@@ -17,7 +17,9 @@ from tests.cli.terminal import Terminal
 async def colleague(shell: Terminal) -> Sign:
     """A second person of the operator's, added at the command line beside the running demo."""
     words = ("user", "add", f"{secrets.token_hex(4)}@demo.example", "--role", "finance")
-    return msgspec.convert(await asyncio.to_thread(shell.json, *words), Sign)
+    sign = msgspec.convert(await asyncio.to_thread(shell.json, *words), Sign)
+    await asyncio.to_thread(shell.json, "user", "confirm", sign.email)
+    return sign
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])

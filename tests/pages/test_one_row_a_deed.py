@@ -17,7 +17,7 @@ from tests.purchasing.fake import unclear
 from tests.shop import Shop, open_shop
 from voucherd.actors import ActorKind
 from voucherd.db import Pool
-from voucherd.ids import LINES_MAX
+from voucherd.ids import line_number
 
 PRODUCT = {
     "name": "Gift",
@@ -406,7 +406,7 @@ async def test_orders(trail: Trail) -> None:
     await trail.page("order.cancel", f"order {trx[2]}", clerk.post(f"/console/orders/{trx[2]}/cancel"))
     await trail.page("order.cancel", f"order {trx[3]}", buyer.post(f"/portal/orders/{trx[3]}/cancel"), person)
     await trail.command("order.show", f"order {trx[0]}", "order", "show", trx[0], "--reveal")
-    line = (shop.ids.order_id(trx[0]) or 0) * LINES_MAX
+    line = line_number(shop.ids.order_number(shop.ids.order_id(trx[0]) or 0), 0)
     returned = await trail.command("order.return", f"order {trx[0]}", "order", "return", str(line))
     assert returned == {"line": 1}
     await trail.skip()

@@ -33,7 +33,7 @@ UNREADABLE: Final = HttpError(400, "bad_request", "this is not HTTP")
 AMBIGUOUS: Final = HttpError(400, "bad_request", "a header that may be there once is there twice")
 MANY_CHUNKS: Final = HttpError(400, "too_many_chunks", "the body comes in too many small chunks")
 NO_HOST: Final = HttpError(400, "bad_request", "the Host header is missing")
-OTHER_CODING: Final = HttpError(501, "unknown_coding", "the only Transfer-Encoding that is read is chunked")
+OTHER_CODING: Final = HttpError(400, "unknown_coding", "the only Transfer-Encoding that is read is chunked")
 LONG_URL: Final = HttpError(414, "address_too_long", f"the address must be at most {URL_BYTES_MAX} bytes")
 LARGE_HEAD: Final = HttpError(
     431, "headers_too_large", f"headers must be at most {FIELDS_MAX}, of {HEAD_BYTES_MAX} bytes together"
