@@ -74,7 +74,7 @@ def test_what_commands_change_is_in_the_trail(terminal: Terminal, database_url: 
     }
     assert rows[4]["detail"] == {
         "description": "of the web shop", "scopes": sorted(SCOPES_DEFAULT), "allow_ips": [], "rate_limit": 600,
-        "expires_at": None, "spend_order_eur_minor": None, "spend_day_eur_minor": None,
+        "expires_at": None, "spend_order_eur_minor": None, "spend_day_eur_minor": None, "confirms_alone": False,
     }  # fmt: skip
     assert rows[3]["detail"] == {
         "host": "acme.com", "types": [], "description": "", "enabled": True, "headers": ["x-auth"],

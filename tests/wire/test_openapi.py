@@ -399,7 +399,7 @@ async def test_messages_that_are_repeated_in_the_document_are_the_real_ones(shop
     ]
     told = {p.status: p.text for p in (*problems.ANYWHERE, *problems.OFF_THE_MAP) if p.status < 500}
     assert {answer.status_code: answer.text for answer in heard} == {s: told[s] for s in (401, 429, 404, 405)}
-    too_large = await shop.call("POST", "/api/1.03/order", hurried, content=b" " * 300_000)
+    too_large = await shop.call("POST", "/api/1.03/order", await shop.company(), content=b" " * 300_000)
     create = problems.of_operation(Op.CREATE, shop.settings.body_bytes_max)
     assert too_large.text in [p.text for p in create if p.status == 413]
 

@@ -85,7 +85,7 @@ _WORDS: Final = {
 }
 
 
-class _Admission(NamedTuple):
+class _Entrance(NamedTuple):
     """A visitor who was let in, to which page, and the form that is being read."""
 
     page: Page
@@ -122,7 +122,7 @@ class Site:
             refusal = await self.admit(request)
             if refusal is not None:
                 return refusal
-        admission: _Admission = request.admission
+        admission: _Entrance = request.admission
         page, visit, form = admission
         request.admission = request.reader = None
         response = await self._tried(visit, self._handle(page, visit, form))
@@ -190,7 +190,7 @@ class Site:
         if request.method == "POST":
             self._refuse_foreign(visit)
             form = FormReader(request, None if by_link else visit.csrf)
-        request.admission, request.reader = _Admission(page, visit, form), form
+        request.admission, request.reader = _Entrance(page, visit, form), form
         return None
 
     async def _handle(self, page: Page, visit: Visit, form: FormReader | None) -> Response:
