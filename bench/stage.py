@@ -17,7 +17,7 @@ from bench import machine
 from bench.jobs import Job, Tally
 from voucherd.db import Pool, open_pool
 from voucherd.embedded import running
-from voucherd.migrate import migrate
+from voucherd.migrate import migrate, service_url
 
 START_S_MAX: Final = 30.0
 STOP_S_MAX: Final = 20.0
@@ -31,9 +31,13 @@ class ChildFailed(Exception):
 class Stage:
     """What every part measures on."""
 
-    def __init__(self, folder: Path, database_url: str, pool: Pool, database_pid: int) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, serving_url: str, pool: Pool, database_pid: int
+    ) -> None:
         self.folder = folder
         self.database_url = database_url
+        self.serving_url = serving_url
+        """Of the role that owns nothing, as in production."""
         self.pool = pool
         self.database_pid = database_pid
 
@@ -42,7 +46,7 @@ class Stage:
         """The settings of every process of ours; nobody else's VOUCHERD_ variables reach them."""
         foreign = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHERD_")}
         return foreign | {
-            "VOUCHERD_DATABASE_URL": self.database_url,
+            "VOUCHERD_DATABASE_URL": self.serving_url,
             "VOUCHERD_DATA": str(self.folder / "data"),
             "VOUCHERD_HOST": "127.0.0.1",
             "VOUCHERD_PORT": "0",
@@ -144,6 +148,7 @@ async def stage() -> AsyncIterator[Stage]:
             pool = await open_pool(database_url, size_max=4)
             try:
                 backend_pid = await pool.fetchval("SELECT pg_backend_pid()")
-                yield Stage(folder, database_url, pool, machine.parent(backend_pid))
+                serving_url = await service_url(database_url)
+                yield Stage(folder, database_url, serving_url, pool, machine.parent(backend_pid))
             finally:
                 await pool.close()
