@@ -81,24 +81,22 @@ class _Shuffle:
         if number >> ORDER_NUMBER_BITS:
             raise ValueError("a number of an order is out of range")
         high, low = number >> _LOW_BITS, number & _LOW_MASK
-        for turn in range(0, _ROUNDS, 2):
-            high ^= self._mixed(turn, low) & _HIGH_MASK
-            low ^= self._mixed(turn + 1, high) & _LOW_MASK
+        seal, pack = self._seal, _HALF.pack
+        for turn in (0, 2):
+            high ^= int.from_bytes(seal(pack(turn, low))[:4]) & _HIGH_MASK
+            low ^= int.from_bytes(seal(pack(turn + 1, high))[:4]) & _LOW_MASK
         return high << _LOW_BITS | low
 
     def number(self, place: int) -> int:
         """The number at this place."""
         high, low = place >> _LOW_BITS, place & _LOW_MASK
-        for turn in range(_ROUNDS - 2, -1, -2):
-            low ^= self._mixed(turn + 1, high) & _LOW_MASK
-            high ^= self._mixed(turn, low) & _HIGH_MASK
+        seal, pack = self._seal, _HALF.pack
+        for turn in (2, 0):
+            low ^= int.from_bytes(seal(pack(turn + 1, high))[:4]) & _LOW_MASK
+            high ^= int.from_bytes(seal(pack(turn, low))[:4]) & _HIGH_MASK
         return high << _LOW_BITS | low
 
-    def _mixed(self, turn: int, half: int) -> int:
-        return int.from_bytes(self._seal(_HALF.pack(turn, half))[:4])
 
-
-_ROUNDS: Final = 8
 _HALF: Final = struct.Struct(">QQ")
 _LOW_BITS: Final = 20
 _LOW_MASK: Final = (1 << _LOW_BITS) - 1

@@ -71,10 +71,26 @@ class Api:
             return errors.error(
                 request, 405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)]
             )
+        route, version = target
+        limiter = self._authenticator.limiter
+        rate_headers: Headers = []
         try:
-            return await self._judge(request, *target, found.values)
+            caller = self._known(request) or await self._look_up(request)
+            # The call is counted once, here.
+            taken = limiter.take(caller) or await limiter.borrow(caller)
+            rate_headers = [
+                (b"ratelimit-policy", rate_limits.policy(caller.rate_limit)),
+                (b"ratelimit", rate_limits.standing(taken)),
+            ]
+            if not taken.allowed:
+                raise _too_many(taken.reset_s, rate_headers)
+            _require(caller, route)
+        except Forbidden as reason:
+            return _told(errors.turned_away(request, reason), rate_headers)
         except Exception as error:  # noqa: BLE001 - Every failure has an answer.
             return failed(request, error)
+        call = Call(request, caller, version, found.values, op=route.op, templates=self._templates)
+        return _Admission(route, call, rate_headers)
 
     async def answer(self, request: Request) -> Response:
         """The answer to a call; it never raises."""
@@ -100,38 +116,17 @@ class Api:
         """The answer to a call that was refused before it was read."""
         return errors.http_error(request, problem)
 
-    async def _judge(
-        self, request: Request, route: Route, version: str, parameters: tuple[str, ...]
-    ) -> _Admission | Response:
-        """Count the call, once, and see what its key may do."""
-        caller = await self._caller(request)
-        limiter = self._authenticator.limiter
-        taken = limiter.take(caller) or await limiter.borrow(caller)
-        rate_headers = [
-            (b"ratelimit-policy", rate_limits.policy(caller.rate_limit)),
-            (b"ratelimit", rate_limits.standing(taken)),
-        ]
-        if not taken.allowed:
-            retry_after = (b"retry-after", str(taken.reset_s).encode())
-            raise HttpError(
-                429,
-                "rate_limit_exceeded",
-                "rate limit exceeded",
-                headers=[*rate_headers, retry_after],
-                retryable=True,
-            )
-        try:
-            _require(caller, route)
-        except Forbidden as reason:
-            return _told(errors.turned_away(request, reason), rate_headers)
-        call = Call(request, caller, version, parameters, op=route.op, templates=self._templates)
-        return _Admission(route, call, rate_headers)
+    def _known(self, request: Request) -> Caller | None:
+        """Who calls, if the key is remembered: the usual one needs no look-up."""
+        authorization = request.headers.get(b"authorization")
+        return None if authorization is None else self._authenticator.known(authorization)
+
+    async def _look_up(self, request: Request) -> Caller:
+        return await self._authenticator.admit(request.headers.get(b"authorization"), request.client_ip)
 
     async def _caller(self, request: Request) -> Caller:
-        """Who calls. The usual key is recognised without waiting for anything."""
-        authorization = request.headers.get(b"authorization")
-        caller = None if authorization is None else self._authenticator.known(authorization)
-        return caller or await self._authenticator.admit(authorization, request.client_ip)
+        """Who calls, as the key is now."""
+        return self._known(request) or await self._look_up(request)
 
     async def _serve(self, route: Route, call: Call, rate_headers: Headers) -> Response:
         judged_at = monotonic()
@@ -206,6 +201,17 @@ def _require(caller: Caller, route: Route) -> None:
     caller.require(route.scope)
     if route.also is not None:
         caller.require(route.also)
+
+
+def _too_many(reset_s: int, rate_headers: Headers) -> HttpError:
+    retry_after = (b"retry-after", str(reset_s).encode())
+    return HttpError(
+        429,
+        "rate_limit_exceeded",
+        "rate limit exceeded",
+        headers=[*rate_headers, retry_after],
+        retryable=True,
+    )
 
 
 def _told(response: Response, rate_headers: Headers) -> Response:
