@@ -226,9 +226,7 @@ class Settings:
     """Everything about this process that an operator may choose."""
 
     database_url: Annotated[str | None, _database_url] = None  # None: the embedded server in `data`.
-    migration_url: Annotated[str | None, _database_url] = (
-        None  # As the owner of the tables; None: database_url.
-    )
+    migration_url: Annotated[str | None, _database_url] = None  # Of the tables' owner; None: database_url.
     data: Annotated[Path, _path] = Path(".voucherd")
     master_key_file: Annotated[Path, _path] = Path()  # Default: master.key in `data`.
     master_key: Annotated[str | None, _secret] = None  # The key itself, instead of a file.
@@ -253,9 +251,7 @@ class Settings:
     strangers_per_minute_max: Annotated[int, _whole(1, 1_000_000_000)] = 300  # Of an address.
     waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
     body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
-    body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = (
-        256 * 1024 * 1024
-    )  # Of all bodies, in one process.
+    body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = 256 * 1024 * 1024  # In one process.
     body_bytes_held_of_address_max: Annotated[int, _whole(1024, 2**40)] = 96 * 1024 * 1024
     metrics_token: Annotated[str | None, _token] = None  # Who brings it sees /metrics; None: nobody does.
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.patience import a_day_later
+from tests.patience import a_day_later, until_blocked
 from tests.shop import Company, Shop
 from voucherd.actors import Actor, ActorKind
 from voucherd.approvals.model import Approval, ApprovalKind
@@ -226,6 +227,29 @@ async def test_a_looser_rule_waits_for_a_day_and_a_stricter_one_holds_at_once(qu
     assert await company_store.find_rule_change(shop.pool, company.id) is None
     assert await choose(700) == 700
     assert await choose(None, COMMAND) is None
+
+
+async def test_a_rule_that_is_withdrawn_while_its_day_ends_does_not_come_into_force(quiet_shop: Shop) -> None:
+    """OP-103: the worker and a person take the same turns, so neither is refused for the other's sake."""
+    shop = quiet_shop
+    company = await shop.company()
+    side = Side(shop, company, of_company=True)
+    ann = await side.somebody("ann")
+    await a_day_later(shop.pool)
+    async with transaction(shop.pool) as tx:
+        found = (await company_store.companies(tx, [company.id]))[company.id]
+        await policy.set_policy(tx, ann, found, Policy(approve_from_eur_minor=500))
+        await policy.set_policy(tx, ann, found, Policy())
+    await a_day_later(shop.pool)
+
+    async with transaction(shop.pool) as tx:
+        await company_store.lock_policy(tx, company.id)
+        working = asyncio.create_task(policy.put_in_force(shop.pool))
+        await until_blocked(shop.pool)
+        await policy.set_policy(tx, ann, found, Policy(approve_from_eur_minor=400))
+
+    assert await working == 0
+    assert (await company_store.policy(shop.pool, company.id)).approve_from_eur_minor == 400
 
 
 async def test_a_second_approver_lets_a_looser_rule_hold_at_once(quiet_shop: Shop) -> None:

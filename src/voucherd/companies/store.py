@@ -141,7 +141,7 @@ async def set_policy(tx: Tx, company_id: int, chosen: Policy) -> None:
 
 async def lock_policy(tx: Tx, company_id: int) -> Policy:
     """What the company asks of its people; nobody else changes it until the transaction ends."""
-    await tx.execute("SELECT FROM company WHERE id = $1 FOR NO KEY UPDATE", company_id)
+    await lock_company(tx, company_id)
     return await policy(tx, company_id)
 
 
@@ -178,9 +178,15 @@ async def remove_rule_change(tx: Tx, company_id: int) -> None:
     await tx.execute("DELETE FROM rule_change WHERE company_id = $1", company_id)
 
 
-async def due_rule_change(tx: Tx) -> RuleChange | None:
-    """A rule whose day is over, if nobody else is at it."""
-    row = await tx.fetchrow(
-        f"{_CHANGE} WHERE r.holds_from <= now() ORDER BY r.holds_from LIMIT 1 FOR UPDATE OF r SKIP LOCKED"
+async def company_with_due_rule(connection: Connection | Pool) -> int | None:
+    """A company whose looser rule has waited for its day."""
+    found: int | None = await connection.fetchval(
+        "SELECT company_id FROM rule_change WHERE holds_from <= now() ORDER BY holds_from LIMIT 1"
     )
+    return found
+
+
+async def due_rule_change(tx: Tx, company_id: int) -> RuleChange | None:
+    """The looser rule that the company waits for, if its day is over."""
+    row = await tx.fetchrow(f"{_CHANGE} WHERE r.company_id = $1 AND r.holds_from <= now()", company_id)
     return None if row is None else RuleChange(*row)

@@ -66,15 +66,20 @@ async def confirm_rule(tx: Tx, actor: Actor, company: Company, amount: int | Non
 
 async def put_in_force(pool: Pool) -> int:
     """Put the rules into force whose day is over; how many."""
-    for done in range(CHANGES_MAX):
+    done = 0
+    for _ in range(CHANGES_MAX):
         async with transaction(pool) as tx:
-            waiting = await store.due_rule_change(tx)
-            if waiting is None:
-                return done
-            company = (await store.companies(tx, [waiting.company_id]))[waiting.company_id]
-            before = await store.lock_policy(tx, company.id)
-            await _put_in_force(tx, SYSTEM, company, before, waiting)
-    return CHANGES_MAX
+            company_id = await store.company_with_due_rule(tx)
+            if company_id is None:
+                break
+            # The company first, as everybody who changes a rule does; by now it may be confirmed or replaced.
+            before = await store.lock_policy(tx, company_id)
+            waiting = await store.due_rule_change(tx, company_id)
+            if waiting is not None:
+                company = (await store.companies(tx, [company_id]))[company_id]
+                await _put_in_force(tx, SYSTEM, company, before, waiting)
+                done += 1
+    return done
 
 
 async def _put_in_force(tx: Tx, actor: Actor, company: Company, before: Policy, change: RuleChange) -> None:
