@@ -84,6 +84,8 @@ class Walker:
 
     async def assert_fits(self, name: str) -> None:
         """Nothing sticks out of the edge; a picture is taken for whoever wants to look."""
+        # A click returns as soon as the next page begins, which then has no element yet.
+        await self.page.wait_for_load_state()
         size = self.page.viewport_size
         assert size is not None
         if PICTURES:
