@@ -1,4 +1,4 @@
-"""`make bench`: measure, print the table, and write it to bench/RESULTS.md."""
+"""`make bench`: measure, print the table, and write it to bench/RESULTS.md and, in short, to the README."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bench.figures import report, table, with_part
 from bench.parts import MEASURES
 from bench.pgbench import Pgbench
 from bench.plan import Request
+from bench.readme import README, renewed
 from bench.seed import Seeder
 from bench.session import LoadFailed, Session
 from bench.stage import ChildFailed, stage
@@ -48,7 +49,9 @@ async def run(request: Request) -> bool:
         return False
     took_s = time.monotonic() - began
     if request.write:
-        RESULTS.write_text(report(session.rows, yard, version, took_s), "utf-8")
+        results = report(session.rows, yard, version, took_s)
+        RESULTS.write_text(results, "utf-8")
+        README.write_text(renewed(README.read_text("utf-8"), results), "utf-8")
     elif request.add:
         before = RESULTS.read_text("utf-8") if RESULTS.exists() else ""
         RESULTS.write_text(with_part(before, request.parts, session.rows, yard, took_s), "utf-8")

@@ -10,6 +10,7 @@ import msgspec
 from bench.figures import report
 from bench.pgbench import Yardstick
 from bench.plan import PARTS
+from bench.readme import SHOWN, renewed
 from tests.docs import pages
 from tests.docs.pages import README, ROOT
 from voucherd.api.wire.shapes import ShortItem, ShortLine, ShortOrder
@@ -68,3 +69,11 @@ def test_the_results_say_how_they_were_measured_as_a_run_would() -> None:
     head = report([], Yardstick(1.0, 1.0, 1.0), "PostgreSQL", 0).partition("\n\n| what")[0]
     words = head[head.index("How it was measured") :]
     assert words in pages.text_of(ROOT / "bench" / "RESULTS.md")
+
+
+def test_the_figures_of_speed_are_those_of_the_last_whole_run() -> None:
+    """The README's table is what `make bench` takes from its results, row by row, and nobody typed it."""
+    readme = pages.text_of(README)
+    results = pages.text_of(ROOT / "bench" / "RESULTS.md")
+    assert renewed(readme, results) == readme
+    assert len(pages.rows(README, "what")) == len(SHOWN)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 
 import openpyxl
+import pytest
 
 from tests.pages.people import someone
 from tests.shop import Shop
 from voucherd.background import BackgroundJobs
+from voucherd.catalogue import search, store
+from voucherd.catalogue.search import SheetPage
+from voucherd.db import Connection
 
 FILES = "/console/products/-/files"
 NEW = {
@@ -147,3 +152,29 @@ async def test_files_of_products_are_tried_before_they_change_anything(shop: Sho
     assert "is none of" in (await upload("what,ever\n1,2\n"))[1]
     assert (await clerk.post(FILES, files={"file": ("empty.csv", b"")})).status_code == 422
     assert await shop.pool.fetchval("SELECT count(*) FROM upload WHERE sealed IS NOT NULL") == 0
+
+
+async def test_a_catalogue_comes_as_a_file_piece_by_piece(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-91: an export of many products holds neither them all nor a connection, and other visitors wait for no more
+    than a piece of it.
+    """
+    clerk = await someone(shop, "stock")
+    slugs = [f"card-{number}" for number in range(7)]
+    for slug in slugs:
+        await shop.product(slug)
+    monkeypatch.setattr(store, "PAGE_MAX", 3)
+    asked = []
+    sheet_page = search.sheet_page
+
+    async def counted(conn: Connection, columns: Sequence[str], after: str) -> SheetPage:
+        asked.append(after)
+        return await sheet_page(conn, columns, after)
+
+    monkeypatch.setattr(search, "sheet_page", counted)
+    file = await clerk.get("/console/products/-/export?prices=yes")
+
+    assert [line.partition(",")[0] for line in file.text.splitlines()] == ["slug", *slugs]
+    assert asked == ["", "card-2", "card-5"]
+    assert "content-length" not in file.headers

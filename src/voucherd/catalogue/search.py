@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from voucherd.catalogue import places, store
-from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, Value, values
+from voucherd.catalogue.columns import Value, values
 from voucherd.catalogue.places import END
 from voucherd.catalogue.products import Listing, ProductVersion, draft_of
 from voucherd.catalogue.store import UnknownProduct
@@ -32,6 +32,13 @@ class ProductSearch(Struct, frozen=True):
     category: str | None = None
     product_type: str | None = None
     active: bool | None = None
+
+
+class SheetPage(NamedTuple):
+    """Rows of a file, and behind which slug the next ones are; None behind the last."""
+
+    rows: list[list[Value]]
+    after_slug: str | None
 
 
 class Edition(Struct, frozen=True):
@@ -174,13 +181,12 @@ async def every_product(
             return listings
 
 
-async def sheet(conn: Connection, *, prices: bool) -> tuple[Sequence[str], list[list[Value]]]:
-    """The columns and rows of a file of all products, or of their prices alone, that an import reads."""
-    listings = await every_product(conn)
-    leaflets = await store.leaflets(conn, [listing.version.version_id for listing in listings])
-    columns = PRICE_COLUMNS if prices else COLUMNS
-    rows = [
-        values(draft_of(listing.version, leaflets[listing.version.version_id]), listing.active)
-        for listing in listings
+async def sheet_page(conn: Connection, columns: Sequence[str], after_slug: str) -> SheetPage:
+    """Some rows of a file of all products that an import reads, in order of their slugs."""
+    listings = await store.list_products(conn, after_slug=after_slug)
+    leaflets = await store.leaflets(conn, [one.version.version_id for one in listings])
+    described = [
+        values(draft_of(one.version, leaflets[one.version.version_id]), one.active) for one in listings
     ]
-    return columns, [[row[column] for column in columns] for row in rows]
+    rows = [[row[column] for column in columns] for row in described]
+    return SheetPage(rows, listings[-1].version.slug if len(listings) == store.PAGE_MAX else None)

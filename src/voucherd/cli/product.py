@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from typer import Argument, Option
 
 from voucherd.catalogue import files, product_deeds, search, store
+from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, Value
 from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.catalogue.products import Leaflet, Listing, ProductChanges, ProductDraft, ProductVersion
 from voucherd.catalogue.texts import face_text, read_face, read_selling
@@ -176,8 +177,13 @@ async def export(
     prices: Annotated[bool, Option("--prices", help="Only slug, price, price-currency and fee.")] = False,
 ) -> Output | None:
     """Write all products to a file that `product import` reads."""
+    columns = PRICE_COLUMNS if prices else COLUMNS
+    rows: list[list[Value]] = []
+    after: str | None = ""
     async with context.connection() as connection:
-        columns, rows = await search.sheet(connection, prices=prices)
+        while after is not None:
+            page, after = await search.sheet_page(connection, columns, after)
+            rows += page
     return save(context, file, format_, "products", columns, rows)
 
 

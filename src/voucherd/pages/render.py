@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -20,13 +21,14 @@ from voucherd.pages.assets import static_paths, templates
 from voucherd.pages.nav import WAITING, current, nav_of
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
-from voucherd.sheets.writing import Format, Value, write
+from voucherd.sheets.writing import Format, Row, csv_rows, write
 
 FILE_TYPES: Final = {
     "csv": b"text/csv; charset=utf-8",
     "xlsx": b"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "pdf": b"application/pdf",
 }
+ROWS_AT_ONCE: Final = 1_000
 THIN: Final = "\u202f"
 """Groups digits, and never breaks a line."""
 
@@ -49,20 +51,38 @@ def render(template: str, visit: Visit, /, *, status: int | None = None, **facts
     return Response(status or (422 if visit.problems else 200), page.encode(), HTML)
 
 
-def attachment(name: str, content: bytes, content_type: bytes | None = None) -> Response:
+def attachment(
+    name: str, content: bytes | AsyncIterator[bytes], content_type: bytes | None = None
+) -> Response:
     """A file that the browser keeps under this name."""
     kind = content_type or FILE_TYPES[name.rpartition(".")[2]]
     return Response(200, content, kind, [(b"content-disposition", f'attachment; filename="{name}"'.encode())])
 
 
 async def sheet(
-    visit: Visit, name: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *, title: str
+    visit: Visit, name: str, columns: Sequence[str], pages: AsyncIterator[Sequence[Row]], *, title: str
 ) -> Response:
-    """A table as the file that the address asks for: CSV, or XLSX."""
-    form = Format.XLSX if visit.query.get("format") == "xlsx" else Format.CSV
+    """A table as the file that the address asks for: CSV as it is read, or XLSX."""
+    if visit.query.get("format") != "xlsx":
+        return attachment(f"{name}.csv", _csv(columns, pages))
+    rows = [row async for page in pages for row in page]
     stream = io.BytesIO()
-    await asyncio.to_thread(write, stream, form, title, columns, rows)
-    return attachment(f"{name}.{form.value}", stream.getvalue())
+    await asyncio.to_thread(write, stream, Format.XLSX, title, columns, rows)
+    return attachment(f"{name}.xlsx", stream.getvalue())
+
+
+async def in_pages(rows: Iterable[Row]) -> AsyncIterator[Sequence[Row]]:
+    """Rows that are there already, some at a time, so that other visitors have their turn between."""
+    left = iter(rows)
+    while page := list(islice(left, ROWS_AT_ONCE)):
+        yield page
+        await asyncio.sleep(0)
+
+
+async def _csv(columns: Sequence[str], pages: AsyncIterator[Sequence[Row]]) -> AsyncIterator[bytes]:
+    yield csv_rows([columns])
+    async for page in pages:
+        yield csv_rows(page)
 
 
 @cache

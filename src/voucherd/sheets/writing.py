@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 from voucherd.sheets.csv_text import guarded
 
 Value: TypeAlias = str | int | Decimal | bool | datetime | None
+Row: TypeAlias = Sequence[Value]
 
 _WIDTH_MAX: Final = 40
 _TEXT_FORMAT: Final = "@"
@@ -44,6 +45,13 @@ def write(
     finally:
         text.detach()
     return count
+
+
+def csv_rows(rows: Iterable[Row]) -> bytes:
+    """Some rows of a file that is written piece by piece."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([_text(value) for value in row] for row in rows)
+    return text.getvalue().encode()
 
 
 def _text(value: Value) -> str:

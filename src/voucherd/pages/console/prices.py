@@ -16,7 +16,7 @@ from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
 from voucherd.pages.console.inputs import number_in, optional_day
-from voucherd.pages.render import render, sheet
+from voucherd.pages.render import in_pages, render, sheet
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
@@ -145,9 +145,8 @@ async def export_entries(visit: Visit) -> Response:
     async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
         entries = await price_store.entries(conn, found.id)
-    return await sheet(
-        visit, f"prices-{found.id}", price_list_files.COLUMNS, price_list_files.rows(entries), title="prices"
-    )
+    rows = price_list_files.rows(entries)
+    return await sheet(visit, f"prices-{found.id}", price_list_files.COLUMNS, in_pages(rows), title="prices")
 
 
 class _OnlyTried(Exception):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from voucherd.catalogue import files as product_rows
 from voucherd.catalogue import product_deeds, search
 from voucherd.catalogue.cells import RowCells
+from voucherd.catalogue.columns import COLUMNS, PRICE_COLUMNS, Value
 from voucherd.catalogue.files import ImportPlan, ProductFileChange
 from voucherd.db import transaction
 from voucherd.http import Response
@@ -30,8 +32,17 @@ CHANGES_SHOWN: Final = 200
 async def export(visit: Visit) -> Response:
     """All products as a file that the import reads."""
     prices = visit.query.get("prices") == "yes"
-    columns, rows = await visit.look(search.sheet, prices=prices)
-    return await sheet(visit, "prices" if prices else "products", columns, rows, title="products")
+    columns = PRICE_COLUMNS if prices else COLUMNS
+    name = "prices" if prices else "products"
+    return await sheet(visit, name, columns, _pages(visit, columns), title="products")
+
+
+async def _pages(visit: Visit, columns: Sequence[str]) -> AsyncIterator[list[list[Value]]]:
+    """The rows as they are read; no connection is held while the visitor takes them."""
+    after: str | None = ""
+    while after is not None:
+        rows, after = await visit.look(search.sheet_page, columns, after)
+        yield rows
 
 
 async def upload(visit: Visit) -> Response:
