@@ -74,8 +74,10 @@ async def stock_catalogue(pool: Pool, count: int, news: int) -> None:
         before + news,
         timeout=BULK_S_MAX,
     )
-    for definition in indexes:
-        await pool.execute(definition, timeout=BULK_S_MAX)
+    async with transaction(pool) as tx:
+        await tx.execute("SET LOCAL maintenance_work_mem = '1GB'")
+        for definition in indexes:
+            await tx.execute(definition, timeout=BULK_S_MAX)
     for table, last in (("brand", "id"), ("product", "id"), ("product_version", "id")):
         await pool.execute(
             f"SELECT setval(pg_get_serial_sequence('{table}', '{last}'), (SELECT max(id) FROM {table}))"  # noqa: S608 - Constants.
