@@ -227,8 +227,11 @@ class Model:
         return takes
 
     def _queued(self, shelf: Shelf, but: Order) -> bool:
-        """Whether another order waits for this shelf: it comes first, and a new one joins the queue (OP-48)."""
-        return any(
+        """Whether another order waits for this shelf: it comes first, and a new one joins the queue (OP-48).
+
+        In the sandbox only an order waits that was asked to, and nobody stands behind it.
+        """
+        return but.state is State.LIVE and any(
             other is not but
             and other.status is Status.PENDING
             and any(item.open and other.shelf(item) == shelf for item in other.items)
