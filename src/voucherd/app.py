@@ -16,7 +16,7 @@ from voucherd.api.metrics import Metrics
 from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
 from voucherd.connections import Limits
-from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, open_pool, owns_tables, tenants_locked
+from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, close, open_pool, owns_tables, tenants_locked
 from voucherd.events.streams import Streams
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import derive
@@ -143,7 +143,7 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
             await authenticator.stop()
             await key_ring.stop()
     finally:
-        await pool.close()
+        await close(pool)
 
 
 async def serve(

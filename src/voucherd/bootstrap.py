@@ -77,8 +77,10 @@ async def refuse_transaction_pooling(url: str) -> None:
         if await _session_of(one) != one.get_server_pid():
             for _ in range(POOLER_LOOKS):
                 await _compare(url, one)
-    except _OTHER_SESSION:
-        raise TransactionPooling from None
+    except asyncpg.PostgresError as error:
+        if isinstance(error, _OTHER_SESSION) or isinstance(error.__cause__, _OTHER_SESSION):
+            raise TransactionPooling from error
+        raise
     finally:
         one.terminate()
 

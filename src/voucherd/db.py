@@ -34,6 +34,7 @@ Tx: TypeAlias = Connection
 
 COMMIT_S_MAX: Final = 10.0
 """Once COMMIT is sent only the server ends the transaction: to wait for its answer keeps nobody from a lock."""
+CLOSE_S_MAX: Final = 5.0
 UNDO_S_MAX: Final = 1.0
 """A session that can't be asked to undo is dropped, and the server undoes what it left."""
 
@@ -86,6 +87,14 @@ async def open_pool(
         reset=_keep,
         server_settings=NAMED,
     )
+
+
+async def close(pool: Pool) -> None:
+    """Close a pool; connections that can't even say goodbye are dropped."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_S_MAX):
+            await pool.close()
+    pool.terminate()
 
 
 def numbers(values: Iterable[int]) -> str:

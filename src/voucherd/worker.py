@@ -14,7 +14,7 @@ import structlog
 from voucherd import heartbeat
 from voucherd.catalogue import fx_feed
 from voucherd.connections import Limits
-from voucherd.db import UNAVAILABLE, Pool, open_pool
+from voucherd.db import UNAVAILABLE, Pool, close, open_pool
 from voucherd.events import feed
 from voucherd.heartbeat import Heartbeat
 from voucherd.idempotency import store as idempotency
@@ -222,4 +222,4 @@ async def run(settings: Settings, database_url: str) -> None:
             await worker.stop()
             await key_ring.stop()
     finally:
-        await pool.close()
+        await close(pool)

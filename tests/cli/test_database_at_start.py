@@ -11,8 +11,9 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
@@ -37,8 +38,8 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-@contextmanager
-def started(terminal: Terminal, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+@asynccontextmanager
+async def started(terminal: Terminal, *words: str) -> AsyncIterator[subprocess.Popen[bytes]]:
     """A command that goes on; it is told to stop in the end."""
     process = terminal.start(*words)
     try:
@@ -46,7 +47,8 @@ def started(terminal: Terminal, *words: str) -> Iterator[subprocess.Popen[bytes]
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=HANG_S)
+        # In a thread: the link to its database is here.
+        await asyncio.to_thread(process.communicate, timeout=HANG_S)
 
 
 async def line_of(stream: IO[bytes] | None) -> str:
@@ -66,7 +68,7 @@ async def test_a_start_waits_for_a_database_that_is_away_and_says_so(
     link.port = port
     terminal.env["VOUCHERD_DATABASE_URL"] = link.url()
     terminal.env["VOUCHERD_DATABASE_WAIT_S"] = str(HANG_S)
-    with started(terminal, *words) as process:
+    async with started(terminal, *words) as process:
         said = await line_of(process.stderr)
         assert said.startswith("voucherd: waiting for the database, 300 seconds more: "), said
         await link.open(port)
@@ -102,22 +104,27 @@ def bouncer() -> str:
 
 
 @asynccontextmanager
-async def bouncing(database_url: str, folder: Path, mode: str, **options: object) -> AsyncIterator[str]:
+async def bouncing(database_url: str, mode: str, **options: object) -> AsyncIterator[str]:
     """The database behind PgBouncer in this mode."""
     program, port = bouncer(), free_port()
     # It never runs as root, and the embedded server's socket is for its own account alone.
-    async with linked(database_url) as link, _connection(database_url) as connection:
+    async with (
+        linked(database_url) as link,
+        _connection(database_url) as connection,
+        AsyncExitStack() as opened,
+    ):
         # A pooler hands no search_path on, so it is the database's own here.
         schema, name = await connection.fetchrow("SELECT current_schema(), current_database()")  # type: ignore[misc]
         await connection.execute(f"ALTER DATABASE {name} SET search_path = {schema}")
         chosen = {"listen_port": port, "pool_mode": mode, **options}
-        config = _configure(folder, link, name, chosen)
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="voucherd-bouncer-"))
+        config = _configure(Path(folder), link, name, chosen)
         process = await asyncio.create_subprocess_exec(
             program, "-q", str(config), stderr=asyncio.subprocess.DEVNULL
         )
         try:
             await until_true(lambda: _listens(port) or process.returncode is not None)
-            assert process.returncode is None, (folder / "bouncer.log").read_text()
+            assert process.returncode is None, config.with_suffix(".log").read_text()
             yield f"postgresql://{urlsplit(database_url).username}@127.0.0.1:{port}/shop?sslmode=disable"
         finally:
             if process.returncode is None:
@@ -151,17 +158,17 @@ def _listens(port: int) -> bool:
 @asynccontextmanager
 async def _connection(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     connection = await connect(url, COMMAND)
-    yield connection
-    await connection.close()
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
 @pytest.mark.parametrize("in_turns", [0, 1], ids=["the last first", "in turns"])
-async def test_a_pooler_that_changes_sessions_is_noticed(
-    database_url: str, tmp_path: Path, mode: str, in_turns: int
-) -> None:
+async def test_a_pooler_that_changes_sessions_is_noticed(database_url: str, mode: str, in_turns: int) -> None:
     """OP-108: whichever session it gives to whom, and with sessions at hand or without."""
-    async with bouncing(database_url, tmp_path, mode, server_round_robin=in_turns) as url:
+    async with bouncing(database_url, mode, server_round_robin=in_turns) as url:
         for _ in range(2):
             with pytest.raises(TransactionPooling, match="pool_mode = session"):
                 await refuse_transaction_pooling(url)
@@ -177,12 +184,10 @@ async def test_a_pooler_that_changes_sessions_is_noticed(
 
 
 async def test_commands_refuse_transaction_pooling_with_one_clear_line(
-    terminal: Terminal, database_url: str, tmp_path: Path
+    terminal: Terminal, database_url: str
 ) -> None:
     """OP-108: prepared statements and limits belong to a session, so it is refused before anything is done."""
-    folder = tmp_path / "bouncer"
-    folder.mkdir()
-    async with bouncing(database_url, folder, "transaction") as url:
+    async with bouncing(database_url, "transaction") as url:
         terminal.env["VOUCHERD_DATABASE_URL"] = url
         for words in (("serve", "--port", "0"), ("worker",), ("migrate",), ("company", "list")):
             said = await asyncio.to_thread(terminal.run, *words)
@@ -190,18 +195,16 @@ async def test_commands_refuse_transaction_pooling_with_one_clear_line(
 
 
 async def test_session_pooling_works_and_a_session_keeps_its_limits(
-    terminal: Terminal, database_url: str, tmp_path: Path
+    terminal: Terminal, database_url: str
 ) -> None:
     """OP-108: behind PgBouncer in session mode everything works without any setting of its own."""
-    folder = tmp_path / "bouncer"
-    folder.mkdir()
-    async with bouncing(database_url, folder, "session") as url:
+    async with bouncing(database_url, "session") as url:
         pool = await open_pool(url, size_max=2, look_ups=True, limits=Limits.of_service(2.0))
         for name, value in {"lock_timeout": "2s", **LOOK_UPS}.items():
             assert await pool.fetchval("SELECT current_setting($1)", name) == value
         await pool.close()
         terminal.env["VOUCHERD_DATABASE_URL"] = url
-        with started(terminal, "serve", "--port", "0", "--json") as process:
+        async with started(terminal, "serve", "--port", "0", "--json") as process:
             address = json.loads(await line_of(process.stdout))["baseUrl"]
             async with httpx.AsyncClient(timeout=HANG_S) as client:
                 assert (await client.get(f"{address}/readyz")).status_code == 200

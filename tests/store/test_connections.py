@@ -14,11 +14,11 @@ import pytest
 
 from tests.faults.links import Link, linked
 from tests.faults.stumbling import Stumble, StumbleAtCommit, Way, open_stumbling_pool
-from tests.patience import HANG_S, until
+from tests.patience import HANG_S, until, until_true
 from tests.shop import open_shop
 from voucherd import app, connections
 from voucherd.connections import COMMAND, MIGRATION, Limits, addresses_of, connect
-from voucherd.db import Pool, Undone, in_time, open_pool, take_long, transaction, within
+from voucherd.db import Pool, Undone, close, in_time, open_pool, take_long, transaction, within
 from voucherd.embedded import throwaway
 from voucherd.orders.answers import OrderReader
 
@@ -229,6 +229,20 @@ async def test_a_statement_that_nobody_waits_for_gives_its_connection_back_thoug
             async with in_time(connection, 0.05):
                 await connection.execute("SELECT pg_sleep(600)")
     await service.close()
+
+
+async def test_a_pool_is_closed_though_its_database_is_silent(
+    link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-106: a server that is told to stop does not wait for a database that hangs."""
+    monkeypatch.setattr("voucherd.db.CLOSE_S_MAX", 0.05)
+    service = await open_pool(link.url(), size_max=2, limits=LIMITS)
+    waiting = asyncio.create_task(service.execute("SELECT pg_sleep(600)"))
+    await until_true(lambda: not service.get_idle_size())
+    link.fall_silent()
+    await close(service)
+    with pytest.raises(asyncpg.PostgresConnectionError):
+        await waiting
 
 
 # ── what a client hears ───────────────────────────────────────────────────────────────────────────────

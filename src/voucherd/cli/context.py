@@ -15,7 +15,7 @@ from voucherd import bootstrap
 from voucherd.actors import Actor, ActorKind
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import InterruptibleStream, Signals
-from voucherd.db import Connection, Pool, Tx, open_pool, transaction
+from voucherd.db import Connection, Pool, Tx, close, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, pending, service_url
 from voucherd.settings import Settings
@@ -103,7 +103,7 @@ async def pool_of(url: str, size_max: int = 1) -> AsyncIterator[Pool]:
     try:
         yield pool
     finally:
-        await pool.close()
+        await close(pool)
 
 
 def _warn(line: str) -> None:
