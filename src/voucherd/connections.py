@@ -120,6 +120,9 @@ class Connector:
         options["command_timeout"] = self._command_s_max
         if len(self._addresses) == 1:
             return await self._open(self._addresses[0], CONNECT_S_MAX, options)
+        if "target_session_attrs" not in self._addresses[0]:
+            # A standby may answer sooner than the leader, and nothing can be sold there.
+            options["target_session_attrs"] = "read-write"
         waiting = list(self._addresses)
         tried: dict[asyncio.Task[Session], str] = {}
         failures: list[BaseException] = []

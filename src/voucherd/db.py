@@ -173,7 +173,7 @@ async def in_time(connection: Connection, s_max: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(s_max):
             yield
-    except TimeoutError:
+    except (TimeoutError, asyncpg.ReadOnlySQLTransactionError):  # Another host may take it.
         _drop(connection)
         raise
 

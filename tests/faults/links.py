@@ -42,11 +42,10 @@ class Link:
         """As an address names it."""
         return f"127.0.0.1:{self.port}"
 
-    def url(self, *others: str, attributes: str = "") -> str:
+    def url(self, *others: str) -> str:
         """The address of the database by way of this link, and of other hosts after it."""
         hosts = ",".join([self.host, *others])
-        query = "&".join(filter(None, [self._rest.query, attributes]))
-        return self._rest._replace(netloc=f"{self._user}@{hosts}", query=query).geturl()
+        return self._rest._replace(netloc=f"{self._user}@{hosts}").geturl()
 
     async def open(self, port: int = 0) -> None:
         """Begin to listen."""

@@ -34,8 +34,8 @@ from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
 from voucherd.vault.seal import Sealer
 
-UNLOCKED_S_MAX: Final = 10.0
-"""For a batch that holds no lock that others want."""
+UNLOCKED_S_MAX: Final = 5.0
+"""For a batch that holds no lock that others want, unless those that do have longer."""
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
 
@@ -52,6 +52,7 @@ class OrderService:
     def __init__(self, pool: Pool, sealer: Sealer, settings: Settings) -> None:
         self._pool = pool
         self._settings = settings
+        self._unlocked_s_max = max(UNLOCKED_S_MAX, settings.transaction_s_max)
         self._numbers = OrderNumbers()
         self.losses = LossLog()
         self._policy = SalesPolicy(
@@ -241,13 +242,13 @@ class OrderService:
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            async with in_time(conn, UNLOCKED_S_MAX):
+            async with in_time(conn, self._unlocked_s_max):
                 answers = await create(conn, commands, self._numbers, self._caches, self._policy)
             self.losses.note(commands, answers)
             return await self.reader.stored(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
-        async with self._pool.acquire() as conn, in_time(conn, UNLOCKED_S_MAX):
+        async with self._pool.acquire() as conn, in_time(conn, self._unlocked_s_max):
             answers = await quote(conn, commands, self._caches, self._policy)
             self.losses.note(commands, answers)
             return answers
@@ -269,7 +270,7 @@ class OrderService:
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         order_ids, owners = reading.owned(wanted)
-        async with self._pool.acquire() as conn, in_time(conn, UNLOCKED_S_MAX):
+        async with self._pool.acquire() as conn, in_time(conn, self._unlocked_s_max):
             orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
             found = [
                 _of_caller(
