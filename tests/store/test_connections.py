@@ -18,7 +18,7 @@ from tests.patience import HANG_S, until, until_true
 from tests.shop import open_shop
 from voucherd import app, connections
 from voucherd.connections import COMMAND, MIGRATION, Limits, addresses_of, connect
-from voucherd.db import Pool, Undone, close, in_time, open_pool, take_long, transaction, within
+from voucherd.db import UNAVAILABLE, Pool, TimeLimit, Undone, close, open_pool, take_long, transaction, within
 from voucherd.embedded import throwaway
 from voucherd.orders.answers import OrderReader
 
@@ -171,7 +171,7 @@ async def test_a_batch_that_takes_too_long_is_dropped_with_its_connection(
                 within(connection, of_a_batch=True, s_max=0.05) as batch,
             ):
                 await batch.execute("SELECT FROM brand")
-        assert isinstance(caught.value.__cause__, TimeoutError)
+        assert isinstance(caught.value.__cause__, UNAVAILABLE)
         assert await service.fetchval("SELECT 1") == 1
     await service.close()
 
@@ -207,7 +207,7 @@ async def test_an_answer_to_commit_that_is_lost_is_not_called_undone(
             await batch.execute("SELECT 1")
             link.fall_silent()
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(UNAVAILABLE):
         await lose_the_answer()
     service.terminate()
 
@@ -225,9 +225,8 @@ async def test_a_statement_that_nobody_waits_for_gives_its_connection_back_thoug
     link.come_back()
     assert await service.fetchval("SELECT 2") == 2
     async with service.acquire() as connection:
-        with pytest.raises(TimeoutError):
-            async with in_time(connection, 0.05):
-                await connection.execute("SELECT pg_sleep(600)")
+        with pytest.raises(UNAVAILABLE), TimeLimit(connection, 0.05):
+            await connection.execute("SELECT pg_sleep(600)")
     await service.close()
 
 

@@ -10,7 +10,7 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
-from voucherd.db import UNAVAILABLE, Connection, Pool, in_time
+from voucherd.db import UNAVAILABLE, Connection, Pool, TimeLimit
 from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
@@ -93,7 +93,7 @@ class OrderReader:
     ) -> list[Reply]:
         """The answers to stored calls: if something fails here, no call is run again for it."""
         try:
-            async with in_time(conn, READ_S_MAX):
+            with TimeLimit(conn, READ_S_MAX):
                 return await self.shown(conn, answers, sealed)
         except _NOT_READ as error:
             logger.warning("answer_read_again", error=repr(error))
@@ -103,7 +103,7 @@ class OrderReader:
             # One answer that can't be made must not take the others along.
             return [await self._shown_alone(conn, answer) for answer in answers]
         try:
-            async with in_time(conn, READ_S_MAX):
+            with TimeLimit(conn, READ_S_MAX):
                 return await self.shown(conn, answers)
         except _NOT_READ as error:
             raise StoredUnseen from error

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from voucherd.batcher import Batcher
-from voucherd.db import Connection, Pool, as_tenant, become_tenant, in_time, within
+from voucherd.db import Connection, Pool, TimeLimit, as_tenant, become_tenant, within
 from voucherd.ids import State
 from voucherd.orders import reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
@@ -242,14 +242,15 @@ class OrderService:
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            async with in_time(conn, self._unlocked_s_max):
+            with TimeLimit(conn, self._unlocked_s_max):
                 answers = await create(conn, commands, self._numbers, self._caches, self._policy)
             self.losses.note(commands, answers)
             return await self.reader.stored(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
-        async with self._pool.acquire() as conn, in_time(conn, self._unlocked_s_max):
-            answers = await quote(conn, commands, self._caches, self._policy)
+        async with self._pool.acquire() as conn:
+            with TimeLimit(conn, self._unlocked_s_max):
+                answers = await quote(conn, commands, self._caches, self._policy)
             self.losses.note(commands, answers)
             return answers
 
@@ -270,15 +271,17 @@ class OrderService:
 
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         order_ids, owners = reading.owned(wanted)
-        async with self._pool.acquire() as conn, in_time(conn, self._unlocked_s_max):
-            orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
+        async with self._pool.acquire() as conn:
+            with TimeLimit(conn, self._unlocked_s_max):
+                orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
             found = [
                 _of_caller(
                     None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state
                 )
                 for find in wanted
             ]
-            return await self.reader.shown(conn, found)
+            with TimeLimit(conn, self._unlocked_s_max):
+                return await self.reader.shown(conn, found)
 
     async def note_download(self, order: Order) -> None:
         """Remember that codes of the order left as a file."""
