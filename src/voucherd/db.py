@@ -145,18 +145,18 @@ async def within(
         async with connection.transaction():
             yield connection
         return
-    transaction_ = connection.transaction()
+    begun = connection.transaction()
     try:
         with TimeLimit(connection, s_max):
-            await transaction_.start()
+            await begun.start()
             yield connection
     except BaseException as error:
-        await _undo(connection, transaction_)
+        await _undo(connection, begun)
         if isinstance(error, Exception):
             raise Undone from error
         raise
     with TimeLimit(connection, COMMIT_S_MAX):
-        await transaction_.commit()
+        await begun.commit()
 
 
 async def _undo(connection: Connection, begun: Transaction) -> None:

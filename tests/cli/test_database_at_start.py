@@ -19,15 +19,15 @@ from typing import IO
 from urllib.parse import urlsplit
 
 import asyncpg
-import httpx
 import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
 from tests.faults.links import Link, linked
+from tests.faults.test_kill import shop_of
 from tests.patience import HANG_S, until_true
 from voucherd.bootstrap import TransactionPooling, refuse_transaction_pooling
 from voucherd.connections import COMMAND, Limits, connect
-from voucherd.db import LOOK_UPS, open_pool
+from voucherd.db import LOOK_UPS, Pool, open_pool
 
 NOBODY = "nobody"
 
@@ -195,16 +195,24 @@ async def test_commands_refuse_transaction_pooling_with_one_clear_line(
 
 
 async def test_session_pooling_works_and_a_session_keeps_its_limits(
-    terminal: Terminal, database_url: str
+    terminal: Terminal, pool: Pool, database_url: str
 ) -> None:
     """OP-108: behind PgBouncer in session mode everything works without any setting of its own."""
     async with bouncing(database_url, "session") as url:
-        pool = await open_pool(url, size_max=2, look_ups=True, limits=Limits.of_service(2.0))
+        pooled = await open_pool(url, size_max=2, look_ups=True, limits=Limits.of_service(2.0))
         for name, value in {"lock_timeout": "2s", **LOOK_UPS}.items():
-            assert await pool.fetchval("SELECT current_setting($1)", name) == value
-        await pool.close()
+            assert await pooled.fetchval("SELECT current_setting($1)", name) == value
+        await pooled.close()
         terminal.env["VOUCHERD_DATABASE_URL"] = url
-        async with started(terminal, "serve", "--port", "0", "--json") as process:
-            address = json.loads(await line_of(process.stdout))["baseUrl"]
-            async with httpx.AsyncClient(timeout=HANG_S) as client:
-                assert (await client.get(f"{address}/readyz")).status_code == 200
+        async with shop_of(pool, terminal.data) as shop:
+            await shop.product("now", price="9.50 EUR", stock=1)
+            company = await shop.company(balance="10.00 EUR")
+            async with started(terminal, "serve", "--port", "0", "--json") as process:
+                address = json.loads(await line_of(process.stdout))["baseUrl"]
+                body = {"items": [{"productSlug": "now", "amount": 1}], "paymentCurrency": "EUR"}
+                path, headers = f"{address}/api/1.03/order", company.bearer()
+                created = await shop.client.post(path, json=body, headers=headers)
+                trx = created.json()["trx"]
+                confirmed = await shop.client.patch(f"{path}/confirm/{trx}", headers=headers)
+                assert (confirmed.status_code, confirmed.json()["orderStatus"]) == (200, "finished")
+            await shop.assert_books_balance()
