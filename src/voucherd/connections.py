@@ -64,14 +64,14 @@ class Limits(NamedTuple):
 STATEMENT_S_MAX: Final = 30.0
 """Of the service. A sale is long over by then: this is for reports, lists and sweeps."""
 
-COMMAND: Final = Limits(statement_s=900.0, lock_s=30.0, idle_s=60.0)
-"""For a person at a terminal: an audit reads every row, and an import waits for the disk that its file is on."""
+COMMAND: Final = Limits(statement_s=900.0, lock_s=30.0, idle_s=5.0)
+"""For a person at a terminal, who may stop a command in the middle; an audit reads every row."""
+
+LONG: Final = Limits(statement_s=900.0, lock_s=60.0, idle_s=600.0)
+"""For work that holds no row that a sale wants: an import, say, whose file may come through a pipe."""
 
 MIGRATION: Final = Limits(statement_s=0, lock_s=0, idle_s=5.0)
 """A migration may take as long as it needs; each says for itself how long it waits for a table."""
-
-IMPORT_IDLE_S_MAX: Final = 600.0
-"""An import holds no row that a sale wants, and its file may come through a pipe."""
 
 _LINK: Final = {
     "tcp_keepalives_idle": str(LINK_IDLE_S),

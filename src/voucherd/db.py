@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import asyncpg
 
 from voucherd.connections import (
-    COMMAND,
-    IMPORT_IDLE_S_MAX,
+    LONG,
     NAMED,
     STATEMENT_S_MAX,
     Connector,
@@ -73,7 +72,7 @@ LOOK_UPS: Final = {
 
 
 async def open_pool(
-    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False, limits: Limits = COMMAND
+    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False, limits: Limits = LONG
 ) -> Pool:
     """A pool of connections, each of which keeps its prepared statements; `look_ups` for the service's own."""
     connector: Any = Connector(url, limits, LOOK_UPS if look_ups else None)
@@ -196,8 +195,8 @@ async def take_long(tx: Tx) -> None:
     await tx.execute(
         "SELECT set_config('statement_timeout', $1, true),"
         " set_config('idle_in_transaction_session_timeout', $2, true)",
-        f"{COMMAND.statement_s:.0f}s",
-        f"{IMPORT_IDLE_S_MAX:.0f}s",
+        f"{LONG.statement_s:.0f}s",
+        f"{LONG.idle_s:.0f}s",
     )
 
 

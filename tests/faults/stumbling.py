@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from voucherd.connections import COMMAND, Limits
+from voucherd.connections import LONG, Limits
 from voucherd.db import LOOK_UPS, Pool
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class StumblingConnection(asyncpg.Connection):
 
 
 async def open_stumbling_pool(
-    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False, limits: Limits = COMMAND
+    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False, limits: Limits = LONG
 ) -> Pool:
     """The service's pool, of such connections."""
     return await asyncpg.create_pool(
