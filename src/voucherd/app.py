@@ -15,7 +15,8 @@ from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.metrics import Metrics
 from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
-from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, open_pool, owns_tables, tenants_locked
+from voucherd.connections import Limits
+from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, close, open_pool, owns_tables, tenants_locked
 from voucherd.events.streams import Streams
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import derive
@@ -96,7 +97,13 @@ def build_services(
 @asynccontextmanager
 async def running(settings: Settings, database_url: str, *, with_worker: bool) -> AsyncIterator[AsgiApp]:
     """The program behind one ASGI app; what was started first is stopped last."""
-    pool = await open_pool(database_url, size_max=settings.pool_size, size_min=2, look_ups=True)
+    pool = await open_pool(
+        database_url,
+        size_max=settings.pool_size,
+        size_min=2,
+        look_ups=True,
+        limits=Limits.of_service(settings.transaction_s_max),
+    )
     try:
         async with pool.acquire() as conn:
             key_ring = await open_key_ring(conn, settings)
@@ -136,7 +143,7 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
             await authenticator.stop()
             await key_ring.stop()
     finally:
-        await pool.close()
+        await close(pool)
 
 
 async def serve(

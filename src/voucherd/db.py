@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import asyncpg
 
+from voucherd.connections import (
+    LONG,
+    NAMED,
+    STATEMENT_S_MAX,
+    Connector,
+    DroppableSession,
+    Limits,
+)
+
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
+    from asyncpg.transaction import Transaction
 
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
     Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
@@ -20,15 +31,24 @@ else:
 Tx: TypeAlias = Connection
 """A connection inside a transaction that its caller opened and will end."""
 
-CONNECT_S_MAX: Final = 10.0
-COMMAND_S_MAX: Final = 60.0
+COMMIT_S_MAX: Final = 10.0
+"""Once COMMIT is sent only the server ends the transaction: to wait for its answer keeps nobody from a lock."""
+CLOSE_S_MAX: Final = 5.0
+UNDO_S_MAX: Final = 1.0
+"""A session that can't be asked to undo is dropped, and the server undoes what it left."""
+
 UNAVAILABLE: Final = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # The driver lost its place, or no host may be written to.
     asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,  # It starts, shuts down, or was told to stop this query.
+    asyncpg.OperatorInterventionError,  # It starts, shuts down, or a statement took too long.
     asyncpg.InsufficientResourcesError,  # It is out of connections, memory or disk.
+    asyncpg.PostgresSystemError,  # It can't read or write a file.
+    asyncpg.LockNotAvailableError,  # Somebody holds a lock for too long.
+    asyncpg.IdleInTransactionSessionTimeoutError,  # We held one, and were thrown out.
+    asyncpg.ReadOnlySQLTransactionError,  # It is a standby, or was told to take nothing.
 )
 """The database is away, or was lost in the middle: nothing a client did."""
 
@@ -51,19 +71,29 @@ LOOK_UPS: Final = {
 }
 
 
-async def open_pool(url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False) -> Pool:
+async def open_pool(
+    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False, limits: Limits = LONG
+) -> Pool:
     """A pool of connections, each of which keeps its prepared statements; `look_ups` for the service's own."""
+    connector: Any = Connector(url, limits, LOOK_UPS if look_ups else None)
     return await asyncpg.create_pool(
         url,
+        connection_class=DroppableSession,
+        connect=connector,
         min_size=size_min,
         max_size=size_max,
-        timeout=CONNECT_S_MAX,
-        command_timeout=COMMAND_S_MAX,
         max_inactive_connection_lifetime=300,
         reset=_keep,
-        server_settings={"application_name": "voucherd", "timezone": "UTC", "jit": "off"}
-        | (LOOK_UPS if look_ups else {}),
+        server_settings=NAMED,
     )
+
+
+async def close(pool: Pool) -> None:
+    """Close a pool; connections that can't even say goodbye are dropped."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_S_MAX):
+            await pool.close()
+    pool.terminate()
 
 
 def numbers(values: Iterable[int]) -> str:
@@ -106,17 +136,68 @@ def nothing_stored() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def within(connection: Connection, *, of_a_batch: bool = False) -> AsyncIterator[Tx]:
-    """The same on a connection that goes on to be used afterwards; a batch hears that it is `Undone`."""
-    committing = False
-    try:
+async def within(
+    connection: Connection, *, of_a_batch: bool = False, s_max: float = STATEMENT_S_MAX
+) -> AsyncIterator[Tx]:
+    """The same on a connection that is used afterwards, too; a batch has `s_max`, and hears that it is `Undone`."""
+    if not of_a_batch:
         async with connection.transaction():
             yield connection
-            committing = True
-    except Exception as error:
-        if of_a_batch and not committing:
+        return
+    begun = connection.transaction()
+    try:
+        with TimeLimit(connection, s_max):
+            await begun.start()
+            yield connection
+    except BaseException as error:
+        await _undo(connection, begun)
+        if isinstance(error, Exception):
             raise Undone from error
         raise
+    with TimeLimit(connection, COMMIT_S_MAX):
+        await begun.commit()
+
+
+async def _undo(connection: Connection, begun: Transaction) -> None:
+    try:
+        async with asyncio.timeout(UNDO_S_MAX):
+            await begun.rollback()
+    except (*UNAVAILABLE, asyncpg.PostgresError):
+        _drop(connection)
+
+
+class TimeLimit:
+    """Drops a connection whose work takes longer; whoever waits for an answer there hears so at once."""
+
+    __slots__ = ("_connection", "_s_max", "_timer")
+
+    def __init__(self, connection: Connection, s_max: float) -> None:
+        self._connection = connection
+        self._s_max = s_max
+
+    def __enter__(self) -> None:
+        # A plain timer: asyncio's own way, which cancels the task, costs every sale several times as much.
+        self._timer = asyncio.get_running_loop().call_later(self._s_max, _drop, self._connection)
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        self._timer.cancel()
+        if kind is asyncpg.ReadOnlySQLTransactionError:
+            _drop(self._connection)  # Another host may take it.
+
+
+def _drop(connection: Connection) -> None:
+    with suppress(asyncpg.InterfaceError):  # It is gone already.
+        connection.terminate()
+
+
+async def take_long(tx: Tx) -> None:
+    """Let the rest of this transaction take its time: it holds no row that a sale wants."""
+    await tx.execute(
+        "SELECT set_config('statement_timeout', $1, true),"
+        " set_config('idle_in_transaction_session_timeout', $2, true)",
+        f"{LONG.statement_s:.0f}s",
+        f"{LONG.idle_s:.0f}s",
+    )
 
 
 TENANTS_NOT_LOCKED: Final = (

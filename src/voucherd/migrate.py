@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import asyncpg
 
-from voucherd.db import CONNECT_S_MAX, Connection
+from voucherd.connections import MIGRATION, connect
+from voucherd.db import Connection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -154,16 +155,9 @@ async def pending(connection: Connection) -> list[str]:
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     """One connection to a server that is new enough and has a schema to work in."""
-    # Notices such as "already exists, skipping" are no news. A migration may take as long as it needs.
-    connection = await asyncpg.connect(
-        url,
-        timeout=CONNECT_S_MAX,
-        server_settings={
-            "application_name": "voucherd migrate",
-            "timezone": "UTC",
-            "client_min_messages": "warning",
-        },
-    )
+    # Notices such as "already exists, skipping" are no news.
+    quiet = {"client_min_messages": "warning"}
+    connection = await connect(url, MIGRATION, quiet, name="voucherd migrate")
     try:
         await _check_server(connection)
         yield connection

@@ -242,7 +242,11 @@ class Settings:
     resolve_limit_s: Annotated[float, _seconds(0.001, 3600)] = 30.0
     confirmation_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 86_400.0
     delivery_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 259_200.0
+    transaction_s_max: Annotated[float, _seconds(0.1, 3600)] = (
+        2.0  # Of a batch of sales; its locks end with it.
+    )
     pool_size: Annotated[int, _whole(2, 1000)] = 10
+    database_wait_s: Annotated[float, _seconds(0, 366 * DAY_S)] = 60.0  # At the start, for one that is away.
     log_level: Annotated[str, _one_of("debug", "info", "warning", "error", "critical")] = "info"
     log_format: Annotated[str, _one_of("auto", "json", "plain")] = "auto"
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()

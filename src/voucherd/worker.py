@@ -13,7 +13,8 @@ import structlog
 
 from voucherd import heartbeat
 from voucherd.catalogue import fx_feed
-from voucherd.db import UNAVAILABLE, Pool, open_pool
+from voucherd.connections import Limits
+from voucherd.db import UNAVAILABLE, Pool, close, open_pool
 from voucherd.events import feed
 from voucherd.heartbeat import Heartbeat
 from voucherd.idempotency import store as idempotency
@@ -205,7 +206,8 @@ ROUNDS: Final = (
 
 async def run(settings: Settings, database_url: str) -> None:
     """Work until cancelled."""
-    pool = await open_pool(database_url, size_max=settings.pool_size, look_ups=True)
+    limits = Limits.of_service(settings.transaction_s_max)
+    pool = await open_pool(database_url, size_max=settings.pool_size, look_ups=True, limits=limits)
     try:
         async with pool.acquire() as conn:
             # It buys codes and seals them, so it needs the key like the API does.
@@ -220,4 +222,4 @@ async def run(settings: Settings, database_url: str) -> None:
             await worker.stop()
             await key_ring.stop()
     finally:
-        await pool.close()
+        await close(pool)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
+from tests.patience import HANG_S
 from tests.shop import paid_in
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductDraft
@@ -29,9 +30,8 @@ class Till:
 
     def __init__(self, terminal: Terminal, pool: Pool) -> None:
         master = load_or_create_master(terminal.data / "master.key")
-        self._orders = OrderService(
-            pool, Sealer(master), Settings.load({"confirm_wait_s": 0, "data": str(terminal.data)}, {})
-        )
+        flags = {"confirm_wait_s": 0, "transaction_s_max": HANG_S, "data": str(terminal.data)}
+        self._orders = OrderService(pool, Sealer(master), Settings.load(flags, {}))
         self.ids = Identifiers(master)
 
     async def buy(self, slug: str, amount: int, *, confirm: bool = True) -> str:

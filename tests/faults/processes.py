@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -59,6 +60,16 @@ class Process:
         self.line = line.decode().strip()
         self.is_up = True
 
+    def freeze(self) -> None:
+        """SIGSTOP: it holds what it has, and does nothing any more."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT: it goes on as if no time had passed."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     async def kill(self) -> None:
         """SIGKILL: it gets no chance to finish anything."""
         self.is_up = False
@@ -88,6 +99,8 @@ def environment(database_url: str, folder: Path, **settings: object) -> dict[str
         "VOUCHERD_HOST": "127.0.0.1",
         "VOUCHERD_PORT": "0",
         "VOUCHERD_LOG_LEVEL": "error",
+        # A slow machine must not end a sale's transaction; a test that wants its limit says so.
+        "VOUCHERD_TRANSACTION_S_MAX": str(HANG_S),
         "VOUCHERD_LOG_FORMAT": "json",
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]),
     }

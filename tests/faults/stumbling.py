@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from voucherd.connections import LONG, Limits
 from voucherd.db import LOOK_UPS, Pool
 
 T = TypeVar("T")
@@ -127,7 +128,7 @@ class StumblingConnection(asyncpg.Connection):
 
 
 async def open_stumbling_pool(
-    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False
+    url: str, *, size_max: int = 10, size_min: int = 1, look_ups: bool = False, limits: Limits = LONG
 ) -> Pool:
     """The service's pool, of such connections."""
     return await asyncpg.create_pool(
@@ -136,7 +137,7 @@ async def open_stumbling_pool(
         max_size=size_max,
         connection_class=StumblingConnection,
         reset=_keep,
-        server_settings={"application_name": NAME} | (LOOK_UPS if look_ups else {}),
+        server_settings={"application_name": NAME} | limits.settings | (LOOK_UPS if look_ups else {}),
     )
 
 

@@ -48,7 +48,7 @@ class World:
         self.sealer = Sealer(master)
         # Its operators change prices without a thought for costs, so every loss is allowed.
         flags = {"data": Path("unused"), "confirm_wait_s": 0, "margin_min_bp": -10_000}
-        self.settings = Settings.load(flags | {"resolve_limit_s": 3600}, {})
+        self.settings = Settings.load(flags | {"resolve_limit_s": 3600, "transaction_s_max": 3600}, {})
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the work gives; no step takes for ever."""

@@ -16,7 +16,7 @@ from typing import Final
 import asyncpg
 import pytest
 
-from tests.patience import until
+from tests.patience import HANG_S, until
 from tests.store import purchases
 from tests.store.purchases import Break
 from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit
@@ -207,7 +207,9 @@ async def _sell(pool: Pool) -> None:
     async with transaction(pool) as tx:
         company = await seed.open_shop(tx, sealer)
     order_service = OrderService(
-        pool, sealer, Settings.load({"confirm_wait_s": 0, "data": Path("nowhere")}, {})
+        pool,
+        sealer,
+        Settings.load({"confirm_wait_s": 0, "transaction_s_max": HANG_S, "data": Path("nowhere")}, {}),
     )
 
     async def create(*cart: tuple[str, int], state: State = State.LIVE) -> int:

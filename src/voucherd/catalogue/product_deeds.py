@@ -12,7 +12,7 @@ from voucherd.catalogue.cells import RowCells
 from voucherd.catalogue.columns import TEXTS, text, values
 from voucherd.catalogue.files import ImportPlan
 from voucherd.catalogue.products import Leaflet, Listing, ProductChanges, ProductDraft, draft_of
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Tx, take_long
 from voucherd.events import kinds, log
 
 TEXT_CHARS_TOLD_MAX: Final = 300
@@ -50,6 +50,7 @@ async def import_file(
 
     `step` hears after each product how many of how many are done.
     """
+    await take_long(tx)  # To plan with all rows of a large file takes seconds.
     listings = await store.lock(tx, [row.slug for row in rows if row.slug])
     plan = files.plan(rows, listings, await leaflets_of(tx, listings))
     if plan.error_count:

@@ -6,6 +6,7 @@ import io
 import os
 import pwd
 import socket
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import BinaryIO, Final
@@ -14,7 +15,8 @@ from voucherd import bootstrap
 from voucherd.actors import Actor, ActorKind
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import InterruptibleStream, Signals
-from voucherd.db import Connection, Pool, Tx, open_pool, transaction
+from voucherd.connections import COMMAND
+from voucherd.db import Connection, Pool, Tx, close, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, pending, service_url
 from voucherd.settings import Settings
@@ -51,10 +53,13 @@ class CommandContext:
         show(answer, as_json=self.as_json)
 
     @asynccontextmanager
-    async def database(self, *, exclusive: bool = False) -> AsyncIterator[str]:
-        """The address of a database that has this program's schema."""
+    async def database(self, *, exclusive: bool = False, wait: bool = False) -> AsyncIterator[str]:
+        """The address of the database; with `wait` one that is away is given time to come."""
         async with bootstrap.database(self.settings, exclusive=exclusive) as url:
             if self.settings.database_url is not None:
+                if wait:
+                    await bootstrap.until_it_answers(url, self.settings.database_wait_s, _warn)
+                await bootstrap.refuse_transaction_pooling(url)
                 yield url
                 return
             await migrate(url)
@@ -95,11 +100,16 @@ class CommandContext:
 @asynccontextmanager
 async def pool_of(url: str, size_max: int = 1) -> AsyncIterator[Pool]:
     """Connections to a database, closed afterwards."""
-    pool = await open_pool(url, size_max=size_max)
+    pool = await open_pool(url, size_max=size_max, limits=COMMAND)
     try:
         yield pool
     finally:
-        await pool.close()
+        await close(pool)
+
+
+def _warn(line: str) -> None:
+    sys.stderr.write(f"voucherd: {line}\n")
+    sys.stderr.flush()
 
 
 def operator() -> Actor:

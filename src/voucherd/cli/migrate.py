@@ -15,6 +15,8 @@ app = noun()
 async def migrate(context: CommandContext) -> Output:
     """Bring the database to this program's schema."""
     async with bootstrap.database(context.settings, exclusive=False) as url:
-        labels = await run_migrations(context.settings.migration_url or url)
+        owners = context.settings.migration_url or url
+        await bootstrap.refuse_transaction_pooling(owners)
+        labels = await run_migrations(owners)
     view = "\n".join(f"ran {label}" for label in labels) or "Nothing to do: the schema is this program's."
     return Output({"ran": labels}, view)

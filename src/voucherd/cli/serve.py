@@ -33,7 +33,7 @@ async def serve(
     def ready(base_url: str) -> None:
         context.say(Output({"baseUrl": base_url}, f"Listening on {base_url}"))
 
-    async with context.database(exclusive=True) as url:
+    async with context.database(exclusive=True, wait=True) as url:
         async with pool_of(url) as pool:
             await refuse_pending(pool)
         await serve_until_told(context, settings, url, with_worker=not no_worker, on_ready=ready)

@@ -17,7 +17,7 @@ app = noun()
 async def work(context: CommandContext) -> None:
     """Run the background work: deliveries to orders that wait, and what time does to orders."""
     logs.configure(context.settings.log_level, context.settings.log_format)
-    async with context.database() as url:
+    async with context.database(wait=True) as url:
         async with pool_of(url) as pool:
             await refuse_pending(pool)
         context.say(Output({"working": True}, "Working; Ctrl-C stops it."))

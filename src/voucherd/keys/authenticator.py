@@ -18,7 +18,8 @@ from typing import Final
 
 import structlog
 
-from voucherd.db import CONNECT_S_MAX, Pool
+from voucherd.connections import CONNECT_S_MAX
+from voucherd.db import Pool
 from voucherd.keys import store as key_store
 from voucherd.keys.callers import Caller, Forbidden, Unauthorized
 from voucherd.keys.key_text import Scope, bearer_key, key_hash

@@ -10,7 +10,7 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool
+from voucherd.db import UNAVAILABLE, Connection, Pool, TimeLimit
 from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
@@ -26,8 +26,11 @@ logger = structlog.get_logger(__name__)
 READ_ORDERS_MAX: Final = vault.READ_CODES_MAX // INLINE_LINES_MAX
 """So many orders of that size fit in one read of the vault."""
 
-_NOT_READ: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
-"""The database said no, or its connection is gone: the driver calls that an error of its interface."""
+_NOT_READ: Final = (asyncpg.PostgresError, *UNAVAILABLE)
+"""The database said no, or is away."""
+
+READ_S_MAX: Final = 5.0
+"""For reading codes once their sale is stored."""
 
 Codes = list[list[tuple[str, str]]]
 _NONE: Final[SealedCodes] = {}
@@ -90,7 +93,8 @@ class OrderReader:
     ) -> list[Reply]:
         """The answers to stored calls: if something fails here, no call is run again for it."""
         try:
-            return await self.shown(conn, answers, sealed)
+            with TimeLimit(conn, READ_S_MAX):
+                return await self.shown(conn, answers, sealed)
         except _NOT_READ as error:
             logger.warning("answer_read_again", error=repr(error))
         except Exception:
@@ -99,7 +103,8 @@ class OrderReader:
             # One answer that can't be made must not take the others along.
             return [await self._shown_alone(conn, answer) for answer in answers]
         try:
-            return await self.shown(conn, answers)
+            with TimeLimit(conn, READ_S_MAX):
+                return await self.shown(conn, answers)
         except _NOT_READ as error:
             raise StoredUnseen from error
 

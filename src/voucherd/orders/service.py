@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from voucherd.batcher import Batcher
-from voucherd.db import Connection, Pool, as_tenant, become_tenant, within
+from voucherd.db import Connection, Pool, TimeLimit, as_tenant, become_tenant, within
 from voucherd.ids import State
 from voucherd.orders import reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
@@ -34,6 +34,8 @@ from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
 from voucherd.vault.seal import Sealer
 
+UNLOCKED_S_MAX: Final = 5.0
+"""For a batch that holds no lock that others want, unless those that do have longer."""
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
 
@@ -50,6 +52,7 @@ class OrderService:
     def __init__(self, pool: Pool, sealer: Sealer, settings: Settings) -> None:
         self._pool = pool
         self._settings = settings
+        self._unlocked_s_max = max(UNLOCKED_S_MAX, settings.transaction_s_max)
         self._numbers = OrderNumbers()
         self.losses = LossLog()
         self._policy = SalesPolicy(
@@ -239,25 +242,27 @@ class OrderService:
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            answers = await create(conn, commands, self._numbers, self._caches, self._policy)
+            with TimeLimit(conn, self._unlocked_s_max):
+                answers = await create(conn, commands, self._numbers, self._caches, self._policy)
             self.losses.note(commands, answers)
             return await self.reader.stored(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
         async with self._pool.acquire() as conn:
-            answers = await quote(conn, commands, self._caches, self._policy)
+            with TimeLimit(conn, self._unlocked_s_max):
+                answers = await quote(conn, commands, self._caches, self._policy)
             self.losses.note(commands, answers)
             return answers
 
     async def _confirm(self, commands: Sequence[Finalise]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            async with within(conn, of_a_batch=True) as tx:
+            async with within(conn, of_a_batch=True, s_max=self._settings.transaction_s_max) as tx:
                 answers, sealed = await confirm(tx, self._caches, commands)
             return _noted(commands, await self.reader.stored(conn, answers, sealed))
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
         async with self._pool.acquire() as conn:
-            async with within(conn, of_a_batch=True) as tx:
+            async with within(conn, of_a_batch=True, s_max=self._settings.transaction_s_max) as tx:
                 answers = await cancel(tx, self._caches, commands)
             for answer in answers:
                 if isinstance(answer, Order) and answer.status is not Status.PENDING:
@@ -267,14 +272,16 @@ class OrderService:
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         order_ids, owners = reading.owned(wanted)
         async with self._pool.acquire() as conn:
-            orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
+            with TimeLimit(conn, self._unlocked_s_max):
+                orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
             found = [
                 _of_caller(
                     None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state
                 )
                 for find in wanted
             ]
-            return await self.reader.shown(conn, found)
+            with TimeLimit(conn, self._unlocked_s_max):
+                return await self.reader.shown(conn, found)
 
     async def note_download(self, order: Order) -> None:
         """Remember that codes of the order left as a file."""

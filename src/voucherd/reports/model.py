@@ -12,7 +12,8 @@ from voucherd.money import DIGITS
 
 ROWS_MAX: Final = 100_000
 REPORT_S_MAX: Final = 600.0
-PLANNING: Final = """
+PLANNING: Final = f"""
+    SET LOCAL statement_timeout = '{REPORT_S_MAX:.0f}s';
     SET LOCAL work_mem = '64MB'; SET LOCAL plan_cache_mode = 'auto';
     SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on
 """

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from voucherd.db import Pool, Tx
+from voucherd.db import Pool, Tx, take_long
 from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.reports.charges import Charge
 
@@ -82,6 +82,7 @@ async def reconcile(
 ) -> Result:
     """Compare charges with our purchases; without a period it is that of the charges, in whole days."""
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
+        await take_long(conn)
         await conn.execute(_ROWS)
         async for batch in batches:
             await conn.copy_records_to_table("their_row", records=[_record(charge) for charge in batch])

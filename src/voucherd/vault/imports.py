@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, TypeAlias
 import asyncpg
 from msgspec import Struct
 
-from voucherd.db import Pool, Tx, transaction
+from voucherd.db import Pool, Tx, take_long, transaction
 from voucherd.money import Money
 from voucherd.vault import store
 from voucherd.vault.lines import BadLine, Chunk, CodeFile
@@ -93,6 +93,7 @@ async def import_codes(
     try:
         async with transaction(pool) as tx:
             now = await store.begin_import(tx, target.brand_id, IMPORT_WAIT_S_MAX)
+            await take_long(tx)
             file = CodeFile(stream, sealer.blinder(target.brand_id), now)
             intake = _Intake(tx, sealer, terms)
             await _take_all(file, intake, skip_bad, progress or (lambda _bytes, _codes: None))
