@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import asyncpg
 
+from voucherd.connection import ServiceConnection
+
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
 
@@ -61,6 +63,7 @@ async def open_pool(url: str, *, size_max: int = 10, size_min: int = 1, look_ups
         command_timeout=COMMAND_S_MAX,
         max_inactive_connection_lifetime=300,
         reset=_keep,
+        connection_class=ServiceConnection,
         server_settings={"application_name": "voucherd", "timezone": "UTC", "jit": "off"}
         | (LOOK_UPS if look_ups else {}),
     )
