@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-import asyncpg
 import pytest
 
 from tests.freezing import freezing
@@ -107,22 +106,3 @@ async def test_the_database_is_asked_once_a_second_however_many_ask(
     one._asked_at -= 3600.0
     await one.missing()
     assert asked == 2
-
-
-async def test_a_full_disk_is_not_ready(pool: Pool) -> None:
-    """OP-110: what is tried needs room on the disk, not only in memory; here the server refuses it that room."""
-    async with pool.acquire() as conn:
-        before = await _temporary_bytes(conn)
-        assert await Readiness(pool).missing() == ""
-
-        async def is_counted() -> bool:
-            return await _temporary_bytes(conn) > before
-
-        await until(is_counted, "the look wrote to no file")
-
-
-async def _temporary_bytes(conn: asyncpg.Connection[asyncpg.Record]) -> int:
-    await conn.execute("SELECT pg_stat_clear_snapshot()")
-    return int(
-        await conn.fetchval("SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()")
-    )

@@ -62,7 +62,11 @@ def ensure(where: DataFolder) -> None:
         logger.warning("nobody watches the embedded database: %s", error)
         return
     processes.keep(child)
-    _pid_file(where).write_text(f"{child.pid}\n")
+    try:
+        _pid_file(where).write_text(f"{child.pid}\n")
+    except OSError:
+        child.terminate()
+        raise
 
 
 def dismiss(where: DataFolder) -> None:
