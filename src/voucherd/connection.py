@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import asyncpg
 from asyncpg import connect_utils
 
 if TYPE_CHECKING:
-    _Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
+
+    class _Connection(asyncpg.Connection[asyncpg.Record]):
+        """The driver's connection, with what it tells nobody."""
+
+        _loop: asyncio.AbstractEventLoop
+        _addr: Any
+        _params: Any
+        _protocol: Any
+
+        def _on_release(self, stacklevel: int = 1) -> None: ...
+
 else:
     _Connection = asyncpg.Connection
 
@@ -60,7 +70,7 @@ class ServiceConnection(_Connection):
 async def _ask_to_stop(addr: Any, params: Any, pid: int, secret: int) -> None:
     try:
         async with asyncio.timeout(CANCEL_S_MAX):
-            await connect_utils._cancel(
+            await connect_utils._cancel(  # type: ignore[attr-defined]
                 loop=asyncio.get_running_loop(),
                 addr=addr,
                 params=params,

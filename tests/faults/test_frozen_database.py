@@ -217,6 +217,7 @@ async def test_who_was_answered_late_finds_what_became_of_the_order(street: Stre
 
     repeated = await until(again)
 
+    assert repeated is not None
     assert repeated.status_code == 200, repeated.text
     assert repeated.json()["orderStatus"] == "finished"
     assert (await shop.find(company, trx))["orderStatus"] == "finished"
@@ -244,8 +245,9 @@ async def test_a_resolve_is_never_answered_with_a_lie(street: Street) -> None:
         found = [(await shop.find(company, trx))["orderStatus"] for trx in orders]
         return None if "pending" in found else found
 
-    statuses = await until(settled)
+    statuses = await until(settled) or []
 
+    assert len(statuses) == len(orders)
     assert set(statuses) <= {"created", "finished", "cancelled"}
     paid = statuses.count("finished")
     assert await shop.balance(company) == Money.read(f"{10 - paid}.00 EUR")
@@ -286,7 +288,12 @@ async def test_resolves_are_answered_within_30_seconds_whenever_the_database_han
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
     """OP-46: with the limits as they are, by the client's clock, from a freeze at any time of a Resolve's life."""
-    limits = {"resolve_limit_s": 30.0, "answer_limit_s": 15.0, "batch_limit_s": 4.0, "confirm_wait_s": 25.0}
+    limits: dict[str, Any] = {
+        "resolve_limit_s": 30.0,
+        "answer_limit_s": 15.0,
+        "batch_limit_s": 4.0,
+        "confirm_wait_s": 25.0,
+    }
     async with (
         freezing(database_url) as proxy,
         open_shop(pool, proxy.url, tmp_path, **limits) as shop,
