@@ -484,9 +484,10 @@ async def open_shop(
 ) -> AsyncIterator[Shop]:
     """A running shop; `settings` are flags such as confirm_wait_s."""
     # A slow machine must not cancel a Resolve: a test that wants its limit says when the time is up.
-    quick = {"confirm_wait_s": 1.0, "resolve_limit_s": 2 * HANG_S, "strangers_per_minute_max": 1_000_000}
+    patient = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
     # Nor may it end a sale's transaction.
-    quick["transaction_s_max"] = HANG_S
+    patient["transaction_s_max"] = HANG_S
+    quick = {"confirm_wait_s": 1.0, "strangers_per_minute_max": 1_000_000, **patient}
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
     async with (

@@ -2,7 +2,8 @@
 
 There is no timer. Alone on an idle server a call is a batch of one and starts at once; under load the batches grow
 by themselves. A batch is filled in turns by company: everyone's first call before anyone's second (OP-48). A call that
-fails takes no other one along: when nothing of its batch was stored, the batch is tried again in parts.
+fails takes no other one along: when nothing of its batch was stored, the batch is tried again in parts. A batch whose
+database does not answer ends at its limit, and calls that waited too long for their turn are told to come again.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
-from typing import Any, Final, Generic, TypeVar
+from math import inf
+from time import monotonic
+from typing import Any, Final, Generic, TypedDict, TypeVar
 
 import asyncpg
 
 from voucherd import logs
 from voucherd.db import UNAVAILABLE, Undone
+from voucherd.settings import Settings
 
 C = TypeVar("C")
 A = TypeVar("A")
@@ -41,6 +45,23 @@ class BatcherFull(Exception):
     """Too many calls wait already; try again shortly."""
 
 
+class BatchBounds(TypedDict):
+    """How many calls may wait for their turn, how long each of them, and how long a batch may take."""
+
+    waiting_max: int
+    wait_s_max: float
+    run_s_max: float | None
+
+
+def bounds_of(settings: Settings) -> BatchBounds:
+    """The operator's bounds."""
+    return BatchBounds(
+        waiting_max=settings.waiting_calls_max,
+        wait_s_max=settings.answer_limit_s,
+        run_s_max=settings.batch_limit_s,
+    )
+
+
 class Batcher(Generic[C, A]):
     """Turns single calls into fair batches."""
 
@@ -49,6 +70,8 @@ class Batcher(Generic[C, A]):
         run: Callable[[Sequence[C]], Awaitable[Sequence[A]]],
         *,
         waiting_max: int,
+        wait_s_max: float = inf,
+        run_s_max: float | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
         stores: bool = True,
     ) -> None:
@@ -57,7 +80,9 @@ class Batcher(Generic[C, A]):
         self._stores = stores
         self._in_flight_max = in_flight_max
         self._waiting_max = waiting_max
-        self._lanes: dict[int, deque[tuple[C, asyncio.Future[A]]]] = {}
+        self._wait_s_max = wait_s_max
+        self._run_s_max = run_s_max
+        self._lanes: dict[int, deque[tuple[C, asyncio.Future[A], float]]] = {}
         self._turns: deque[int] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._launch_planned = False
@@ -76,7 +101,7 @@ class Batcher(Generic[C, A]):
         if lane is None:
             lane = self._lanes[company_id] = deque()
             self._turns.append(company_id)
-        lane.append((command, future))
+        lane.append((command, future, monotonic()))
         self.waiting += 1
         if not self._launch_planned and self._may_launch():
             # One turn of the loop later, so that calls that arrived together start together.
@@ -104,17 +129,22 @@ class Batcher(Generic[C, A]):
         """The next batch: one call of each company in turn, round and round."""
         batch: list[tuple[C, asyncio.Future[A]]] = []
         turns, lanes = self._turns, self._lanes
+        oldest = monotonic() - self._wait_s_max
         while turns and len(batch) < BATCH_MAX:
             company_id = turns.popleft()
             lane = lanes[company_id]
-            call = lane.popleft()
+            command, future, since = lane.popleft()
             self.waiting -= 1
             if lane:
                 turns.append(company_id)
             else:
                 del lanes[company_id]
-            if not call[1].done():  # A client that left before its turn asks for nothing any more.
-                batch.append(call)
+            if future.done():  # A client that left before its turn asks for nothing any more.
+                continue
+            if since < oldest:
+                future.set_exception(BatcherFull())
+                continue
+            batch.append((command, future))
         return batch
 
     async def _serve(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
@@ -128,7 +158,8 @@ class Batcher(Generic[C, A]):
 
     async def _answer(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
         try:
-            answers = await self._run([command for command, _ in batch])
+            async with asyncio.timeout(self._run_s_max):
+                answers = await self._run([command for command, _ in batch])
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - It belongs to the callers that wait.
             cause = (error.__cause__ or error) if isinstance(error, Undone) else error
             if len(batch) == 1 or not self._may_try_again(error, cause):

@@ -9,11 +9,26 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
+from asyncpg import connect_utils
 
 if TYPE_CHECKING:
     Session: TypeAlias = asyncpg.Connection[asyncpg.Record]
+
+    class _Connection(asyncpg.Connection[asyncpg.Record]):
+        """The driver's connection, with what it tells nobody."""
+
+        _loop: asyncio.AbstractEventLoop
+        _addr: Any
+        _params: Any
+        _protocol: Any
+
+        def _on_release(self, stacklevel: int = 1) -> None: ...
+
 else:
     Session = asyncpg.Connection
+    _Connection = asyncpg.Connection
+
+_cancels: set[asyncio.Task[None]] = set()
 
 CONNECT_S_MAX: Final = 10.0
 """For the only host of an address."""
@@ -24,8 +39,8 @@ NEXT_HOST_S: Final = 0.3
 LATE_S: Final = 5.0
 """The server ends a statement first, and says so. We stop waiting this much later, if it can't even do that."""
 
-STOP_S_MAX: Final = 1.0
-"""For the server to stop a statement that nobody waits for any more."""
+CANCEL_S_MAX: Final = 1.0
+"""How long the server is asked to stop a statement whose connection is gone."""
 
 LINK_IDLE_S: Final = 5
 LINK_PROBE_S: Final = 1
@@ -93,14 +108,42 @@ _OUR_LINK: Final = [
 ]
 
 
-class DroppableSession(Session):
-    """A session that is given up when the server does not stop a statement; the driver would wait much longer."""
+class ServiceConnection(_Connection):
+    """Ends together with a statement that is abandoned, so that its pool opens another one at once.
 
-    async def _cancel(self, *waiters: asyncio.Future[None]) -> None:
-        async with asyncio.timeout(STOP_S_MAX) as limit:
-            await super()._cancel(*waiters)  # type: ignore[misc]
-        if limit.expired():
+    The driver would ask the server to stop the statement, over a second connection, and keep the first one until the
+    server has done so. A server that hangs does not even take the second one. Here it is asked, too, so that a server
+    that lives does no work for nobody; but nobody waits for its answer.
+    """
+
+    __slots__ = ("_given_back",)
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._given_back = False
+
+    def _on_release(self, stacklevel: int = 1) -> None:
+        """It is given back to its pool, which looks at it in the next turn of the loop."""
+        self._given_back = True
+        super()._on_release(stacklevel + 1)
+
+    def _drop(self) -> None:
+        # A pool that has not looked yet would find somebody else's connection, or none.
+        if self._given_back:
+            self._given_back = False
+            self._loop.call_soon(self._drop)
+        else:
             self.terminate()
+
+    def _cancel_current_command(self, *_waiters: Any) -> None:
+        """The statement under way was cancelled, or took too long."""
+        # The protocol is not done with its own work when it says so.
+        self._loop.call_soon(self._drop)
+        task = self._loop.create_task(
+            _ask_to_stop(self._addr, self._params, self._protocol.backend_pid, self._protocol.backend_secret)
+        )
+        _cancels.add(task)
+        task.add_done_callback(_cancels.discard)
 
 
 class Connector:
@@ -190,7 +233,7 @@ async def connect(
 ) -> Session:
     """One session, for work that needs no pool."""
     named = NAMED | {"application_name": name}
-    return await Connector(url, limits, settings)(server_settings=named, connection_class=DroppableSession)
+    return await Connector(url, limits, settings)(server_settings=named, connection_class=ServiceConnection)
 
 
 NAMED: Final = {"application_name": "voucherd", "timezone": "UTC"}
@@ -218,3 +261,18 @@ def addresses_of(url: str) -> list[str]:
 
 def _place(host: str, port: str) -> dict[str, str]:
     return {"host": host} | ({"port": port} if port else {})
+
+
+async def _ask_to_stop(addr: Any, params: Any, pid: int, secret: int) -> None:
+    try:
+        async with asyncio.timeout(CANCEL_S_MAX):
+            await connect_utils._cancel(  # type: ignore[attr-defined]
+                loop=asyncio.get_running_loop(),
+                addr=addr,
+                params=params,
+                backend_pid=pid,
+                backend_secret=secret,
+            )
+    except OSError:
+        # TimeoutError is one, too: the server is away, and so is the statement.
+        return

@@ -14,8 +14,8 @@ from voucherd.connections import (
     NAMED,
     STATEMENT_S_MAX,
     Connector,
-    DroppableSession,
     Limits,
+    ServiceConnection,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def open_pool(
     connector: Any = Connector(url, limits, LOOK_UPS if look_ups else None)
     return await asyncpg.create_pool(
         url,
-        connection_class=DroppableSession,
+        connection_class=ServiceConnection,
         connect=connector,
         min_size=size_min,
         max_size=size_max,

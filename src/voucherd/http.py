@@ -49,6 +49,12 @@ class Request(Struct):
     """What was found out about the caller before the body was read; it is not asked again."""
     reader: BodyReader | None = None
     """Who reads the body; without one it is collected in `body`."""
+    limit_s: float = 0.0
+    """How many seconds the answer may take; 0 stands for as many as any other call's."""
+    goes_on: bool = False
+    """Whether its work goes on when the client was told that it takes too long: until it ends, nobody may repeat it."""
+    given_up: bool = False
+    """Whether the client was told so."""
 
     @property
     def took_long(self) -> bool:

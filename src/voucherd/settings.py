@@ -240,6 +240,8 @@ class Settings:
     margin_min_bp: Annotated[int, _whole(-10_000, 10_000)] = 0  # Of the cost; -10000: sell at any loss.
     confirm_wait_s: Annotated[float, _seconds(0, 3600)] = 25.0
     resolve_limit_s: Annotated[float, _seconds(0.001, 3600)] = 30.0
+    answer_limit_s: Annotated[float, _seconds(0.1, 3600)] = 15.0  # Of calls and pages that wait for no order.
+    batch_limit_s: Annotated[float, _seconds(0.1, 3600)] = 4.0  # Of a batch whose database does not answer.
     confirmation_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 86_400.0
     delivery_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 259_200.0
     transaction_s_max: Annotated[float, _seconds(0.1, 3600)] = (

@@ -295,6 +295,38 @@ async def test_a_lost_database_fails_the_batch_at_once_and_the_gate_lives_on() -
     assert await batcher.submit(1, "again") == "again"
 
 
+async def test_a_batch_whose_database_hangs_ends_at_its_limit_and_the_gate_lives_on(
+    counterpart: Counterpart,
+) -> None:
+    """OP-109: nobody waits behind a batch that gets no answer."""
+    batcher: Batcher[str, str] = Batcher(counterpart.run, waiting_max=10, run_s_max=0.01)
+    counterpart.open.clear()
+    with pytest.raises(TimeoutError):
+        await batcher.submit(0, "hung")
+    batcher._run_s_max = None
+    counterpart.open.set()
+    assert await batcher.submit(0, "next") == "NEXT"
+
+
+async def test_a_call_that_waited_too_long_for_its_turn_is_told_to_come_again(
+    counterpart: Counterpart,
+) -> None:
+    """OP-109: nothing is done for who was answered long ago."""
+    batcher: Batcher[str, str] = Batcher(counterpart.run, waiting_max=10, wait_s_max=60.0)
+    counterpart.open.clear()
+    first = batcher.submit(0, "first")
+    await counterpart.running.wait()
+    old, new = batcher.submit(1, "old"), batcher.submit(2, "new")
+    (command, future, since) = batcher._lanes[1].popleft()
+    batcher._lanes[1].append((command, future, since - 61.0))
+    counterpart.open.set()
+    assert await first == "FIRST"
+    assert await new == "NEW"
+    with pytest.raises(BatcherFull):
+        await old
+    assert counterpart.batches == [["first"], ["new"]]
+
+
 async def test_any_other_failure_belongs_to_the_callers_of_that_batch() -> None:
     """OP-48: nobody waits for ever."""
 

@@ -5,12 +5,13 @@ import signal
 import sys
 from pathlib import Path
 
-from voucherd.embedded import EmbeddedError, place, running, shutdown_signals
+from voucherd.embedded import EmbeddedError, place, running, shutdown_signals, watcher
 
 
-def main(data: str, system_root: str, kind: str, uid: str = "") -> int:
+def main(data: str, system_root: str, kind: str, uid: str = "", look_every_s: str = "") -> int:
     """Prints the address when the server is ready, and leaves at the next line."""
     place.SYSTEM_ROOT = Path(system_root)
+    watcher.LOOK_EVERY_S = float(look_every_s or watcher.LOOK_EVERY_S)
     # A test run in the background ignores Ctrl-C, and its children would do so, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -1,5 +1,6 @@
 """What cannot work is said in one clear line, and nothing is touched or left behind."""
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,6 +11,8 @@ import asyncpg
 import pytest
 
 from tests.embedded.witness import is_running, needs_root, query
+from voucherd.api.readiness import Readiness
+from voucherd.db import open_pool
 from voucherd.embedded import EmbeddedError, place, running, serverlog, sockets, tuning
 
 Mount = Callable[..., Path]
@@ -84,6 +87,21 @@ def test_a_disk_that_is_full_at_a_later_start_is_named_and_nothing_is_lost(mount
     filler.unlink()
     with running(data, exclusive=True) as address:
         assert query(address, "SELECT n FROM kept") == 7
+
+
+@needs_root
+def test_a_service_whose_disk_is_full_is_not_ready(mount: Mount) -> None:
+    """OP-110: what readiness tries needs room on the disk, so it fails before the first sale does."""
+    disk = mount("size=120m,mode=755")
+    with running(disk / "data", exclusive=True) as address:
+        query(address, "CREATE TABLE access_epoch AS SELECT 1 AS epoch")
+        assert asyncio.run(_missing(address)).endswith("to run")
+        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+            _fill(file)
+        assert asyncio.run(_missing(address)) == "database: DiskFullError"
+        filler.unlink()
+        assert asyncio.run(_missing(address)).endswith("to run")
 
 
 @needs_root
@@ -174,6 +192,14 @@ def test_small_machines_get_a_small_server(monkeypatch: pytest.MonkeyPatch, tmp_
 def _names_a_full_disk(line: str) -> bool:
     # Where PostgreSQL can still say so, its own words name the file, too.
     return "the disk is full" in line or "No space left on device" in line
+
+
+async def _missing(address: str) -> str:
+    pool = await open_pool(address)
+    try:
+        return await Readiness(pool).missing()
+    finally:
+        await pool.close()
 
 
 def _fill(file: IO[bytes]) -> None:

@@ -216,7 +216,7 @@ async def test_a_statement_that_nobody_waits_for_gives_its_connection_back_thoug
     link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OP-106: a hung connection is dropped: the pool has its place again at once."""
-    monkeypatch.setattr(connections, "STOP_S_MAX", 0.05)
+    monkeypatch.setattr(connections, "CANCEL_S_MAX", 0.05)
     service = await open_pool(link.url(), size_max=1, limits=LIMITS)
     link.fall_silent()
     with pytest.raises(TimeoutError):

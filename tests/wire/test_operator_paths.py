@@ -65,6 +65,7 @@ async def test_the_world_learns_that_the_service_is_well_and_nothing_else(
             return ["0099_later.sql"]
 
         monkeypatch.setattr("voucherd.migrate.pending", pending)
+        shop.program.system._readiness._asked_at = 0.0
         assert await told(shop, "/readyz") == (503, "not ready")
         assert await told(shop, "/readyz", f"Bearer {TOKEN}") == (503, "migrations: 1 to run")
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from voucherd.api import errors, handlers, routes
+from voucherd.api.errors import Op
 from voucherd.api.failures import failed
 from voucherd.api.handlers import Call, ShownOrder
 from voucherd.api.idempotent import HEADER, IdempotentCalls
@@ -46,6 +47,13 @@ class Api:
         self._idempotent = idempotent
         self._templates = TemplateBook()
         self._authenticator = authenticator
+        settings = services.settings
+        waiting_s = settings.confirm_wait_s + settings.answer_limit_s
+        self._limits_s = {
+            Op.CONFIRM: waiting_s,
+            Op.CANCEL: waiting_s,
+            Op.RESOLVE: settings.resolve_limit_s,
+        }
 
     async def admit(self, request: Request) -> Response | None:
         """The refusal of a call whose body is still to come; None if that may be read."""
@@ -72,6 +80,7 @@ class Api:
                 request, 405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)]
             )
         route, version = target
+        request.limit_s = self._limits_s.get(route.op, 0.0)
         limiter = self._authenticator.limiter
         rate_headers: Headers = []
         try:
@@ -135,6 +144,7 @@ class Api:
             if key is None or not route.writes:
                 response = await self._respond(route, call)
             else:
+                call.request.goes_on = True
                 response = await self._idempotent.answer(
                     route.op, call, key, lambda: self._respond(route, call)
                 )

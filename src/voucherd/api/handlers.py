@@ -132,7 +132,9 @@ async def confirm(services: Services, call: Call) -> Response:
 
 async def resolve(services: Services, call: Call) -> Response:
     """Resolve order."""
-    answer = await services.orders.resolve(_finalise(services, call, resolve=True))
+    answer = await services.orders.resolve(
+        _finalise(services, call, resolve=True), arrived_at=call.request.started
+    )
     return await shown(services, call, answer, bare=True)
 
 
@@ -164,6 +166,8 @@ async def done_before(services: Services, call: Call, op: Op, order_id: int) -> 
 async def find(services: Services, call: Call) -> Response:
     """Find order."""
     wait_s = requests.wait_s(call.request) if call.request.query else 0
+    if wait_s:
+        call.request.limit_s = services.settings.answer_limit_s + wait_s
     order_id = services.ids.order_id(call.parameter)
     caller = call.caller
     answer = await services.orders.find_moved(order_id, caller.company_id, caller.state, wait_s=wait_s)

@@ -21,7 +21,7 @@ from voucherd.api import handlers
 from voucherd.api.errors import Op
 from voucherd.api.failures import IN_USE
 from voucherd.api.handlers import Call, ShownOrder
-from voucherd.batcher import Batcher
+from voucherd.batcher import Batcher, bounds_of
 from voucherd.db import Pool, Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.idempotency import store as idempotency
@@ -71,11 +71,13 @@ class IdempotentCalls:
         self._sealer = sealer
         self._services = services
         self._lease_s = max(settings.confirm_wait_s, settings.resolve_limit_s) + LEASE_MARGIN_S
-        limit = settings.waiting_calls_max
         self._claims: Batcher[Claim, KnownRequest] = Batcher(
-            lambda claims: idempotency.claim(pool, claims, self._lease_s), waiting_max=limit
+            lambda claims: idempotency.claim(pool, claims, self._lease_s), **bounds_of(settings)
         )
-        self._answers: Batcher[tuple[Ticket, bytes | None], None] = Batcher(self._keep, waiting_max=limit)
+        # An answer is kept however late: the next call with its key waits for it.
+        self._answers: Batcher[tuple[Ticket, bytes | None], None] = Batcher(
+            self._keep, waiting_max=settings.waiting_calls_max, run_s_max=settings.batch_limit_s
+        )
 
     async def stop(self) -> None:
         """Finish the batches in flight."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, lru_cache
@@ -12,7 +11,6 @@ import msgspec
 from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from voucherd import migrate
 from voucherd.api import errors
 from voucherd.api.failures import failed
 from voucherd.api.metrics import Metrics
@@ -20,13 +18,13 @@ from voucherd.api.openapi import document, reference
 from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.paths import MAIN_VERSION
 from voucherd.api.operations.orders import SLUG, TRX
+from voucherd.api.readiness import Readiness
 from voucherd.api.requests import OUTCOMES
 from voucherd.db import Pool
 from voucherd.http import HTML, JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
 from voucherd.pages.assets import static_files, static_paths, templates
 from voucherd.settings import Settings
 
-READY_S_MAX: Final = 2.0
 BODY_BYTES_MAX: Final = 64 * 1024
 STILL_PAGES_KEPT_MAX: Final = 4
 
@@ -35,7 +33,7 @@ class SystemEndpoints:
     """Paths outside /api/ that are the same for everybody."""
 
     def __init__(self, pool: Pool, metrics: Metrics, settings: Settings | None = None) -> None:
-        self._pool = pool
+        self._readiness = Readiness(pool)
         self._figures = metrics
         self._answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "/healthz": self._healthz,
@@ -90,19 +88,11 @@ class SystemEndpoints:
         return Response(200, b"ok", TEXT)
 
     async def _readyz(self, request: Request) -> Response:
-        """Ready: the database answers and its migrations are current; the world is not told what is missing."""
-        missing = await self._missing()
+        """Ready: a sale could be stored, in the schema of this program; the world is not told what is missing."""
+        missing = await self._readiness.missing()
         if not missing:
             return Response(200, b"ready", TEXT)
         return Response(503, missing.encode() if self._is_trusted(request) else b"not ready", TEXT)
-
-    async def _missing(self) -> str:
-        try:
-            async with asyncio.timeout(READY_S_MAX), self._pool.acquire() as conn:
-                waiting = await migrate.pending(conn)
-        except Exception as error:  # noqa: BLE001 - Whatever is wrong, the answer is "not ready".
-            return f"database: {type(error).__name__}"
-        return f"migrations: {len(waiting)} to run" if waiting else ""
 
     async def _metrics(self, request: Request) -> Response:
         """Figures that name customers and suppliers; without the token there is no such path."""

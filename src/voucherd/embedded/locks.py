@@ -32,6 +32,13 @@ def start_stop_lock(place: DataFolder) -> Iterator[None]:
 
 
 @contextmanager
+def start_stop_lock_if_free(place: DataFolder) -> Iterator[bool]:
+    """Whether this process decides now: it does not wait for another one that does."""
+    with _opened(place, "gate.lock") as handle:
+        yield _try(handle, fcntl.LOCK_EX)
+
+
+@contextmanager
 def ownership(place: DataFolder) -> Iterator[None]:
     """This process is the only owner; raises AlreadyRunning while there is another."""
     with _opened(place, "owner.lock") as handle:
@@ -60,6 +67,12 @@ class Use:
         alone = _try(self._handle, fcntl.LOCK_EX)
         self.begin()
         return alone
+
+
+def is_used(place: DataFolder) -> bool:
+    """Whether any process uses the server; to be asked under the start-stop lock."""
+    with _opened(place, "users.lock") as handle:
+        return not _try(handle, fcntl.LOCK_EX)
 
 
 @contextmanager

@@ -71,6 +71,16 @@ def is_postmaster(pid: int, place: DataFolder) -> bool:
     return f" -D {place.cluster} -c " in command or _works_in(pid, place.cluster)
 
 
+def is_watcher(pid: int, place: DataFolder) -> bool:
+    """Whether this very process is the live watcher of this very folder."""
+    child = _children.get(pid)
+    if child is not None and child.poll() is not None:
+        del _children[pid]
+        return False
+    described = _describe(pid)
+    return described is not None and f" {place.data} " in described[1] and "embedded.watcher" in described[1]
+
+
 def orphans(place: DataFolder) -> list[int]:
     """The live processes of this cluster whose postmaster is gone, or all of them."""
     title, launched = f"postgres: {place.name}: ", f" -D {place.cluster} -c "

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from voucherd.embedded import locks, place, serverlog
+from voucherd.embedded import locks, place, serverlog, watcher
 from voucherd.embedded.errors import EmbeddedError
 from voucherd.embedded.server import START_S_MAX, EmbeddedPostgres
 
@@ -57,12 +57,14 @@ def _running(data: Path, exclusive: bool, settings: Mapping[str, str], *, throwa
             with _plainly(data), locks.start_stop_lock(server.place):
                 server.start(alone=use.is_alone())
                 address = server.dsn
+                watcher.ensure(server.place)
             with _watched(server):
                 yield address
         finally:
             with _plainly(data), locks.start_stop_lock(server.place):
                 if use.is_alone():
                     server.stop()
+                    watcher.dismiss(server.place)
 
 
 def stop_now(data: Path) -> bool:
@@ -72,7 +74,9 @@ def stop_now(data: Path) -> bool:
             return False
         server = EmbeddedPostgres(data)
         with locks.start_stop_lock(server.place):
-            return server.stop()
+            stopped = server.stop()
+            watcher.dismiss(server.place)
+        return stopped
 
 
 @contextmanager

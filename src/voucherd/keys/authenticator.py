@@ -32,6 +32,9 @@ POLL_S: Final = 0.25
 ANSWER_S_MAX: Final = 0.5
 """How long a poll may take; past it the next one is tried."""
 
+LOOK_UP_S_MAX: Final = 4.0
+"""How long a key is looked up: all calls with it wait for the one look-up."""
+
 TRUST_S: Final = 1.0
 CACHED_MAX: Final = 10_000
 FAMILIAR_MAX: Final = 10_000
@@ -133,7 +136,8 @@ class Authenticator:
 
     async def _load(self, authorization: bytes, wanted: bytes) -> Caller | None:
         asked_at = monotonic()
-        found = await key_store.find_key(self._pool, wanted)
+        async with asyncio.timeout(LOOK_UP_S_MAX):
+            found = await key_store.find_key(self._pool, wanted)
         if found is None or not compare_digest(found.hash, wanted):
             self._familiar.pop(authorization, None)
             return None

@@ -6,16 +6,16 @@ transaction, and no connection is held while a call waits for a slow order.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from time import perf_counter
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from voucherd.batcher import Batcher
+from voucherd.batcher import Batcher, bounds_of
 from voucherd.db import Connection, Pool, TimeLimit, as_tenant, become_tenant, within
 from voucherd.ids import State
 from voucherd.orders import reading, store
@@ -64,14 +64,14 @@ class OrderService:
         self._caches = OrderCaches.empty(settings)
         self.reader = OrderReader(pool, sealer, self._caches)
         self.watch = Watch(pool)
-        limit = settings.waiting_calls_max
-        self.reveals = Recorder(pool, waiting_max=limit)
-        self.creates: Batcher[Create, Reply] = Batcher(self._create, waiting_max=limit)
-        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, waiting_max=limit, stores=False)
-        self.confirms: Batcher[Finalise, Reply] = Batcher(self._confirm, waiting_max=limit)
-        self.resolves: Batcher[Finalise, Reply] = Batcher(self._confirm, waiting_max=limit)
-        self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, waiting_max=limit)
-        self.finds: Batcher[_Find, Reply] = Batcher(self._find, waiting_max=limit, stores=False)
+        bounds = bounds_of(settings)
+        self.reveals = Recorder(pool, bounds)
+        self.creates: Batcher[Create, Reply] = Batcher(self._create, **bounds)
+        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, **bounds, stores=False)
+        self.confirms: Batcher[Finalise, Reply] = Batcher(self._confirm, **bounds)
+        self.resolves: Batcher[Finalise, Reply] = Batcher(self._confirm, **bounds)
+        self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, **bounds)
+        self.finds: Batcher[_Find, Reply] = Batcher(self._find, **bounds, stores=False)
 
     @property
     def batchers(self) -> dict[str, Batcher[Any, Any]]:
@@ -186,30 +186,27 @@ class OrderService:
         await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
         return await self.find(command.order_id, command.company_id, command.state)
 
-    async def resolve(self, command: Finalise) -> Answer:
-        """Pay and deliver all of it within the limit, or cancel without a charge.
+    async def resolve(self, command: Finalise, *, arrived_at: float = 0.0) -> Answer:
+        """Pay and deliver all of it within the limit, which counts from the call's arrival, or cancel without a charge.
 
-        Whatever the database does, the caller hears in time: a TimeoutError when it is too slow even for that, and
-        then the deadline in the database lets a sweep end the order (OP-46).
+        If the database is too slow even for that, the server answers for the call in time, and the deadline in the
+        database lets a sweep end the order (OP-46).
         """
         limit_s = self._settings.resolve_limit_s
-        margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
-        async with asyncio.timeout(limit_s - margin_s / 4):
-            patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
-            answer = granted(await self.resolves.submit(command.company_id, command))
-            if answer.order.status is not Status.PENDING:
-                return answer
-            patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
-            await self.watch.until_done(answer.order.id, patience_s)
-            # Done or not: lines that are still open now will not be delivered any more.
-            # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
-            cancel = Cancel(
-                command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
-            )
-            ended = await self.cancels.submit(command.company_id, cancel)
-            if isinstance(ended, WrongStatus):
-                return await self.find(command.order_id, command.company_id, command.state)
-            return granted(ended)
+        patience_ends = (arrived_at or perf_counter()) + limit_s - min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
+        answer = granted(await self.resolves.submit(command.company_id, command))
+        if answer.order.status is not Status.PENDING:
+            return answer
+        await self.watch.until_done(answer.order.id, max(0.0, patience_ends - perf_counter()))
+        # Done or not: lines that are still open now will not be delivered any more.
+        # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
+        cancel = Cancel(
+            command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
+        )
+        ended = await self.cancels.submit(command.company_id, cancel)
+        if isinstance(ended, WrongStatus):
+            return await self.find(command.order_id, command.company_id, command.state)
+        return granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
         """Delete an order that is not confirmed, or cancel and refund its undelivered lines.

@@ -16,6 +16,8 @@ from voucherd.db import Pool
 from voucherd.orders.rules.states import Status
 
 POLL_S: Final = 0.1
+ANSWER_S_MAX: Final = 2.0
+"""How long a poll may take; past it the next one is tried."""
 _ANY_VERSION: Final = 2**31 - 1
 """What waits for the end alone is told of no version."""
 
@@ -86,6 +88,7 @@ class Watch:
                     list(self._parked),
                     [min(waiting.values()) for waiting in self._parked.values()],
                     int(Status.PENDING),
+                    timeout=ANSWER_S_MAX,
                 )
             except Exception as error:  # noqa: BLE001 - A database that is away must not end the watch.
                 logger.warning("watch_poll_failed", error=str(error))

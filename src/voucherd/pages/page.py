@@ -11,6 +11,7 @@ from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 
 BODY_BYTES_MAX: Final = 64 * 1024
+SLOW_TIMES: Final = 4
 
 Handler: TypeAlias = Callable[[Visit], Awaitable[Response]]
 
@@ -35,3 +36,5 @@ class Page(NamedTuple):
     audience: Audience
     right: Right | None = None
     body_bytes_max: int = BODY_BYTES_MAX
+    slow: bool = False
+    """Whether it may take `SLOW_TIMES` as long as others: it reads a file, makes one, or waits for somebody else."""

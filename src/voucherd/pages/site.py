@@ -27,13 +27,14 @@ from voucherd.orders.answers import StoredUnseen
 from voucherd.orders.rules.refusals import BadInput, OrderNotFound
 from voucherd.pages import routes
 from voucherd.pages.forms import FormReader, read_query
-from voucherd.pages.page import BODY_BYTES_MAX, Audience, Page
+from voucherd.pages.page import BODY_BYTES_MAX, SLOW_TIMES, Audience, Page
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, cookie, device_cookie_name, missing, see_other, session_cookie_name
 from voucherd.people import sessions
 from voucherd.people.members import PersonNotFound
 from voucherd.people.roles import Right
 from voucherd.people.users import PasswordChecksBusy as PasswordsBusy
+from voucherd.server.bounds import LATE
 from voucherd.services import Services
 from voucherd.suppliers.store import UnknownSupplier
 from voucherd.webhooks.endpoints import EndpointNotFound
@@ -72,6 +73,7 @@ LOOK_EVERY_S: Final = 0.5
 _VISITOR: Final = re.compile(r"[0-9a-f]{64}")
 _OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
 
+_LATE: Final = "It took too long, and may be done all the same. Look before you try again."
 _WORDS: Final = {
     400: ("That did not work", "What was sent could not be understood. Go back and try again."),
     403: ("Not for you", "You may not do this. Whoever manages your team can give you the right to."),
@@ -166,6 +168,9 @@ class Site:
         """The page for a request that was refused before it was read, or while it was."""
         visit = Visit(request, self.services) if request.admission is None else request.admission.visit
         request.admission = request.reader = None
+        if problem.code == LATE.code:
+            said = "" if request.method == "GET" else _LATE
+            problem = HttpError(problem.status, problem.code, said, headers=problem.headers)
         return self._finished(visit, self._problem(visit, problem))
 
     async def _judge(self, visit: Visit) -> Response | None:
@@ -179,6 +184,8 @@ class Site:
         if page is None:
             allow = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)).encode()
             raise HttpError(405, "method_not_allowed", "method not allowed", headers=[(b"allow", allow)])
+        if page.slow or page.body_bytes_max > BODY_BYTES_MAX:
+            request.limit_s = SLOW_TIMES * self.services.settings.answer_limit_s
         by_link = page.audience is Audience.LINK
         if not by_link:
             await self._recognise(visit)

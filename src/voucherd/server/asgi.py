@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, TypeAlias
 
 from voucherd.http import STALL_S_MAX, HttpError, Request, Response
@@ -31,19 +32,29 @@ class AsgiApp:
             scope["client"][0] if scope.get("client") else "",
         )
         request.body_wanted = scope["method"] != "HEAD"
-        response = await self.service.admit(request)
         body = _Body(self.service, request)
         try:
+            response = await self._in_time(request, self.service.admit(request), request.started)
             if response is None:
+                began = time.perf_counter()
                 await body.read(receive)
-                response = await self.service.answer(request)
+                since = request.started + time.perf_counter() - began
+                response = await self._in_time(request, self.service.answer(request), since)
+                assert response is not None
         except HttpError as problem:
             response = self.service.refuse_body(request, problem)
         except _Gone:
             return
         finally:
             body.give_back()
-        await _send(response, receive, send, with_body=request.body_wanted)
+        limit_s = request.limit_s or self.service.answer_limit.limit_s
+        await _send(response, receive, send, with_body=request.body_wanted, piece_s_max=limit_s)
+
+    async def _in_time(
+        self, request: Request, work: Coroutine[Any, Any, Response | None], since: float
+    ) -> Response | None:
+        in_time, response = await self.service.answer_limit.kept(request, work, since)
+        return response if in_time else self.service.late(request)
 
 
 class _Body:
@@ -96,7 +107,9 @@ class _Gone(Exception):
     """The client left before its request was complete."""
 
 
-async def _send(response: Response, receive: Receive, send: Send, *, with_body: bool) -> None:
+async def _send(
+    response: Response, receive: Receive, send: Send, *, with_body: bool, piece_s_max: float
+) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     body = response.body
     if isinstance(body, bytes):
@@ -106,11 +119,17 @@ async def _send(response: Response, receive: Receive, send: Send, *, with_body: 
         if with_body and response.endless:
             await _send_while_there(body, receive, send)
         elif with_body:
-            async for part in body:
+            while (part := await next_piece(body, piece_s_max)) is not None:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
     finally:
         await response.close()
     await send({"type": "http.response.body", "body": b""})
+
+
+async def next_piece(body: AsyncIterator[bytes], wait_s_max: float | None) -> bytes | None:
+    """The next piece of a body, None at its end; a TimeoutError if it does not come."""
+    async with asyncio.timeout(wait_s_max):
+        return await anext(body, None)
 
 
 async def _send_while_there(body: AsyncIterator[bytes], receive: Receive, send: Send) -> None:

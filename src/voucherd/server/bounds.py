@@ -40,6 +40,15 @@ LARGE_HEAD: Final = HttpError(
 )
 SLOW: Final = HttpError(408, "too_slow", "the request did not arrive in time", retryable=True)
 PIPELINED: Final = HttpError(503, "busy", "too many calls wait on this connection", retryable=True)
+LATE: Final = HttpError(503, "late", "no answer in time", headers=[(b"retry-after", b"1")], retryable=True)
+LATE_WRITE: Final = HttpError(
+    503,
+    "late",
+    "no answer in time: it may be done or not, so look before you send it again",
+    headers=[(b"retry-after", b"1")],
+    retryable=True,
+)
+"""The client is not told that nothing has happened: nobody knows."""
 FULL: Final = HttpError(503, "busy", "too many connections", headers=[(b"retry-after", b"1")], retryable=True)
 
 ONCE: Final = frozenset(

@@ -12,7 +12,9 @@ import structlog
 
 from voucherd import logs
 from voucherd.http import HttpError, Request, Response
+from voucherd.server.answer_limit import AnswerLimit
 from voucherd.server.bodies import BodyBytes
+from voucherd.server.bounds import LATE, LATE_WRITE
 from voucherd.server.connections import ConnectionCount
 from voucherd.server.proxies import client_behind
 from voucherd.settings import Settings
@@ -64,6 +66,7 @@ class HttpService:
         self._trusted_proxies = settings.trusted_proxies
         self._ids = RequestIds()
         self.body_bytes_max = settings.body_bytes_max
+        self.answer_limit = AnswerLimit(settings.answer_limit_s)
         self.bodies = BodyBytes(settings.body_bytes_held_max, settings.body_bytes_held_of_address_max)
         self.connections = ConnectionCount(
             settings.connections_max, settings.connections_of_address_max, settings.trusted_proxies
@@ -91,6 +94,14 @@ class HttpService:
         logs.bind_request(request.id)
         return self._finished(request, await self.app.answer(request))
 
+    def late(self, request: Request) -> Response:
+        """The answer in place of one that takes too long (OP-109)."""
+        logger.warning("call_late", request_id=request.id, method=request.method, goes_on=request.goes_on)
+        problem = LATE if request.method == "GET" else LATE_WRITE
+        response = self._finished(request, self.app.refuse(request, problem))
+        request.given_up = True
+        return response
+
     def too_large(self, request: Request) -> HttpError:
         """Why a body that is larger than it may be is refused (OP-14)."""
         text = f"the body must be at most {self.app.body_bytes_max(request)} bytes"
@@ -117,5 +128,6 @@ class HttpService:
         if isinstance(response.body, bytes) and response.status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(response.body)))
         response.headers = headers
-        self._observe(request.method, response.status, time.perf_counter() - request.started)
+        if not request.given_up:
+            self._observe(request.method, response.status, time.perf_counter() - request.started)
         return response

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from time import perf_counter
 from typing import Any, Final
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from voucherd.http import STALL_S_MAX, HttpError, Request, Response
-from voucherd.server.asgi import AsgiApp
+from voucherd.server.asgi import AsgiApp, next_piece
 from voucherd.server.bounds import BODY, NOTHING
 from voucherd.server.guarded import GuardedProtocol
 
@@ -35,13 +36,19 @@ class _Call:
         "keep_alive",
         "message_event",
         "problem",
+        "protocol",
         "request",
         "response_complete",
+        "since",
+        "task",
         "whole",
     )
 
-    def __init__(self, request: Request, *, keep_alive: bool) -> None:
+    def __init__(self, protocol: ApiProtocol, request: Request, *, keep_alive: bool) -> None:
+        self.protocol = protocol
         self.request = request
+        self.since = request.started
+        self.task: asyncio.Task[None] | None = None
         self.keep_alive = keep_alive
         self.body: bytes | bytearray = b""
         self.held = 0
@@ -51,6 +58,10 @@ class _Call:
         self.disconnected = False
         self.response_complete = False
         self.message_event = _NO_EVENT
+
+    def give_up(self) -> None:
+        """It takes too long: answer in its place."""
+        self.protocol.give_up(self)
 
 
 class _NoEvent:
@@ -98,7 +109,7 @@ class ApiProtocol(GuardedProtocol):
                 behind=False
             )  # It refuses at once, where this way would read the body to its end first.
             return
-        self._call = self.cycle = _Call(request, keep_alive=self.parser.should_keep_alive())  # type: ignore[assignment]
+        self._call = self.cycle = _Call(self, request, keep_alive=self.parser.should_keep_alive())  # type: ignore[assignment]
         self.stage = BODY
 
     def _to_asgi(self, *, behind: bool) -> None:
@@ -159,19 +170,32 @@ class ApiProtocol(GuardedProtocol):
             return
         call.judged = self._judging = True
         self.flow.pause_reading()
-        self._start(self._judge(call))
+        self._start(call, self._judge(call))
 
     async def _judge(self, call: _Call) -> None:
-        refusal = await self.service.admit(call.request)
+        answer_limit = self.service.answer_limit
+        answer_limit.begin(call)
+        try:
+            refusal = await self.service.admit(call.request)
+        finally:
+            answer_limit.end(call)
+        if call.response_complete:
+            return
         self._judging = False
         if call.disconnected or self.transport.is_closing():
             return
-        if refusal is None:
-            if call.whole:
-                await self._answer_held(call)
-            elif not self.flow.write_paused:
+        if refusal is not None:
+            self._turn_away(call, refusal)
+        elif call.whole:
+            await self._answer_held(call)
+        else:
+            # The time that the body takes to come is its sender's.
+            call.since -= perf_counter()
+            if not self.flow.write_paused:
                 self.flow.resume_reading()
-            return
+
+    def _turn_away(self, call: _Call, refusal: Response) -> None:
+        """Answer a call whose body is still to come."""
         assert isinstance(refusal.body, bytes)
         self._forget_body(call)
         keep_alive = call.keep_alive and self.rest_is_small()
@@ -180,6 +204,28 @@ class ApiProtocol(GuardedProtocol):
         self.on_response_complete()
         if not keep_alive:
             self.linger()
+
+    def give_up(self, call: _Call) -> None:
+        """Answer in place of a call that takes too long; its work ends, or goes on for nobody."""
+        assert call.task is not None
+        self.service.answer_limit.abandon(call.request, call.task)
+        if call.disconnected or self.transport.is_closing():
+            return
+        self._judging = False
+        response = self.service.late(call.request)
+        if not call.whole:
+            self._turn_away(call, response)
+            return
+        assert isinstance(response.body, bytes)
+        self.transport.write(self.head(response, keep_alive=call.keep_alive) + response.body)
+        self._end(call)
+
+    def _end(self, call: _Call) -> None:
+        """The call is answered."""
+        call.response_complete = True
+        if not call.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def on_message_complete(self) -> None:
         """The request is whole: answer it."""
@@ -190,10 +236,12 @@ class ApiProtocol(GuardedProtocol):
             return
         call.whole = True
         if not self._judging and not call.response_complete:
-            self._start(self._answer_held(call) if call.held else self._answer(call))
+            if call.judged:
+                call.since += perf_counter()
+            self._start(call, self._answer_held(call) if call.held else self._answer(call))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self.loop.create_task(work)
+    def _start(self, call: _Call, work: Coroutine[Any, Any, None]) -> None:
+        call.task = task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -207,12 +255,15 @@ class ApiProtocol(GuardedProtocol):
     async def _answer(self, call: _Call) -> None:
         service, problem = self.service, call.problem
         call.request.body = bytes(call.body)
-        response = (
-            await service.answer(call.request)
-            if problem is None
-            else service.refuse_body(call.request, problem)
-        )
-        if call.disconnected or self.transport.is_closing():
+        if problem is None:
+            service.answer_limit.begin(call)
+            try:
+                response = await service.answer(call.request)
+            finally:
+                service.answer_limit.end(call)
+        else:
+            response = service.refuse_body(call.request, problem)
+        if call.response_complete or call.disconnected or self.transport.is_closing():
             await response.close()
             return
         head = self.head(response, keep_alive=call.keep_alive)
@@ -225,16 +276,15 @@ class ApiProtocol(GuardedProtocol):
             self._endless = None
         elif not await self._stream(call, head, response):
             return
-        call.response_complete = True
-        if not call.keep_alive:
-            self.transport.close()
-        self.on_response_complete()
+        self._end(call)
 
     async def _stream(self, call: _Call, head: bytes, response: Response) -> bool:
         """Write a body piece by piece, as fast as the client reads; False if it left or broke on the way."""
-        assert not isinstance(response.body, bytes)
+        body = response.body
+        assert not isinstance(body, bytes)
+        piece_s_max = None if response.endless else call.request.limit_s or self.service.answer_limit.limit_s
         try:
-            async for part in response.body:
+            while (part := await next_piece(body, piece_s_max)) is not None:
                 if call.disconnected:
                     return False
                 if part:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from voucherd.actors import ActorKind
-from voucherd.batcher import Batcher
+from voucherd.batcher import BatchBounds, Batcher
 from voucherd.db import Connection, Pool, Tx
 from voucherd.statements import ADDRESS, BIGINT, BIGINT_OR_NULL, ENUM, INT, RowSet, statement
 from voucherd.trail import plain_address
@@ -72,11 +72,9 @@ async def write(tx: Tx | Pool, reveals: Sequence[Reveal]) -> None:
 class Recorder:
     """Writes reveals of answers that only read: those that come while a write is under way share the next one."""
 
-    def __init__(self, pool: Pool, *, waiting_max: int) -> None:
+    def __init__(self, pool: Pool, bounds: BatchBounds) -> None:
         self._pool = pool
-        self._writes: Batcher[Sequence[Reveal], None] = Batcher(
-            self._write, waiting_max=waiting_max, in_flight_max=1
-        )
+        self._writes: Batcher[Sequence[Reveal], None] = Batcher(self._write, **bounds, in_flight_max=1)
 
     async def record(self, reveals: Sequence[Reveal]) -> None:
         """Come back when these reveals are on disk; raises if they can't be written, and then nothing may be shown."""

@@ -17,6 +17,7 @@ from voucherd.api.openapi.examples import examples
 from voucherd.api.operations import OPERATIONS
 from voucherd.idempotency.model import KEY_CHARS_MAX
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.server.bounds import LATE_WRITE
 
 REQUEST_ID: Final = "req_5f2b8c0e9a7100000001"
 _NAME: Final = "Brightbean Coffee 25 EUR"
@@ -132,6 +133,14 @@ ANYWHERE: Final = (
         "busy",
         "too many requests are waiting",
         "The service is full. Wait for `Retry-After` seconds.",
+        retryable=True,
+    ),
+    DescribedProblem(
+        503,
+        LATE_WRITE.code,
+        LATE_WRITE.text,
+        "The answer took too long. What a call changes may be done or not: find the order, or send the same call with "
+        "the same `Idempotency-Key`.",
         retryable=True,
     ),
 )

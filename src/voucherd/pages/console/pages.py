@@ -66,7 +66,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/prices", prices.price_lists, _OPERATOR, _GOODS),
     Page("POST", "/console/prices", prices.add_list, _OPERATOR, _GOODS),
     Page("GET", _LIST, prices.price_list, _OPERATOR, _GOODS),
-    Page("GET", f"{_LIST}/file", prices.export_entries, _OPERATOR, _GOODS),
+    Page("GET", f"{_LIST}/file", prices.export_entries, _OPERATOR, _GOODS, slow=True),
     Page("POST", f"{_LIST}/entries", prices.set_entry, _OPERATOR, _GOODS),
     Page("POST", f"{_LIST}/entries/remove", prices.remove_entry, _OPERATOR, _GOODS),
     Page("POST", f"{_LIST}/import", prices.import_entries, _OPERATOR, _GOODS, prices.FILE_BYTES_MAX),
@@ -81,12 +81,14 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/console/vat", rates.set_vat, _OPERATOR, _GOODS),
     Page("POST", "/console/vat/remove", rates.remove_vat, _OPERATOR, _GOODS),
     # ── reports ──
-    Page("GET", "/console/reports", reports.report, _OPERATOR, Right.REPORTS_VIEW),
-    Page("GET", "/console/reports/{report}", reports.report, _OPERATOR, Right.REPORTS_VIEW),
-    Page("GET", "/console/reports/{report}/csv", reports.report_file, _OPERATOR, Right.REPORTS_VIEW),
+    Page("GET", "/console/reports", reports.report, _OPERATOR, Right.REPORTS_VIEW, slow=True),
+    Page("GET", "/console/reports/{report}", reports.report, _OPERATOR, Right.REPORTS_VIEW, slow=True),
+    Page(
+        "GET", "/console/reports/{report}/csv", reports.report_file, _OPERATOR, Right.REPORTS_VIEW, slow=True
+    ),
     # ── the audit trail ──
     Page("GET", "/console/trail", trail.deeds_done, _OPERATOR, Right.TRAIL_VIEW),
-    Page("GET", "/console/trail/check", trail.check_trail, _OPERATOR, Right.TRAIL_VIEW),
+    Page("GET", "/console/trail/check", trail.check_trail, _OPERATOR, Right.TRAIL_VIEW, slow=True),
     Page("GET", "/console/reveals", trail.reveals_of, _OPERATOR, Right.TRAIL_VIEW),
     # ── goods ──
     Page("GET", "/console/products", products.products, _OPERATOR, _GOODS),
@@ -94,7 +96,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/console/products/-/new", products.add, _OPERATOR, _GOODS, _TEXTS),
     Page("GET", "/console/products/-/files", product_files.FILES.form, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/files", product_files.upload, _OPERATOR, _GOODS, _FILE),
-    Page("GET", "/console/products/-/export", product_files.export, _OPERATOR, _GOODS),
+    Page("GET", "/console/products/-/export", product_files.export, _OPERATOR, _GOODS, slow=True),
     Page("GET", "/console/products/-/files/{upload}", product_files.FILES.report, _OPERATOR, _GOODS),
     Page("POST", "/console/products/-/files/{upload}", product_files.take, _OPERATOR, _GOODS),
     Page(
@@ -116,10 +118,10 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", "/console/suppliers/{name}", suppliers.change, _OPERATOR, _SUPPLY),
     Page("POST", "/console/suppliers/{name}/active", suppliers.activate, _OPERATOR, _SUPPLY),
     Page("POST", "/console/suppliers/{name}/breaker", suppliers.close_breaker, _OPERATOR, _SUPPLY),
-    Page("GET", "/console/suppliers/{name}/test", suppliers.test, _OPERATOR, _SUPPLY),
+    Page("GET", "/console/suppliers/{name}/test", suppliers.test, _OPERATOR, _SUPPLY, slow=True),
     Page("GET", "/console/purchases", purchases.purchases, _OPERATOR, _HAND),
     Page("GET", "/console/purchases/{purchase}", purchases.purchase, _OPERATOR, _HAND),
-    Page("POST", "/console/purchases/{purchase}/ask", purchases.ask, _OPERATOR, _HAND),
+    Page("POST", "/console/purchases/{purchase}/ask", purchases.ask, _OPERATOR, _HAND, slow=True),
     Page("GET", "/console/purchases/{purchase}/settle", purchases.settle_page, _OPERATOR, _HAND),
     Page("POST", "/console/purchases/{purchase}/failed", purchases.settle_failed, _OPERATOR, _HAND),
     Page(
@@ -128,5 +130,5 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("GET", "/console/orders", orders.orders, _OPERATOR, _ORDERS),
     Page("GET", "/console/orders/{trx}", orders.order, _OPERATOR, _ORDERS),
     Page("GET", "/console/orders/{trx}/cancel", orders.cancel_page, _OPERATOR, _CANCEL),
-    Page("POST", "/console/orders/{trx}/cancel", orders.cancel, _OPERATOR, _CANCEL),
+    Page("POST", "/console/orders/{trx}/cancel", orders.cancel, _OPERATOR, _CANCEL, slow=True),
 )
