@@ -17,6 +17,7 @@ from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
 from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, open_pool, owns_tables, tenants_locked
 from voucherd.events.streams import Streams
+from voucherd.heartbeat import Heartbeat
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import derive
 from voucherd.keys.authenticator import Authenticator
@@ -106,7 +107,8 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
                 logger.warning("tables_owned", reason=TABLES_OWNED)
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
         services = build_services(pool, settings, key_ring, authenticator)
-        idempotent = IdempotentCalls(pool, services.sealer, services)
+        heartbeat = Heartbeat(pool, works=with_worker)
+        idempotent = IdempotentCalls(pool, services.sealer, services, heartbeat)
         worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)
         metrics = Metrics(services.orders, pool, worker.dispatcher.calls, services.streams)
         app = App(
@@ -123,6 +125,7 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
 
         await authenticator.start()
         key_ring.start(pool)
+        await heartbeat.start(idempotent.renew)
         if with_worker:
             worker.start()
         try:
@@ -133,6 +136,7 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
             await services.streams.stop()
             await services.orders.stop()
             await idempotent.stop()
+            await heartbeat.stop()
             await authenticator.stop()
             await key_ring.stop()
     finally:

@@ -27,7 +27,7 @@ from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page
 from voucherd.orders.model import Order
 from voucherd.orders.rules.cart import Create, SalesPolicy
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
-from voucherd.orders.rules.refusals import OrderNotFound, Refusal, WrongStatus
+from voucherd.orders.rules.refusals import DoneBefore, OrderNotFound, Refusal, WrongStatus
 from voucherd.orders.rules.states import Status
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
@@ -177,7 +177,10 @@ class OrderService:
 
     async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""
-        answer = granted(await self.confirms.submit(command.company_id, command))
+        reply = await self.confirms.submit(command.company_id, command)
+        if isinstance(reply, DoneBefore):
+            return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
+        answer = granted(reply)
         if answer.order.status is not Status.PENDING or command.sandbox_outcome is SandboxOutcome.PENDING:
             return answer
         await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
@@ -193,7 +196,10 @@ class OrderService:
         margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
         async with asyncio.timeout(limit_s - margin_s / 4):
             patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
-            answer = granted(await self.resolves.submit(command.company_id, command))
+            reply = await self.resolves.submit(command.company_id, command)
+            if isinstance(reply, DoneBefore):
+                return await self.look_again(reply.order_id, command.company_id, command.state, resolve=True)
+            answer = granted(reply)
             if answer.order.status is not Status.PENDING:
                 return answer
             patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
@@ -213,7 +219,10 @@ class OrderService:
 
         Lines that are being bought at a supplier end with their purchase, which is waited for like Confirm waits.
         """
-        answer = granted(await self.cancels.submit(command.company_id, command))
+        reply = await self.cancels.submit(command.company_id, command)
+        if isinstance(reply, DoneBefore):
+            return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
+        answer = granted(reply)
         if answer.order.status is not Status.PENDING:
             return answer
         await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
