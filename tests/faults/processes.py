@@ -59,6 +59,11 @@ class Process:
         self.line = line.decode().strip()
         self.is_up = True
 
+    def signal(self, number: int) -> None:
+        """Send it a signal, such as one that lets it stand still."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     async def kill(self) -> None:
         """SIGKILL: it gets no chance to finish anything."""
         self.is_up = False
