@@ -187,6 +187,26 @@ async def test_a_refusal_that_was_told_stays_true_when_a_sleeper_wakes(
     await sleeper.assert_books_balance()
 
 
+async def test_a_repeated_resolve_ends_the_order_at_its_own_limit(
+    hosts: tuple[Shop, Shop], company: Company
+) -> None:
+    """OP-46, OP-112: also when the first one's host is gone and no worker runs; all or nothing, and no charge."""
+    trx = (await hosts[0].create(company, ("later", 2)))["trx"]
+    path, calls = f"order/resolve/{trx}", []
+    for host in hosts:
+        calls.append(asyncio.create_task(send(host, company, "PATCH", path, "k")))
+        await host.waits(trx)
+        await silence(host)
+    await hosts[1].time_is_up(trx)
+    first, second = await asyncio.gather(*calls)
+
+    assert (second.status_code, second.json()["orderStatus"]) == (200, "cancelled")
+    assert same(second, first)
+    assert await hosts[0].balance(company) == Money.read("100.00 EUR")
+    assert await hosts[0].held(company) == 0
+    await hosts[0].assert_books_balance()
+
+
 async def test_a_sleeper_does_not_free_what_another_holds(
     hosts: tuple[Shop, Shop], company: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,8 +192,7 @@ class OrderService:
         Whatever the database does, the caller hears in time: a TimeoutError when it is too slow even for that, and
         then the deadline in the database lets a sweep end the order (OP-46).
         """
-        limit_s = self._settings.resolve_limit_s
-        margin_s = min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
+        limit_s, margin_s = self._resolve_limit()
         async with asyncio.timeout(limit_s - margin_s / 4):
             patience_ends = asyncio.get_running_loop().time() + limit_s - margin_s
             reply = await self.resolves.submit(command.company_id, command)
@@ -203,16 +202,25 @@ class OrderService:
             if answer.order.status is not Status.PENDING:
                 return answer
             patience_s = max(0.0, patience_ends - asyncio.get_running_loop().time())
-            await self.watch.until_done(answer.order.id, patience_s)
-            # Done or not: lines that are still open now will not be delivered any more.
-            # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
             cancel = Cancel(
                 command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
             )
-            ended = await self.cancels.submit(command.company_id, cancel)
-            if isinstance(ended, WrongStatus):
-                return await self.find(command.order_id, command.company_id, command.state)
-            return granted(ended)
+            return await self._ended(cancel, answer.order.id, patience_s)
+
+    def _resolve_limit(self) -> tuple[float, float]:
+        """How long Resolve may take, and how long before that it cancels."""
+        limit_s = self._settings.resolve_limit_s
+        return limit_s, min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
+
+    async def _ended(self, cancel: Cancel, order_id: int, patience_s: float) -> Answer:
+        """An order that is resolved, once it has ended; after so long it is cancelled."""
+        await self.watch.until_done(order_id, patience_s)
+        # Done or not: lines that are still open now will not be delivered any more.
+        # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
+        ended = await self.cancels.submit(cancel.company_id, cancel)
+        if isinstance(ended, WrongStatus):
+            return await self.find(cancel.order_id, cancel.company_id, cancel.state)
+        return granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
         """Delete an order that is not confirmed, or cancel and refund its undelivered lines.
@@ -230,15 +238,18 @@ class OrderService:
 
     async def look_again(self, order_id: int, company_id: int, state: State, *, resolve: bool) -> Answer:
         """An order that was changed before, deleted ones included; one that is pending is waited for."""
-        wait_s = self._settings.resolve_limit_s if resolve else self._settings.confirm_wait_s
         async with self._pool.acquire() as conn:
             order = (await reading.read(conn, [order_id], self._caches.versions)).get(order_id)
         if order is None or order.company_id != company_id or order.state != state:
             raise OrderNotFound
-        if order.status is Status.PENDING:
-            await self.watch.until_done(order_id, wait_s)
-            return await self.find(order_id, company_id, state)
-        return await self.show(order)
+        if order.status is not Status.PENDING:
+            return await self.show(order)
+        if resolve:
+            limit_s, margin_s = self._resolve_limit()
+            cancel = Cancel(order_id, company_id, state, at_limit=True)
+            return await self._ended(cancel, order_id, limit_s - margin_s)
+        await self.watch.until_done(order_id, self._settings.confirm_wait_s)
+        return await self.find(order_id, company_id, state)
 
     async def show(self, order: Order) -> Answer:
         """The order as it is given here, with its codes."""
