@@ -181,7 +181,8 @@ CREATE TABLE idempotency (
     -- A hash of the request: the same key with another request is refused.
     request       bytea NOT NULL CHECK (length(request) = 32),
     began_at      timestamptz NOT NULL DEFAULT now(),
-    running_until timestamptz NOT NULL,  -- The first call has until then; afterwards a repeated call takes over.
+    -- The call that holds it has until then, and moves it on while it works; afterwards a repeated call takes over.
+    running_until timestamptz NOT NULL,
     -- The order that the request changed, written in the transaction that changed it: a row without an answer tells by this
     -- whether something happened.
     order_id      bigint,
@@ -189,6 +190,11 @@ CREATE TABLE idempotency (
     -- The API key that asked, or the first of those that rotations made of one another: another key that sends the same
     -- header has a row of its own. NULL: from before this was kept.
     asked_by      bigint,
+    -- The process that works on it: when that one is gone, a repeated call takes over at once. NULL: a program before
+    -- 0.2.0, which is waited for until running_until.
+    held_by       uuid,
+    -- How often it was claimed. Who claimed it before changes nothing any more: neither the order, nor the answer.
+    fence         integer NOT NULL DEFAULT 1,
     PRIMARY KEY (company_id, state, key),
     CONSTRAINT idempotency_same_state CHECK ((order_id & 1) = state)
 ) WITH (fillfactor=60);
@@ -2031,7 +2037,8 @@ CREATE TABLE sweep (
     upto timestamptz NOT NULL
 );
 
--- One row is a worker that says every few seconds that it runs. The others remove a row that is a day old.
+-- One row is a worker of a program before 0.2.0, which says every few seconds that it runs; process_seen took its
+-- place.
 CREATE TABLE worker_seen (
     id         uuid PRIMARY KEY,
     host       text NOT NULL CHECK (length(host) BETWEEN 1 AND 200),
@@ -2049,6 +2056,19 @@ CREATE TABLE backup (
 );
 CREATE TRIGGER backup_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON backup
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- One row is a process, of the API or a worker, that says every second that it runs. It takes its row along when it
+-- ends; one that can not is found out by its neighbours on the machine, or by its silence.
+CREATE TABLE process_seen (
+    id         uuid PRIMARY KEY,
+    host       text NOT NULL CHECK (length(host) BETWEEN 1 AND 200),
+    pid        integer NOT NULL CHECK (pid > 0),
+    -- Where its number means something: this start of the machine, and the namespace of its processes. NULL: not known.
+    place      text CHECK (length(place) BETWEEN 1 AND 200),
+    works      boolean NOT NULL,  -- Whether it does the background work.
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at    timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor=50);
 
 
 -- ── Sales cost less ──────────────────────────────────────────────────────────────────────────────────────────────────

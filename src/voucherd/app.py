@@ -18,6 +18,7 @@ from voucherd.api.system import SystemEndpoints, guide
 from voucherd.connections import Limits
 from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, close, open_pool, owns_tables, tenants_locked
 from voucherd.events.streams import Streams
+from voucherd.heartbeat import Heartbeat
 from voucherd.http import HttpError, Request, Response
 from voucherd.ids import derive
 from voucherd.keys.authenticator import Authenticator
@@ -113,7 +114,8 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
                 logger.warning("tables_owned", reason=TABLES_OWNED)
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
         services = build_services(pool, settings, key_ring, authenticator)
-        idempotent = IdempotentCalls(pool, services.sealer, services)
+        heartbeat = Heartbeat(pool, works=with_worker)
+        idempotent = IdempotentCalls(pool, services.sealer, services, heartbeat)
         worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)
         metrics = Metrics(services.orders, pool, worker.dispatcher.calls, services.streams)
         app = App(
@@ -130,6 +132,7 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
 
         await authenticator.start()
         key_ring.start(pool)
+        await heartbeat.start(idempotent.renew)
         if with_worker:
             worker.start()
         try:
@@ -140,6 +143,7 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
             await services.streams.stop()
             await services.orders.stop()
             await idempotent.stop()
+            await heartbeat.stop()
             await authenticator.stop()
             await key_ring.stop()
     finally:

@@ -1,70 +1,168 @@
-"""Heartbeats: each worker says every few seconds that it is at work, for the operator to see."""
+"""Signs of life: each process says every second that it is there, so that nobody waits for one that is gone."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
+import structlog
 from msgspec import Struct
 
-from voucherd.db import Connection, Pool
+from voucherd.db import UNAVAILABLE, Connection, Pool
 
-EVERY_S: Final = 10.0
-PRESENT_S: Final = 45.0
-"""A worker that has said nothing for longer is away."""
+EVERY_S: Final = 1.0
+GONE_S: Final = 5.0
+"""Who has said nothing for longer is taken for gone: others take over its calls."""
+BEAT_S_MAX: Final = 3.0
+"""A sign of life that takes longer is given up, and the next one tried."""
+AWAY_S: Final = 45.0
+"""A worker that has said nothing for longer is shown to the operator as away."""
+LEAVE_S_MAX: Final = 2.0
 KEPT_S: Final = 86_400
 SHOWN_MAX: Final = 100
 
+THERE: Final = (
+    "EXISTS (SELECT FROM process_seen p WHERE p.id = {} AND p.seen_at > now() - make_interval(secs => {}))"
+)
+"""Whether a process is there, in SQL: its id, and for how many seconds it may have been silent."""
 
-class SeenWorker(Struct, frozen=True):
-    """A worker that was seen within the last day."""
+_running_here: Final[set[UUID]] = set()
+"""Those that are this very process: its tests run several programs in one."""
+
+logger = structlog.get_logger(__name__)
+
+
+class SeenProcess(Struct, frozen=True):
+    """A process that was seen within the last day."""
 
     host: str
     pid: int
+    works: bool
+    """Whether it does the background work."""
     started_at: datetime
     seen_at: datetime
     present: bool
 
 
 class Heartbeat:
-    """One worker's row."""
+    """One process's row."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, works: bool) -> None:
+        self.id: UUID = uuid4()
+        _running_here.add(self.id)
         self._pool = pool
-        self._id: UUID = uuid4()
+        self._works = works
         self._host = socket.gethostname()[:200] or "unknown"
+        self._place = _place()
+        self._task: asyncio.Task[None] | None = None
+        self._failing = False
 
-    async def beat(self) -> int:
-        """Say that this worker is there, and forget those that have long been away."""
-        await self._pool.execute(
+    async def start(self, then: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Say from now on that this process is there; `then` is done after each time that it says so."""
+        await self._try(self.beat)
+        self._task = asyncio.create_task(self._repeat(then), name="heartbeat")
+
+    async def stop(self) -> None:
+        """Say that this process ends: what it held is free at once."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with contextlib.suppress(*UNAVAILABLE):
+            async with asyncio.timeout(LEAVE_S_MAX):
+                await self.leave()
+
+    async def beat(self) -> None:
+        """Say that this process is there, and of those that have ended on this machine that they are not."""
+        neighbours = await self._pool.fetch(
             """
-            WITH gone AS (DELETE FROM worker_seen WHERE seen_at < now() - make_interval(secs => $4) AND id <> $1)
-            INSERT INTO worker_seen (id, host, pid) VALUES ($1, $2, $3)
-            ON CONFLICT (id) DO UPDATE SET seen_at = now()
+            WITH said AS (
+                INSERT INTO process_seen (id, host, pid, place, works) VALUES ($1, $2, $3, $4, $5)
+                ON CONFLICT (id) DO UPDATE SET seen_at = now()
+            ), forgotten AS (
+                DELETE FROM process_seen WHERE seen_at < now() - make_interval(secs => $6) AND id <> $1
+            )
+            SELECT id, pid FROM process_seen WHERE place = $4 AND id <> $1
             """,
-            self._id,
+            self.id,
             self._host,
             os.getpid(),
+            self._place,
+            self._works,
             KEPT_S,
         )
-        return 0
+        ended = [one for one, pid in neighbours if one not in _running_here and not _runs(pid)]
+        if ended:
+            await self._pool.execute("DELETE FROM process_seen WHERE id = ANY($1::uuid[])", ended)
+            logger.warning("process_ended_without_a_word", count=len(ended))
 
     async def leave(self) -> None:
-        """Say that this worker ends."""
-        await self._pool.execute("DELETE FROM worker_seen WHERE id = $1", self._id)
+        """Take the row away."""
+        _running_here.discard(self.id)
+        await self._pool.execute("DELETE FROM process_seen WHERE id = $1", self.id)
+
+    async def _repeat(self, then: Callable[[], Awaitable[None]] | None) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            fine = await self._try(self.beat)
+            if then is not None:
+                fine = await self._try(then) and fine
+            self._failing = not fine
+
+    async def _try(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it went well; the first of several failures is logged."""
+        try:
+            async with asyncio.timeout(BEAT_S_MAX):
+                await work()
+        except Exception as error:  # noqa: BLE001 - It goes on when the database is back.
+            if not self._failing:
+                logger.warning("heartbeat_failed", error=repr(error))
+            self._failing = True
+            return False
+        return True
 
 
-async def seen(conn: Connection) -> list[SeenWorker]:
-    """The workers of the last day, those that are there first."""
+def _place() -> str | None:
+    """Where the numbers of processes mean what they mean here: a start of the machine, and a namespace on it."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{started} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        # Not Linux: its silence tells, a few seconds later.
+        return None
+
+
+def _runs(pid: int) -> bool:
+    """Whether another process has this number. Our own number was another's before us."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+async def seen(conn: Connection) -> list[SeenProcess]:
+    """The processes of the last day, those that were seen last first."""
     rows = await conn.fetch(
         """
-        SELECT host, pid, started_at, seen_at, seen_at > now() - make_interval(secs => $1) AS present
-        FROM worker_seen ORDER BY seen_at DESC LIMIT $2
+        SELECT host, pid, works, started_at, seen_at, seen_at > now() - make_interval(secs => $1) AS present
+        FROM (SELECT host, pid, works, started_at, seen_at FROM process_seen
+              UNION ALL SELECT host, pid, true, started_at, seen_at FROM worker_seen) AS known
+        WHERE seen_at > now() - make_interval(secs => $2)
+        ORDER BY seen_at DESC LIMIT $3
         """,
-        PRESENT_S,
+        AWAY_S,
+        KEPT_S,
         SHOWN_MAX,
     )
-    return [SeenWorker(*row) for row in rows]
+    return [SeenProcess(*row) for row in rows]

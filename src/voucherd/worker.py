@@ -11,10 +11,9 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from voucherd import heartbeat
 from voucherd.catalogue import fx_feed
 from voucherd.connections import Limits
-from voucherd.db import UNAVAILABLE, Pool, close, open_pool
+from voucherd.db import Pool, close, open_pool
 from voucherd.events import feed
 from voucherd.heartbeat import Heartbeat
 from voucherd.idempotency import store as idempotency
@@ -39,8 +38,6 @@ from voucherd.vault.seal import Sealer
 from voucherd.wallet import low_balance
 from voucherd.webhooks import fanout, history, messages
 from voucherd.webhooks.sender import Sender
-
-LEAVE_S_MAX: Final = 2.0
 
 logger = structlog.get_logger(__name__)
 
@@ -73,7 +70,6 @@ class Worker:
         self.url = settings.public_url
         self.fx_url = settings.fx_url
         self.window = timedelta(seconds=settings.confirmation_window_s)
-        self.heartbeat = Heartbeat(pool)
         self.stock = stock.Announcer(pool)
         server = None if settings.smtp_url is None else server_of(settings.smtp_url)
         self.outbox = Outbox(settings.mail_folder, settings.mail_from, server)
@@ -106,9 +102,6 @@ class Worker:
         await self.dispatcher.stop()
         if self.sender is not None:
             await self.sender.stop()
-        with contextlib.suppress(*UNAVAILABLE):
-            async with asyncio.timeout(LEAVE_S_MAX):
-                await self.heartbeat.leave()
 
     async def run_once(self, name: str) -> int:
         """One round of this name, now; how much was done."""
@@ -183,7 +176,6 @@ ROUNDS: Final = (
     Round("announce_low", 1.0, "balances below their alert", lambda w: low_balance.announce(w.pool)),
     Round("announce_stock", 1.0, "products in or out of stock", lambda w: w.stock.round()),
     Round("seal_trail", 1.0, "the audit trail", lambda w: w.seal_trail()),
-    Round("heartbeat", heartbeat.EVERY_S, "the operator's console", lambda w: w.heartbeat.beat()),
     Round("fan_out", 0.1, "webhooks of new events", lambda w: w.fan_out(), _tells),
     Round("remove_deliveries", 60.0, "webhooks sent long ago", lambda w: history.sweep(w.pool), _tells),
     Round(
@@ -213,6 +205,8 @@ async def run(settings: Settings, database_url: str) -> None:
             # It buys codes and seals them, so it needs the key like the API does.
             key_ring = await open_key_ring(conn, settings)
         worker = Worker(pool, key_ring.sealer, settings, ids=key_ring.identifiers())
+        heartbeat = Heartbeat(pool, works=True)
+        await heartbeat.start()
         key_ring.start(pool)
         worker.start()
         try:
@@ -220,6 +214,7 @@ async def run(settings: Settings, database_url: str) -> None:
                 await asyncio.Event().wait()
         finally:
             await worker.stop()
+            await heartbeat.stop()
             await key_ring.stop()
     finally:
         await close(pool)

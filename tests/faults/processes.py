@@ -70,6 +70,11 @@ class Process:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
+    def signal(self, number: int) -> None:
+        """Send it a signal, such as one that lets it stand still."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     async def kill(self) -> None:
         """SIGKILL: it gets no chance to finish anything."""
         self.is_up = False

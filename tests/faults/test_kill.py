@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.faults.processes import WALLET_IS_ENDLESS, Client, Ledger, Server, codes_of, servers
+from tests.faults.processes import (
+    SERVICE,
+    WALLET_IS_ENDLESS,
+    Client,
+    Ledger,
+    Server,
+    codes_of,
+    environment,
+    running,
+    servers,
+)
 from tests.patience import HANG_S, until, until_true
 from tests.shop import Shop
 from voucherd.db import Pool
@@ -214,3 +226,54 @@ async def test_a_resolve_whose_process_was_killed_is_ended_by_another_process(
     assert await shop.held(company) == 0
     assert await shop.balance(company) == Money.read("100.00 EUR")
     await shop.assert_books_balance()
+
+
+async def test_a_repeated_confirm_gets_through_after_its_server_froze_or_was_killed(
+    shop: Shop, database_url: str, tmp_path: Path
+) -> None:
+    """OP-112, OP-113: another server answers once the first is known to be gone; if it wakes, it says the same."""
+    company = await shop.company(balance="100.00 EUR")
+    surroundings = environment(database_url, tmp_path, confirm_wait_s=HANG_S)
+    commands = ((*SERVICE, "--no-worker"), SERVICE)
+    victim, other = [Server(one, surroundings, tmp_path / f"{at}.log") for at, one in enumerate(commands)]
+    async with running(victim, other):
+        for way in (signal.SIGSTOP, signal.SIGKILL):
+            body = {"items": [{"productSlug": "later", "amount": 1}], "paymentCurrency": "EUR"}
+            headers = company.bearer() | {"idempotency-key": way.name}
+            created = await shop.client.post(
+                f"{other.url}/api/1.03/order", json=body, headers=company.bearer()
+            )
+            path = f"/api/1.03/order/confirm/{created.json()['trx']}"
+            order_id = shop.ids.order_id(created.json()["trx"])
+            first = asyncio.create_task(shop.client.patch(victim.url + path, headers=headers))
+            await until(
+                partial(shop.pool.fetchval, "SELECT key FROM idempotency WHERE order_id = $1", order_id)
+            )
+            busy = await shop.client.patch(other.url + path, headers=headers)
+            assert busy.status_code == 409
+            victim.signal(way)
+            await shop.stock("later", 1)
+            second = await _through(shop, other.url + path, headers)
+            assert (second.status_code, second.json()["orderStatus"]) == (200, "finished")
+            if way is signal.SIGSTOP:
+                victim.signal(signal.SIGCONT)
+                woken = await first
+                # Each links to its own address.
+                said = woken.content.replace(victim.url.encode(), other.url.encode())
+                assert (woken.status_code, said) == (second.status_code, second.content)
+            await asyncio.gather(first, return_exceptions=True)
+
+    assert await shop.balance(company) == Money.read("80.20 EUR")
+    await shop.assert_books_balance()
+
+
+async def _through(shop: Shop, url: str, headers: dict[str, str]) -> httpx.Response:
+    """The answer to a call that is repeated as long as it is told to wait."""
+
+    async def answered() -> httpx.Response | None:
+        answer = await shop.client.patch(url, headers=headers)
+        return None if answer.status_code == 409 else answer
+
+    found = await until(answered)
+    assert found is not None
+    return found

@@ -18,6 +18,7 @@ from voucherd.api.metrics import Metrics
 from voucherd.api.system import SystemEndpoints
 from voucherd.app import App, build_services
 from voucherd.companies.model import Company
+from voucherd.heartbeat import Heartbeat
 from voucherd.http import Request, Response
 from voucherd.ids import State
 from voucherd.keys.authenticator import Authenticator
@@ -102,7 +103,7 @@ class World:
         services = build_services(pool, settings, KeyRing(settings, MASTER, MASTER), authenticator)
         self.services = services
         metrics = Metrics(services.orders)
-        self.idempotent = IdempotentCalls(pool, services.sealer, services)
+        self.idempotent = IdempotentCalls(pool, services.sealer, services, Heartbeat(pool, works=False))
         self.app = App(
             api=Api(services, authenticator, self.idempotent),
             site=Site(services),

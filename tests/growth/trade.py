@@ -16,8 +16,9 @@ import pytest
 
 from tests.growth import history
 from tests.pages.people import Someone, someone
+from tests.patience import HANG_S
 from tests.shop import Company, Shop, open_shop
-from voucherd import app, db
+from voucherd import app, db, heartbeat
 from voucherd.actors import SYSTEM
 from voucherd.api import query, requests
 from voucherd.db import Pool, transaction
@@ -197,6 +198,8 @@ async def trading(
 ) -> AsyncIterator[Trade]:
     """A trade that begins; the settings of its connection are the service's own."""
     monkeypatch.setattr(app, "open_pool", partial(_one_connection, db.open_pool))
+    # Nothing is counted that a process does by itself.
+    monkeypatch.setattr(heartbeat, "EVERY_S", HANG_S)
     async with open_shop(pool, database_url, folder, with_worker=False, confirm_wait_s=0) as shop:
         yield Trade(shop, stock)
 

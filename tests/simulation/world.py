@@ -41,10 +41,14 @@ _count = itertools.count(1)
 class World:
     """One database for all examples; each has companies and products of its own."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, pool: Pool, fragile: Pool, master: bytes) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, url: str, pool: Pool, fragile: Pool, master: bytes
+    ) -> None:
         self._loop = loop
+        self.url = url
         self.pool = pool
         self.fragile = fragile
+        self.master = master
         self.sealer = Sealer(master)
         # Its operators change prices without a thought for costs, so every loss is allowed.
         flags = {"data": Path("unused"), "confirm_wait_s": 0, "margin_min_bp": -10_000}
@@ -232,7 +236,7 @@ async def _opened(loop: asyncio.AbstractEventLoop, server_url: str, master: byte
         try:
             async with transaction(pool) as tx:
                 await catalogue.set_rate(tx, "VND", 3_500)
-            yield World(loop, pool, fragile, master)
+            yield World(loop, url, pool, fragile, master)
         finally:
             await fragile.close()
             await pool.close()

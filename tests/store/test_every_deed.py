@@ -10,6 +10,7 @@ from tests.store.deeds_in_code import Code, modules
 
 NO_DEED: Final = {
     "worker:": "a round of the background: what the service does by itself is told by events and metrics",
+    "heartbeat:": "a process says that it is there",
     "webhooks.sender:": "deliveries under way: each attempt is a row of its own",
     "idempotency.": "answers are kept in the transaction of what they answer",
     "limits.": "counters of tries, of calls and of what was spent",

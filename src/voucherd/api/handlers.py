@@ -154,7 +154,9 @@ async def done_before(services: Services, call: Call, op: Op, order_id: int) -> 
     """The answer to a request that did its work, and whose process died before it could say so."""
     caller, order_service = call.caller, services.orders
     answer = await order_service.look_again(
-        order_id, caller.company_id, caller.state, resolve=op is Op.RESOLVE
+        *(order_id, caller.company_id, caller.state),
+        resolve=op is Op.RESOLVE,
+        arrived_at=call.request.started,
     )
     if op is Op.CREATE:
         return await _created(services, call, answer)

@@ -12,7 +12,7 @@ KEY_CHARS_MAX: Final = 255
 
 
 class TicketTaken(Exception):
-    """The request took longer than its claim, and another one with the same key has done the work."""
+    """The ticket is another call's by now: what this one has done is undone, and what it would say is not said."""
 
 
 class Ticket(Struct, frozen=True):
@@ -22,6 +22,8 @@ class Ticket(Struct, frozen=True):
     state: int
     key: bytes
     """The hash of the key: it may hold anything, and is nobody's business."""
+    fence: int = 0
+    """Which claim of it this is; a later claim takes the right away."""
 
 
 class Claim(Struct, frozen=True):
@@ -51,3 +53,5 @@ class KnownRequest(Struct, frozen=True):
     turn: ClaimResult
     order_id: int | None = None
     answer: bytes | None = None
+    fence: int = 0
+    """Of a claim that may go, or whose work is done."""

@@ -17,7 +17,7 @@ from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.cart import Create
 from voucherd.orders.rules.decide import Cancel, Finalise
-from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.refusals import DoneBefore, Refusal
 from voucherd.orders.rules.ruling import Ruling
 from voucherd.orders.store import SealedCodes
 from voucherd.people import approvers
@@ -53,7 +53,7 @@ async def confirm(
     if any(consents):
         answered = zip(consents, ruling.answers, strict=True)
         await approvals.grant(tx, [one for one, answer in answered if one and isinstance(answer, Order)])
-    return ruling.answers, sealed
+    return await _own_deeds_known(tx, commands, ruling.answers), sealed
 
 
 async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> list[Order | Refusal]:
@@ -62,7 +62,7 @@ async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> lis
     facts = await store.load(tx, order_ids, caches, owners=owners)
     ruling = decide.cancel(facts, commands)
     await _save(tx, commands, ruling)
-    return ruling.answers
+    return await _own_deeds_known(tx, commands, ruling.answers)
 
 
 async def _save(tx: Tx, commands: Sequence[Finalise | Cancel], ruling: Ruling) -> SealedCodes:
@@ -75,6 +75,27 @@ async def _save(tx: Tx, commands: Sequence[Finalise | Cancel], ruling: Ruling) -
     if effects:
         await idempotency.name_effects(tx, effects)
     return sealed
+
+
+async def _own_deeds_known(
+    tx: Tx, commands: Sequence[Finalise | Cancel], answers: Sequence[Order | Refusal]
+) -> list[Order | Refusal]:
+    """The answers; no call is refused for what its own key has done before, in whichever process (OP-112).
+
+    The order is locked by now, so an earlier try that did it has named it, and one that has not never will.
+    """
+    asked = [
+        (at, command.ticket)
+        for at, (command, answer) in enumerate(zip(commands, answers, strict=True))
+        if command.ticket is not None and isinstance(answer, Refusal)
+    ]
+    known = list(answers)
+    if asked:
+        named = await idempotency.named(tx, [ticket for _, ticket in asked])
+        for (at, _), order_id in zip(asked, named, strict=True):
+            if order_id is not None and order_id == commands[at].order_id:
+                known[at] = DoneBefore(order_id)
+    return known
 
 
 def effects_of(

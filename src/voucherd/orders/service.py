@@ -27,7 +27,7 @@ from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page
 from voucherd.orders.model import Order
 from voucherd.orders.rules.cart import Create, SalesPolicy
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
-from voucherd.orders.rules.refusals import OrderNotFound, Refusal, WrongStatus
+from voucherd.orders.rules.refusals import DoneBefore, OrderNotFound, Refusal, WrongStatus
 from voucherd.orders.rules.states import Status
 from voucherd.orders.watch import Watch
 from voucherd.settings import Settings
@@ -180,7 +180,10 @@ class OrderService:
 
     async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""
-        answer = granted(await self.confirms.submit(command.company_id, command))
+        reply = await self.confirms.submit(command.company_id, command)
+        if isinstance(reply, DoneBefore):
+            return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
+        answer = granted(reply)
         if answer.order.status is not Status.PENDING or command.sandbox_outcome is SandboxOutcome.PENDING:
             return answer
         await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
@@ -192,20 +195,33 @@ class OrderService:
         If the database is too slow even for that, the server answers for the call in time, and the deadline in the
         database lets a sweep end the order (OP-46).
         """
-        limit_s = self._settings.resolve_limit_s
-        patience_ends = (arrived_at or perf_counter()) + limit_s - min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
-        answer = granted(await self.resolves.submit(command.company_id, command))
+        patience_ends = self._patience_ends(arrived_at)
+        reply = await self.resolves.submit(command.company_id, command)
+        if isinstance(reply, DoneBefore):
+            return await self.look_again(
+                reply.order_id, command.company_id, command.state, resolve=True, arrived_at=arrived_at
+            )
+        answer = granted(reply)
         if answer.order.status is not Status.PENDING:
             return answer
-        await self.watch.until_done(answer.order.id, max(0.0, patience_ends - perf_counter()))
-        # Done or not: lines that are still open now will not be delivered any more.
-        # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
         cancel = Cancel(
             command.order_id, command.company_id, command.state, at_limit=True, viewer=command.viewer
         )
-        ended = await self.cancels.submit(command.company_id, cancel)
+        return await self._ended(cancel, answer.order.id, patience_ends)
+
+    def _patience_ends(self, arrived_at: float) -> float:
+        """When a Resolve cancels what has not come: in time for its answer."""
+        limit_s = self._settings.resolve_limit_s
+        return (arrived_at or perf_counter()) + limit_s - min(RESOLVE_MARGIN_S_MAX, limit_s / 4)
+
+    async def _ended(self, cancel: Cancel, order_id: int, patience_ends: float) -> Answer:
+        """An order that is resolved, once it has ended; at that moment it is cancelled."""
+        await self.watch.until_done(order_id, max(0.0, patience_ends - perf_counter()))
+        # Done or not: lines that are still open now will not be delivered any more.
+        # In a batch: a thousand that end in the same moment must not queue one by one for a wallet.
+        ended = await self.cancels.submit(cancel.company_id, cancel)
         if isinstance(ended, WrongStatus):
-            return await self.find(command.order_id, command.company_id, command.state)
+            return await self.find(cancel.order_id, cancel.company_id, cancel.state)
         return granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
@@ -213,23 +229,30 @@ class OrderService:
 
         Lines that are being bought at a supplier end with their purchase, which is waited for like Confirm waits.
         """
-        answer = granted(await self.cancels.submit(command.company_id, command))
+        reply = await self.cancels.submit(command.company_id, command)
+        if isinstance(reply, DoneBefore):
+            return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
+        answer = granted(reply)
         if answer.order.status is not Status.PENDING:
             return answer
         await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
         return await self.find(command.order_id, command.company_id, command.state)
 
-    async def look_again(self, order_id: int, company_id: int, state: State, *, resolve: bool) -> Answer:
+    async def look_again(
+        self, order_id: int, company_id: int, state: State, *, resolve: bool, arrived_at: float = 0.0
+    ) -> Answer:
         """An order that was changed before, deleted ones included; one that is pending is waited for."""
-        wait_s = self._settings.resolve_limit_s if resolve else self._settings.confirm_wait_s
         async with self._pool.acquire() as conn:
             order = (await reading.read(conn, [order_id], self._caches.versions)).get(order_id)
         if order is None or order.company_id != company_id or order.state != state:
             raise OrderNotFound
-        if order.status is Status.PENDING:
-            await self.watch.until_done(order_id, wait_s)
-            return await self.find(order_id, company_id, state)
-        return await self.show(order)
+        if order.status is not Status.PENDING:
+            return await self.show(order)
+        if resolve:
+            cancel = Cancel(order_id, company_id, state, at_limit=True)
+            return await self._ended(cancel, order_id, self._patience_ends(arrived_at))
+        await self.watch.until_done(order_id, self._settings.confirm_wait_s)
+        return await self.find(order_id, company_id, state)
 
     async def show(self, order: Order) -> Answer:
         """The order as it is given here, with its codes."""

@@ -34,6 +34,14 @@ class WrongStatus(Refusal):
     """The order's status does not allow this."""
 
 
+class DoneBefore(Refusal):
+    """It is as it should be: an earlier try of this very request did it, and may not have heard so."""
+
+    def __init__(self, order_id: int) -> None:
+        super().__init__(order_id)
+        self.order_id = order_id
+
+
 class OrderExpired(Refusal):
     """The confirmation window has passed."""
 

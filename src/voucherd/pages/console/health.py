@@ -14,7 +14,7 @@ from voucherd.approvals import lists
 from voucherd.backups import Backup
 from voucherd.db import Connection, tenants_locked
 from voucherd.events import feed as events
-from voucherd.heartbeat import SeenWorker
+from voucherd.heartbeat import SeenProcess
 from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.migrate import pending
@@ -81,7 +81,7 @@ class HealthFacts(Struct):
     webhooks: webhooks.WebhookFigures
     events: events.EventRate
     low: list[Low]
-    workers: list[SeenWorker]
+    processes: list[SeenProcess]
     pending: list[str]
     database_bytes: int
     embedded: bool
@@ -117,7 +117,7 @@ async def overview(visit: Visit) -> Response:
         looks=[check.name for check in every if check.mark is Mark.LOOK],
         queues=_queues(facts),
         low=facts.low if visit.may(Right.COMPANIES_VIEW) else [],
-        workers=facts.workers,
+        processes=facts.processes,
     )
 
 
@@ -147,7 +147,7 @@ async def _look(services: Services, state: State, person: Person) -> HealthFacts
             webhooks=await webhooks.take(conn),
             events=await events.take(conn),
             low=await low_balance.low(conn, state),
-            workers=await heartbeat.seen(conn),
+            processes=await heartbeat.seen(conn),
             pending=await pending(conn),
             database_bytes=await conn.fetchval("SELECT pg_database_size(current_database())"),
             embedded=services.settings.database_url is None,
@@ -241,7 +241,7 @@ def _clients(facts: HealthFacts) -> Iterator[HealthCheck]:
 
 
 def _machine(facts: HealthFacts) -> Iterator[HealthCheck]:
-    present = [one for one in facts.workers if one.present]
+    present = [one for one in facts.processes if one.works and one.present]
     hosts = sorted({one.host for one in present})
     if present:
         yield HealthCheck("Workers at work", number(len(present)), f"On {', '.join(hosts[:5])}.")
