@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from voucherd import bootstrap
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
@@ -15,6 +17,12 @@ app = noun()
 async def migrate(context: CommandContext) -> Output:
     """Bring the database to this program's schema."""
     async with bootstrap.database(context.settings, exclusive=False) as url:
-        labels = await run_migrations(context.settings.migration_url or url)
+        labels = await run_migrations(context.settings.migration_url or url, _tell)
     view = "\n".join(f"ran {label}" for label in labels) or "Nothing to do: the schema is this program's."
     return Output({"ran": labels}, view)
+
+
+def _tell(line: str) -> None:
+    """Say on stderr what is waited for: the answer of the command comes at its end."""
+    sys.stderr.write(f"voucherd: {line}\n")
+    sys.stderr.flush()
