@@ -254,7 +254,6 @@ async def test_nothing_grows(
     """Rounds, operations, pages and lists touch as much with four times the orders, statistics or none."""
     for module in (find, history, register, statement, trail):
         monkeypatch.setattr(module, "SCAN_MAX", SCAN_MAX)
-    monkeypatch.setattr(find, "COUNTED_MAX", SCAN_MAX)
     for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
         monkeypatch.setattr(metrics, name, most)
     rows = rounds() | OPERATIONS | LISTS | pages()
