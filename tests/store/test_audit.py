@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,8 @@ import pytest
 from tests.patience import until
 from tests.store import purchases
 from tests.store.purchases import Break
-from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit
+from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit, findings_of
+from voucherd.audit.since import Mark, gather
 from voucherd.cli.demo_shop import seed
 from voucherd.db import Connection, Pool, open_pool, transaction
 from voucherd.ids import State
@@ -38,6 +40,11 @@ PLAIN, VAT, LATER, VARIABLE = (
     "velfox-any-eur",
 )
 
+
+UNSEEN: Final = {
+    "an outcome is of an order that is gone": "nothing happened to that order since",
+}
+"""What a run since the last one can't see: the whole audit does."""
 
 BREAKS: Final = purchases.BREAKS | {
     "a balance is not the one before plus the amount": Break(
@@ -304,6 +311,29 @@ async def test_whatever_is_broken_by_hand_is_reported(sold: Pool, case: str) -> 
 
     assert broken.check in {finding.check for finding in findings}, findings
     assert all(0 < len(finding.rows) <= ROWS_SHOWN_MAX for finding in findings)
+
+
+@pytest.mark.parametrize("case", BREAKS.keys() - UNSEEN.keys(), ids=lambda case: case.replace(" ", "-"))
+async def test_whatever_is_broken_in_what_changed_is_reported_by_a_run_since_the_last(
+    sold: Pool, case: str
+) -> None:
+    """OP-117: from a mark before the first order on, the part that changed is everything, and each check sees it."""
+    beginning = Mark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
+    async with _loosened(sold) as conn:
+        await conn.execute(BREAKS[case].sql)
+        await gather(conn, beginning)
+
+        findings = await findings_of(conn, beginning, Sealer(MASTER))
+
+    assert BREAKS[case].check in {finding.check for finding in findings}, findings
+
+
+async def test_what_changed_is_well_where_everything_is_well(sold: Pool) -> None:
+    """OP-117: a part of the tables is no reason to find something that is not there."""
+    beginning = Mark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
+    async with _loosened(sold) as conn:
+        assert await gather(conn, beginning) == await conn.fetchval("SELECT count(*) FROM orders")
+        assert await findings_of(conn, beginning, Sealer(MASTER)) == []
 
 
 def test_every_check_has_been_seen_to_fail() -> None:
