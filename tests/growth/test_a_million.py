@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from tests.growth import history
 from tests.growth.test_nothing_grows import LISTS, OPERATIONS, Row, grown, rounds
 from tests.growth.trade import Trade, trading
 from voucherd.audit import CHECKS, findings_of
@@ -57,8 +58,9 @@ async def test_nothing_grows_up_to_a_million_orders(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """OP-118: with 40,000 orders as with 1,000,000; and an audit of a day's changes takes a fraction of the whole."""
-    async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:
+    async with trading(pool, database_url, tmp_path, monkeypatch, stock=0) as trade:
         await trade.begin()
+        trade.places["lots"] = await _lots(pool, trade.places["gift"])
         trade.untouched = False
         await trade.grow(SMALL)
         await pool.execute("ANALYZE")
@@ -75,6 +77,24 @@ async def test_nothing_grows_up_to_a_million_orders(
         before, after = ({name: pages for name, (pages, _) in one.items()} for one in (small, large))
         assert not grown(before, after, "with statistics", most=GROWS_MAX)
         _say(capsys, await _audited(pool))
+
+
+async def _lots(pool: Pool, version_id: object) -> str:
+    """Lots to have sold a million codes from, without the codes."""
+    lots = await pool.fetchval(
+        """
+        WITH made AS (
+            INSERT INTO lot (id, product_id, face_minor, state, supplier, purchase_minor, purchase_currency,
+                             purchase_fx_e8, size)
+            SELECT nextval('lot_number') * 2, v.product_id, 1000, 0, 'made up', 900, 'EUR', 100000000, $2
+            FROM product_version v CROSS JOIN generate_series(0, $3 / $2) WHERE v.id = $1 RETURNING id)
+        SELECT array_agg(id ORDER BY id)::text FROM made
+        """,
+        version_id,
+        history.LOT_SIZE,
+        LARGE,
+    )
+    return f"'{lots}'::bigint[]"
 
 
 def _say(capsys: pytest.CaptureFixture[str], lines: list[str]) -> None:

@@ -355,7 +355,8 @@ async def test_a_period_keeps_its_bounds_where_times_ran_back(quiet_shop: Shop) 
     last = await shop.pool.fetchval("SELECT max(at) FROM entry WHERE seq > 3")
     until = (last + timedelta(minutes=1)).isoformat()
 
-    for filters in ({}, {"sortOrder": "asc"}, {"kind": "order"}):
+    asked: list[dict[str, Any]] = [{}, {"sortOrder": "asc"}, {"kind": "order"}]
+    for filters in asked:
         found = await walk(shop, company, dateTo=until, **filters)
         assert sorted(line["seq"] for line in found) == [4, 5, 6, 7], filters
     assert await walk(shop, company, dateTo=until, kind="top-up") == []

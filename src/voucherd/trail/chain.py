@@ -243,6 +243,7 @@ async def _start(conn: Connection, book: Book, since: Sequence[Head]) -> tuple[i
     for head in since:
         if head.book == book.name and await holds(conn, head):
             row = await conn.fetchrow(f"{_BLOCKS} AND block = $2", book.name, head.block)
+            assert row is not None, "it is in this snapshot"
             block = Block(*row)
             return block.block, block.last_id, block.hash, block.version
     return 0, LOWEST, GENESIS, PLAIN
