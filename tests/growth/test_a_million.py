@@ -14,7 +14,7 @@ from tests.growth import history
 from tests.growth.test_nothing_grows import LISTS, OPERATIONS, Row, grown, rounds
 from tests.growth.trade import Trade, trading
 from voucherd.audit import CHECKS, findings_of
-from voucherd.audit.since import Mark, gather
+from voucherd.audit.since import AuditMark, gather
 from voucherd.db import Pool
 
 SMALL: Final = 40_000
@@ -105,7 +105,7 @@ def _say(capsys: pytest.CaptureFixture[str], lines: list[str]) -> None:
 
 async def _audited(pool: Pool) -> list[str]:
     """The time for a day's changes, and for everything: the history was made up, so what they find says nothing."""
-    mark = Mark(
+    mark = AuditMark(
         await pool.fetchval("SELECT now() - interval '1 day'"),
         await pool.fetchval("SELECT max(id) FROM event") - DAY,
         [],

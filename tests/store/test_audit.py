@@ -21,7 +21,7 @@ from tests.patience import until
 from tests.store import purchases
 from tests.store.purchases import Break
 from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit, findings_of
-from voucherd.audit.since import Mark, gather
+from voucherd.audit.since import AuditMark, gather
 from voucherd.cli.demo_shop import seed
 from voucherd.db import Connection, Pool, open_pool, transaction
 from voucherd.ids import State
@@ -318,7 +318,7 @@ async def test_whatever_is_broken_in_what_changed_is_reported_by_a_run_since_the
     sold: Pool, case: str
 ) -> None:
     """OP-117: from a mark before the first order on, the part that changed is everything, and each check sees it."""
-    beginning = Mark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
+    beginning = AuditMark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
     async with _loosened(sold) as conn:
         await conn.execute(BREAKS[case].sql)
         await gather(conn, beginning)
@@ -330,7 +330,7 @@ async def test_whatever_is_broken_in_what_changed_is_reported_by_a_run_since_the
 
 async def test_what_changed_is_well_where_everything_is_well(sold: Pool) -> None:
     """OP-117: a part of the tables is no reason to find something that is not there."""
-    beginning = Mark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
+    beginning = AuditMark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
     async with _loosened(sold) as conn:
         assert await gather(conn, beginning) == await conn.fetchval("SELECT count(*) FROM orders")
         assert await findings_of(conn, beginning, Sealer(MASTER)) == []

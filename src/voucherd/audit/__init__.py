@@ -18,7 +18,7 @@ import msgspec
 from voucherd.actors import Actor
 from voucherd.audit import codes, money, orders, purchases, since
 from voucherd.audit.model import Check
-from voucherd.audit.since import Mark
+from voucherd.audit.since import AuditMark
 from voucherd.db import Connection
 from voucherd.trail import chain
 from voucherd.trail.chain import Head
@@ -61,7 +61,7 @@ class AuditSince:
     """What a run since the last one found."""
 
     findings: list[Finding]
-    mark: Mark | None
+    mark: AuditMark | None
     """Where it went on; None if it had to look at everything."""
     orders: int | None
     """The orders that it looked at, where those were not all."""
@@ -111,7 +111,7 @@ async def audit_since(
 
 async def findings_of(
     conn: Connection,
-    mark: Mark | None,
+    mark: AuditMark | None,
     sealer: Sealer | None = None,
     noted: Sequence[Head] = (),
     progress: Progress | None = None,

@@ -25,7 +25,7 @@ ACTION: Final = "audit.mark"
 PART_S_MAX: Final = 3_600.0
 
 
-class Mark(Struct, frozen=True):
+class AuditMark(Struct, frozen=True):
     """Up to where all was well."""
 
     at: datetime
@@ -169,7 +169,7 @@ _HASH: Final = """
 """
 
 
-async def marked(conn: Connection, names: list[str]) -> Mark | None:
+async def marked(conn: Connection, names: list[str]) -> AuditMark | None:
     """The marks of the last run; None if they are not those that it wrote, not of all checks, or too old."""
     row = await conn.fetchrow(
         f"""
@@ -185,10 +185,10 @@ async def marked(conn: Connection, names: list[str]) -> Mark | None:
     if row is None or not row["believed"]:
         return None
     texts = msgspec.json.decode(row["heads"] or "[]", type=list[str])
-    return Mark(row["at"], row["event_id"], [read_head(text) for text in texts])
+    return AuditMark(row["at"], row["event_id"], [read_head(text) for text in texts])
 
 
-async def gather(tx: Tx, mark: Mark) -> int:
+async def gather(tx: Tx, mark: AuditMark) -> int:
     """Put together what changed since, for this transaction; how many orders that are."""
     for name, sql in _PARTS.items():
         part = sql.format(event_id=mark.event_id, at=mark.at.isoformat())
@@ -197,7 +197,7 @@ async def gather(tx: Tx, mark: Mark) -> int:
     return int(await tx.fetchval("SELECT count(*) FROM audited_order"))
 
 
-def narrowed(check: Check, mark: Mark) -> tuple[str, str]:
+def narrowed(check: Check, mark: AuditMark) -> tuple[str, str]:
     """The tables that stand in for others, and the query: the check's own, or the one that goes on from a mark."""
     if check.name in GONE_ON:
         return "", GONE_ON[check.name]
