@@ -87,7 +87,7 @@ async def _lots(pool: Pool, version_id: object) -> str:
             INSERT INTO lot (id, product_id, face_minor, state, supplier, purchase_minor, purchase_currency,
                              purchase_fx_e8, size)
             SELECT nextval('lot_number') * 2, v.product_id, 1000, 0, 'made up', 900, 'EUR', 100000000, $2
-            FROM product_version v CROSS JOIN generate_series(0, $3 / $2) WHERE v.id = $1 RETURNING id)
+            FROM product_version v CROSS JOIN generate_series(0, $3::int / $2::int) WHERE v.id = $1 RETURNING id)
         SELECT array_agg(id ORDER BY id)::text FROM made
         """,
         version_id,
