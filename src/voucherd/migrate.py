@@ -40,6 +40,8 @@ TABLES_WAIT_MS_MAX: Final = 400
 when somebody has waited for a second, so nobody is ever found to be in one with a migration."""
 VACUUM_WAIT_MS_MAX: Final = 10_000
 """How long it waits before that for a vacuum, which the server stops after a second; no call waits behind it then."""
+IDLE_MS_MAX: Final = 3_000
+"""The server ends a migration whose process is frozen or cut off after so long: it may have the tables of sales."""
 TRIES_MAX: Final = 25
 PAUSE_S_MIN: Final = 0.1
 PAUSE_S_MAX: Final = 5.0
@@ -315,6 +317,7 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record
             "application_name": "voucherd migrate",
             "timezone": "UTC",
             "client_min_messages": "warning",
+            "idle_in_transaction_session_timeout": str(IDLE_MS_MAX),
         },
     )
     try:

@@ -206,6 +206,17 @@ async def test_a_migration_and_a_sale_never_wait_for_each_other(
     assert await migrating == [change.label]
 
 
+async def test_a_migration_whose_process_is_frozen_gives_its_tables_back(
+    database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-116: the server ends the transaction of a process that says nothing more, and sales go on."""
+    monkeypatch.setattr(runner, "IDLE_MS_MAX", 100)
+    async with runner.connected(database_url) as frozen:
+        await frozen.execute("BEGIN; LOCK TABLE orders")
+
+        assert await pool.fetchval("SELECT count(*) FROM orders") == 0
+
+
 async def test_an_index_is_built_while_sales_go_on(
     database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ async def audit(
     """The faults of the books: none, if all is well. Without a sealer no code is opened, nor a keyed block checked."""
     # One snapshot for all checks: sales go on meanwhile, and a sale is in all of it or in none.
     async with conn.transaction(isolation="repeatable_read", readonly=True):
+        await _take_time(conn)
         return await findings_of(conn, None, sealer, noted, progress)
 
 
@@ -95,6 +96,7 @@ async def audit_since(
     # Before the snapshot, which therefore has every event up to this one.
     event_id = await conn.fetchval("SELECT settled_id FROM settle_events()")
     async with conn.transaction(isolation="repeatable_read"):
+        await _take_time(conn)
         if not await conn.fetchval(
             "SELECT pg_try_advisory_xact_lock(hashtextextended('voucherd/audit/' || current_schema(), 0))"
         ):
@@ -109,6 +111,11 @@ async def audit_since(
     return AuditSince(findings, mark, orders, well)
 
 
+async def _take_time(conn: Connection) -> None:
+    """For the rest of the transaction: more memory and more time than a sale has."""
+    await conn.execute(f"SET LOCAL work_mem = '64MB'; SET LOCAL statement_timeout = '{CHECK_S_MAX:.0f}s'")
+
+
 async def findings_of(
     conn: Connection,
     mark: AuditMark | None,
@@ -120,7 +127,6 @@ async def findings_of(
     told = progress or (lambda _name, _done, _total: None)
     names = check_names(with_seals=sealer is not None)
     findings: list[Finding] = []
-    await conn.execute("SET LOCAL work_mem = '64MB'")
     for done, check in enumerate(CHECKS):
         told(check.name, done, len(names))
         parts, sql = ("", check.sql) if mark is None else since.narrowed(check, mark)
