@@ -2070,6 +2070,24 @@ CREATE TABLE process_seen (
     seen_at    timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor=50);
 
+-- One row is a check of the audit that found nothing wrong, and how far it had looked. A run of the audit writes all of
+-- them together, and a row of the trail with their hash: marks that somebody moved are not believed.
+CREATE TABLE audit_mark (
+    name     text PRIMARY KEY,
+    at       timestamptz NOT NULL,  -- When the snapshot was taken in which all was well.
+    event_id bigint NOT NULL,  -- Every event up to this one was in that snapshot.
+    trail_id bigint NOT NULL  -- The row of the trail that vouches for the marks.
+);
+
+-- One row is a wallet as the last run of the audit that marks found it. The next run adds the entries since, and must
+-- come to what the wallet says.
+CREATE TABLE audit_wallet (
+    id            bigint PRIMARY KEY,  -- Of the wallet.
+    seq           bigint NOT NULL,
+    balance_minor bigint NOT NULL,
+    held_minor    bigint NOT NULL
+) WITH (fillfactor=70);
+
 
 -- ── Sales cost less ──────────────────────────────────────────────────────────────────────────────────────────────────
 

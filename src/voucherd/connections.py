@@ -85,8 +85,9 @@ COMMAND: Final = Limits(statement_s=900.0, lock_s=30.0, idle_s=5.0)
 LONG: Final = Limits(statement_s=900.0, lock_s=60.0, idle_s=600.0)
 """For work that holds no row that a sale wants: an import, say, whose file may come through a pipe."""
 
-MIGRATION: Final = Limits(statement_s=0, lock_s=0, idle_s=5.0)
-"""A migration may take as long as it needs; each says for itself how long it waits for a table."""
+MIGRATION: Final = Limits(statement_s=0, lock_s=0, idle_s=3.0)
+"""A migration may take as long as it needs; each says for itself how long it waits for a table. The server ends one
+whose process is frozen or cut off: it may have the tables of sales."""
 
 _LINK: Final = {
     "tcp_keepalives_idle": str(LINK_IDLE_S),

@@ -1,4 +1,8 @@
-"""Migrations: plain SQL files, forward only, each run once and in order, however many processes start."""
+"""Migrations: plain SQL files, forward only, each run once and in order, however many processes start.
+
+A file runs while sales go on. It takes all tables that it changes before its first statement, or none: it gives up long
+before the server would look for a deadlock, lets the calls that waited behind it through, and tries again.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import asyncio
 import hashlib
 import re
 import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -31,13 +36,43 @@ SERVICE: Final = "voucherd_service"
 
 LOOK_EVERY_S: Final = 0.05
 
-TABLE_WAIT_S_MAX: Final = 5
-"""How long a migration waits for a table that a transaction holds: all later transactions wait behind it meanwhile."""
+TABLES_WAIT_MS_MAX: Final = 400
+"""How long a file waits for all its tables together: calls wait behind it meanwhile. The server looks for a deadlock
+when somebody has waited for a second, so nobody is ever found to be in one with a migration."""
+VACUUM_WAIT_MS_MAX: Final = 10_000
+"""How long it waits before that for a vacuum, which the server stops after a second; no call waits behind it then."""
+TRIES_MAX: Final = 25
+PAUSE_S_MIN: Final = 0.1
+PAUSE_S_MAX: Final = 5.0
+
+LOCK_ORDER: Final = ("orders", "order_item", "wallet", "spend", "lot", "waiting", "outcome", "entry", "event")
+"""A sale comes to its tables in this order, so a file that takes them in the same order waits for sales in turn."""
 
 _CONCURRENT: Final = re.compile(
     r"(?:--.*\n|\s)*CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS ([a-z_]+)"
 )
+# Bodies of functions, texts and comments: what is in them does not happen when the file runs.
+_NOT_RUN: Final = re.compile(r"\bAS \$(\w*)\$.*?\$\1\$|'(?:[^']|'')*'|--[^\n]*", re.DOTALL)
+# Nobody may even read a table while its form changes; while it gets a trigger, an index or rows, nobody may write it.
+_FORM: Final = "ACCESS EXCLUSIVE"
+_CONTENT: Final = "SHARE ROW EXCLUSIVE"
+_CHANGED: Final = {
+    _CONTENT: re.compile(
+        r"\b(?:(?:TRIGGER|INDEX)\b[^;]*?\bON |REFERENCES |INSERT INTO |DELETE FROM |UPDATE "
+        r"|COMMENT ON (?:TABLE|COLUMN) )(\w+)",
+        re.IGNORECASE,
+    ),
+    _FORM: re.compile(
+        r"\b(?:ALTER TABLE (?:IF EXISTS )?(?:ONLY )?|DROP (?:INDEX|TABLE|VIEW|CONSTRAINT) (?:IF EXISTS )?"
+        r"|(?:DROP TRIGGER|POLICY)\b[^;]*?\bON )(\w+)",
+        re.IGNORECASE,
+    ),
+}
 _FILE_NAME: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+
+def _label(version: int, name: str) -> str:
+    return f"{version:04d}_{name}"
 
 
 class MigrationRefused(Exception):
@@ -56,13 +91,24 @@ class Migration:
     @property
     def label(self) -> str:
         """The file's name without its ending, such as 0003_catalogue."""
-        return f"{self.version:04d}_{self.name}"
+        return _label(self.version, self.name)
 
     @property
     def concurrent_index(self) -> str | None:
         """The index that it builds concurrently, for which it runs outside of a transaction; None for all others."""
         found = _CONCURRENT.match(self.sql)
         return None if found is None else found[1]
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """What it changes, by name, with the mode of the lock for it; among them words that name nothing."""
+        runs = _NOT_RUN.sub(" ", self.sql)
+        # The stronger mode comes last, and stays.
+        return {found[1].lower(): mode for mode, words in _CHANGED.items() for found in words.finditer(runs)}
+
+
+Tell = Callable[[str], None]
+"""Told in one line what a migration waits for."""
 
 
 @cache
@@ -82,7 +128,7 @@ def migrations() -> tuple[Migration, ...]:
     return tuple(found)
 
 
-async def migrate(url: str) -> list[str]:
+async def migrate(url: str, tell: Tell = lambda _line: None) -> list[str]:
     """Run what has not run yet; the labels of the migrations that ran."""
     async with connected(url) as connection, alone(connection):
         await connection.execute(
@@ -92,10 +138,8 @@ async def migrate(url: str) -> list[str]:
         )
         missing = _missing(await _applied(connection))
         for migration in missing:
-            await _run(connection, migration)
-        # Where no role can be made the first lock holds alone; the start and the audit say so.
-        await connection.execute("SELECT arrange_tenants()")
-        await connection.execute("SELECT arrange_service()")
+            await _run(connection, migration, tell)
+        await _arrange(connection, tell)
         return [migration.label for migration in missing]
 
 
@@ -108,23 +152,117 @@ async def service_url(url: str) -> str:
     return url.replace("://voucherd:", f"://{SERVICE}:", 1) if let_in else url
 
 
-async def _run(connection: Connection, migration: Migration) -> None:
+async def _run(connection: Connection, migration: Migration, tell: Tell) -> None:
     """Run one file and note it, both or neither."""
-    try:
-        if migration.concurrent_index is not None:
-            await _drop_half_built(connection, migration.concurrent_index)
-            await connection.execute(migration.sql)
-            await _note(connection, migration)
+    if migration.concurrent_index is not None:
+        await _drop_half_built(connection, migration.concurrent_index)
+        await connection.execute(migration.sql)
+        await _note(connection, migration)
+        return
+
+    async def run() -> None:
+        await connection.execute(migration.sql)
+        await _note(connection, migration)
+
+    await _alone_with(connection, migration.label, await _tables(connection, migration.changed), run, tell)
+
+
+async def _arrange(connection: Connection, tell: Tell) -> None:
+    """Give each role its rights. Where no role can be made the first lock holds alone; start and audit say so."""
+    rows = await connection.fetch(
+        """
+        SELECT c.relname FROM tenant_rules() r JOIN pg_class c ON c.oid = r.relation
+        WHERE NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = r.relation AND p.polname = 'tenant')
+          AND (to_regrole('voucherd_tenant') IS NOT NULL
+               OR (SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user))
+        """
+    )
+
+    async def arrange() -> None:
+        await connection.execute("SELECT arrange_tenants(), arrange_service()")
+
+    tables = await _tables(connection, {row[0]: _FORM for row in rows})
+    await _alone_with(connection, "the rights of roles", tables, arrange, tell)
+
+
+async def _tables(connection: Connection, changed: Mapping[str, str]) -> dict[str, str]:
+    """The modes by table, in the order of locks: of these names, of indexes, and that constraints of them point at."""
+    rows = await connection.fetch(
+        """
+        SELECT t.relname, array_agg(found.name) FROM pg_class t JOIN (
+            SELECT coalesce(i.indrelid, c.oid) AS oid, c.relname AS name
+            FROM pg_class c LEFT JOIN pg_index i ON i.indexrelid = c.oid
+            WHERE c.relname = ANY($1::text[]) AND c.relnamespace = current_schema()::regnamespace
+            UNION ALL
+            SELECT confrelid, conname FROM pg_constraint
+            WHERE conname = ANY($1::text[]) AND connamespace = current_schema()::regnamespace) found USING (oid)
+        WHERE t.relkind IN ('r', 'p') GROUP BY t.relname
+        """,
+        list(changed),
+    )
+    modes = {table: {changed[name] for name in names} for table, names in rows}
+    place = {name: number for number, name in enumerate(LOCK_ORDER)}
+    order = sorted(modes, key=lambda table: (place.get(table, len(place)), table))
+    return {table: _FORM if _FORM in modes[table] else _CONTENT for table in order}
+
+
+async def _alone_with(
+    connection: Connection,
+    label: str,
+    tables: Mapping[str, str],
+    work: Callable[[], Awaitable[None]],
+    tell: Tell,
+) -> None:
+    """Do the work in a transaction that has taken these tables; tried again and again while others use them."""
+    for number in range(1, TRIES_MAX + 1):
+        try:
+            async with connection.transaction():
+                await _lock(connection, tables)
+                await work()
             return
-        async with connection.transaction():
-            await connection.execute(f"SET LOCAL lock_timeout = '{TABLE_WAIT_S_MAX}s'")
-            await connection.execute(migration.sql)
-            await _note(connection, migration)
-    except asyncpg.LockNotAvailableError:
-        raise MigrationRefused(
-            f"{migration.label} waited too long for a table that another transaction holds: "
-            "it changed nothing, run it again"
-        ) from None
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as late:
+            waits_for = await _user_of(connection, list(tables))
+            if number == TRIES_MAX:
+                raise MigrationRefused(
+                    f"{label} waited too long for {waits_for}: it changed nothing, run it again"
+                ) from late
+            pause_s = min(PAUSE_S_MAX, PAUSE_S_MIN * 1.5**number)
+            tell(f"{label} waits for {waits_for}; it tries again in {pause_s:.1f} s")
+            await asyncio.sleep(pause_s)
+
+
+async def _lock(connection: Connection, tables: Mapping[str, str]) -> None:
+    """Take all of the tables within the time for it."""
+    # A vacuum is stopped for somebody who has waited for a second. In this mode nobody else is waited for.
+    await connection.execute(f"SET LOCAL lock_timeout = {VACUUM_WAIT_MS_MAX}")
+    for table in tables:
+        await connection.execute(f"LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE")
+    ends_at = time.monotonic() + TABLES_WAIT_MS_MAX / 1_000
+    for table, mode in tables.items():
+        left_ms = max(1, int(1_000 * (ends_at - time.monotonic())))
+        await connection.execute(f"SET LOCAL lock_timeout = {left_ms}")
+        await connection.execute(f"LOCK TABLE {table} IN {mode} MODE")
+    await connection.execute(f"SET LOCAL lock_timeout = {TABLES_WAIT_MS_MAX}")
+
+
+async def _user_of(connection: Connection, tables: Sequence[str]) -> str:
+    """Who has used one of the tables for longest, in words."""
+    row = await connection.fetchrow(
+        """
+        SELECT c.relname, a.application_name AS program, a.pid,
+               extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS age_s
+        FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND c.relname = ANY($1::text[])
+          AND c.relnamespace = current_schema()::regnamespace
+        ORDER BY a.xact_start LIMIT 1
+        """,
+        tables,
+    )
+    if row is None:
+        return "tables that were in use"
+    age = "" if row["age_s"] is None else f" for {row['age_s']:.1f} s"
+    user = f"{row['program'] or 'somebody'} (process {row['pid']})"
+    return f"the table {row['relname']}, which {user} has used{age}"
 
 
 async def _drop_half_built(connection: Connection, index: str) -> None:
@@ -150,6 +288,21 @@ async def pending(connection: Connection) -> list[str]:
         return [migration.label for migration in migrations()]
     names = {version: name for version, (name, _) in (await _applied(connection)).items()}
     return [migration.label for migration in migrations() if names.get(migration.version) != migration.name]
+
+
+async def newer(connection: Connection) -> list[str]:
+    """The labels of the migrations that this program does not know; it must not begin to work on such a database."""
+    if await connection.fetchval("SELECT to_regclass('schema_migration') IS NULL"):
+        return []
+    last = migrations()[-1].version
+    return [
+        _label(version, name) for version, (name, _) in (await _applied(connection)).items() if version > last
+    ]
+
+
+def refusal_of_newer(labels: Sequence[str]) -> str:
+    """The line for the operator about a database that a newer program has migrated."""
+    return f"the database is newer than this program: it has {labels[-1]}, which is unknown here"
 
 
 @asynccontextmanager
@@ -209,12 +362,10 @@ def _missing(applied: dict[int, tuple[str, str]]) -> list[Migration]:
     for version, (name, checksum) in applied.items():
         migration = known.get(version)
         if migration is None:
-            raise MigrationRefused(
-                f"the database is newer than this program: it has {version:04d}_{name}, which is unknown here"
-            )
+            raise MigrationRefused(refusal_of_newer([_label(version, name)]))
         if migration.name != name:
             raise MigrationRefused(
-                f"no release made this database: it has {version:04d}_{name} and not {migration.label}; "
+                f"no release made this database: it has {_label(version, name)} and not {migration.label}; "
                 "start with an empty one"
             )
         if migration.checksum != checksum:

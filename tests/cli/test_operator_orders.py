@@ -194,6 +194,27 @@ async def test_the_audit_says_that_all_is_well_or_what_is_not(
     assert finding["rows"][0]["balance_minor"] == 1
 
 
+async def test_the_audit_since_the_last_one_looks_at_what_changed(
+    terminal: Terminal, till: Till, pool: Pool
+) -> None:
+    """OP-117: `audit` alone is the whole one, and writes nothing; `--since-last` goes on from its own last run."""
+    await till.buy("gift", 1)
+    assert "since" not in terminal.json("audit")
+    assert "since" not in terminal.json("audit", "--full")
+    first = terminal.json("audit", "--since-last")
+    assert (first["ok"], first["since"], first["ordersLookedAt"], first["marked"]) == (True, None, None, True)
+    await till.buy("gift", 1)
+    assert "for what changed since 20" in terminal.view("audit", "--since-last")
+    await till.buy("gift", 1)
+    assert terminal.json("audit", "--since-last")["ordersLookedAt"] == 1
+
+    await pool.execute("ALTER TABLE wallet DISABLE TRIGGER USER; UPDATE wallet SET balance_minor = 1")
+
+    for _ in range(2):
+        assert_refused(terminal.run("audit", "--since-last"), "1 invariant is broken")
+    assert await pool.fetchval("SELECT count(*) FROM trail WHERE action = 'audit.mark'") == 3
+
+
 async def test_the_audit_works_without_the_master_key_and_without_the_second_lock(
     terminal: Terminal, till: Till, pool: Pool
 ) -> None:

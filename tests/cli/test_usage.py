@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from tests.cli.terminal import PROGRAM, Said, Terminal, assert_refused, assert_wrong_usage
 from voucherd.cli import NOUNS, PARTS, program
+from voucherd.db import Pool
 
 SHARED = {"--json", "--database-url", "--data"}
 
@@ -135,6 +137,21 @@ def test_an_operators_own_database_is_migrated_only_when_asked(
     assert ran[0] == "0001_companies_keys"
     assert terminal.view("migrate") == "Nothing to do: the schema is this program's.\n"
     assert terminal.json("company", "list") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["serve --port 0", "worker", "company list", "order list", "audit", "audit --since-last", "migrate"],
+)
+async def test_a_database_newer_than_the_program_is_worked_on_by_no_command(
+    terminal: Terminal, pool: Pool, words: str
+) -> None:
+    """OP-115: a program does not know what a later one wrote, so it refuses to begin, in one line."""
+    await pool.execute("INSERT INTO schema_migration (version, name, checksum) VALUES (9999, 'later', '')")
+
+    said = await asyncio.to_thread(terminal.run, *words.split())
+
+    assert_refused(said, "the database is newer than this program: it has 9999_later, which is unknown here")
 
 
 def test_the_embedded_database_migrates_itself(bare_terminal: Terminal) -> None:

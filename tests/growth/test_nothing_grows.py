@@ -20,6 +20,7 @@ from voucherd import trail
 from voucherd.db import Pool
 from voucherd.ids import State
 from voucherd.orders import find, register
+from voucherd.orders.rules.states import Status
 from voucherd.orders.service import OrderService
 from voucherd.pages.page import Audience
 from voucherd.pages.routes import PAGES
@@ -32,6 +33,8 @@ SMALL: Final = 4_000
 LARGE: Final = 4 * SMALL
 SCAN_MAX: Final = 500
 """Rows that a list may look at for a rare one, in this test: less than there are of any kind."""
+NOBODY: Final = 1_000_000
+"""No company has this number."""
 GROWS_MAX: Final = 1.2
 HALVING: Final = {"/portal/balances/{currency}": 2.0, "/portal/balances/EUR?kind=hold": 2.0}
 """A look that halves takes two steps more in a history of four times the size, down an index of a level more."""
@@ -92,6 +95,19 @@ async def _show(trade: Trade) -> Work:
     return lambda: service.show(order)
 
 
+def _listed(company_id: int | None, status: Status | None = None) -> Row:
+    """`voucherd order list`, on the program's connection."""
+
+    async def ready(trade: Trade) -> Work:
+        async def work() -> None:
+            async with trade.pool.acquire() as conn:
+                await register.newest(conn, company_id=company_id, status=status, limit=20)
+
+        return work
+
+    return ready
+
+
 OPERATIONS: Final[dict[str, Row]] = {
     "create": _create,
     "quote": _quote,
@@ -112,70 +128,78 @@ OPERATIONS: Final[dict[str, Row]] = {
 ORDERED: Final = {"create", "look_again", "show"}
 """Those that make an order, or need one."""
 
-LISTS: Final[dict[str, Row]] = {
-    path: reads(path)
-    for path in (
-        "order",
-        "order?sortOrder=asc",
-        "order?cursor={cursor}",
-        "order?cursor={cursor}&sortOrder=asc",
-        "order?cursor=&orderStatus=created",
-        "order?cursor=&orderStatus=pending",
-        "order?orderStatus=pending",
-        "order?cursor={cursor}&orderStatus=cancelled",
-        "order?cursor=&type=portal",
-        "order?type=portal",
-        "order?cursor=&productSlug=bought-10",
-        "order?cursor=&productSlug=past-10",
-        "order?cursor=&paymentCurrency=USD",
-        "order?cursor=&dateFrom={moment}&dateTo={moment}",
-        "order?dateFrom={moment}",
-        "order?reference=invoice%202000",
-        "order?trx={trx}",
-        "event",
-        "event?cursor={event}",
-        "event?type=order.expired",
-        "event?trx={trx}",
-        "event?dateFrom={moment}",
-        "account",
-        "account/EUR/entry",
-        "account/EUR/entry?cursor={place}",
-        "account/EUR/entry?kind=refund",
-        "account/EUR/entry?kind=hold",
-        "account/EUR/entry?trx={trx}",
-        "account/EUR/entry?dateFrom={moment}&sortOrder=asc",
-        "webhook/{webhook}/delivery",
-        "webhook/{webhook}/delivery?cursor={event}",
-        "webhook/{webhook}/delivery?status=failed",
-        "webhook/{webhook}/delivery?type=order.expired",
-        "product/changes",
-    )
-} | {
-    path: opens(path, operator=path.startswith("/console"))
-    for path in (
-        "/portal/orders?status=pending",
-        "/portal/orders?status=created&type=portal",
-        "/portal/orders?q=invoice%202000",
-        "/portal/balances/EUR?kind=hold",
-        "/portal/webhooks/{webhook}?status=failed",
-        "/console/orders?status=pending",
-        "/console/orders?status=created&from={day}&to={day}",
-        "/console/orders?company={buyer}",
-        "/console/orders?company={buyer}&status=pending",
-        "/console/orders?reference=invoice%202000",
-        "/console/orders?before={trx}",
-        "/console/trail?company={buyer}",
-        "/console/trail?actor=nobody",
-        "/console/trail?action=key.made",
-        "/console/trail?from={day}&to={day}",
-        "/console/purchases?problem=any",
-        "/console/purchases?problem=any&status=bought",
-        "/console/purchases?problem=any&status=calling",
-        "/console/purchases?supplier=one",
-        "/console/reveals?trx={trx}",
-        "/console/lots?slug=bought-10&sold_out=yes",
-    )
-}
+LISTS: Final[dict[str, Row]] = (
+    {
+        path: reads(path)
+        for path in (
+            "order",
+            "order?sortOrder=asc",
+            "order?cursor={cursor}",
+            "order?cursor={cursor}&sortOrder=asc",
+            "order?cursor=&orderStatus=created",
+            "order?cursor=&orderStatus=pending",
+            "order?orderStatus=pending",
+            "order?cursor={cursor}&orderStatus=cancelled",
+            "order?cursor=&type=portal",
+            "order?type=portal",
+            "order?cursor=&productSlug=bought-10",
+            "order?cursor=&productSlug=past-10",
+            "order?cursor=&paymentCurrency=USD",
+            "order?cursor=&dateFrom={moment}&dateTo={moment}",
+            "order?dateFrom={moment}",
+            "order?reference=invoice%202000",
+            "order?trx={trx}",
+            "event",
+            "event?cursor={event}",
+            "event?type=order.expired",
+            "event?trx={trx}",
+            "event?dateFrom={moment}",
+            "account",
+            "account/EUR/entry",
+            "account/EUR/entry?cursor={place}",
+            "account/EUR/entry?kind=refund",
+            "account/EUR/entry?kind=hold",
+            "account/EUR/entry?trx={trx}",
+            "account/EUR/entry?dateFrom={moment}&sortOrder=asc",
+            "webhook/{webhook}/delivery",
+            "webhook/{webhook}/delivery?cursor={event}",
+            "webhook/{webhook}/delivery?status=failed",
+            "webhook/{webhook}/delivery?type=order.expired",
+            "product/changes",
+        )
+    }
+    | {
+        path: opens(path, operator=path.startswith("/console"))
+        for path in (
+            "/portal/orders?status=pending",
+            "/portal/orders?status=created&type=portal",
+            "/portal/orders?q=invoice%202000",
+            "/portal/balances/EUR?kind=hold",
+            "/portal/webhooks/{webhook}?status=failed",
+            "/console/orders?status=pending",
+            "/console/orders?status=created&from={day}&to={day}",
+            "/console/orders?company={buyer}",
+            "/console/orders?company={buyer}&status=pending",
+            "/console/orders?reference=invoice%202000",
+            "/console/orders?before={trx}",
+            "/console/trail?company={buyer}",
+            "/console/trail?actor=nobody",
+            "/console/trail?action=key.made",
+            "/console/trail?from={day}&to={day}",
+            "/console/purchases?problem=any",
+            "/console/purchases?problem=any&status=bought",
+            "/console/purchases?problem=any&status=calling",
+            "/console/purchases?supplier=one",
+            "/console/reveals?trx={trx}",
+            "/console/lots?slug=bought-10&sold_out=yes",
+        )
+    }
+    | {
+        "order list": _listed(None),
+        "order list --status pending": _listed(None, Status.PENDING),
+        "order list --company, of one without orders": _listed(NOBODY),
+    }
+)
 """Lists with their filters: those that find a page, those that find nothing, and those that begin in the middle."""
 
 BY_DESIGN: Final = {
@@ -254,7 +278,6 @@ async def test_nothing_grows(
     """Rounds, operations, pages and lists touch as much with four times the orders, statistics or none."""
     for module in (find, history, register, statement, trail):
         monkeypatch.setattr(module, "SCAN_MAX", SCAN_MAX)
-    monkeypatch.setattr(find, "COUNTED_MAX", SCAN_MAX)
     for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
         monkeypatch.setattr(metrics, name, most)
     rows = rounds() | OPERATIONS | LISTS | pages()

@@ -19,6 +19,7 @@ from tests.shop import Shop
 from voucherd.catalogue.logos import set_logo
 from voucherd.db import transaction
 from voucherd.ids import State
+from voucherd.orders import find
 from voucherd.pages.buyer import orders as order_pages
 from voucherd.pages.buyer.codes import CARDS_MAX
 from voucherd.vault.model import Via
@@ -328,3 +329,21 @@ async def test_a_low_balance_is_told_on_the_overview(shop: Shop) -> None:
     assert "Your EUR balance is low: 100.00 EUR is left" in text_of(await buyer.get("/portal"))
     await buyer.post("/portal/alerts", {"currency": "EUR", "below": ""}, follow=True)
     assert "is low" not in text_of(await buyer.get("/portal"))
+
+
+async def test_the_list_of_orders_says_where_there_are_more_than_it_counts(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-118: a total is counted up to a bound; beyond it the page says so instead of a number that is wrong."""
+    company = await shop.company(balance="100.00 EUR")
+    buyer = await someone(shop, "buyer", company)
+    await shop.product("gift-10", stock=5)
+    trx = [(await shop.create(company, ("gift-10", 1)))["trx"] for _ in range(5)]
+    await shop.confirm(company, trx[-1])
+    assert " 5 orders " in text_of(await buyer.get("/portal/orders"))
+    for module in (find, order_pages):
+        monkeypatch.setattr(module, "SCAN_MAX", 3)
+
+    assert "More than 3 orders " in text_of(await buyer.get("/portal/orders"))
+    assert " 1 order or more " in text_of(await buyer.get("/portal/orders?status=finished"))
+    await shop.assert_books_balance()

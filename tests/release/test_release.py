@@ -50,6 +50,47 @@ async def test_the_dump_migrates_to_the_schema_of_a_new_database(
     assert await findings(released_url) == []
 
 
+CHANGES_OF_PRODUCTS = {"product_change", "product_count", "product_listing"}
+"""Only who changes products comes to these, and waits for the table of products first."""
+MODES = (
+    "RowExclusiveLock",
+    "ShareUpdateExclusiveLock",
+    "ShareLock",
+    "ShareRowExclusiveLock",
+    "ExclusiveLock",
+)
+MODES_OF = {"SHARE ROW EXCLUSIVE": MODES[:-1], "ACCESS EXCLUSIVE": (*MODES, "AccessExclusiveLock")}
+"""By the mode of a lock that is taken at the beginning: those that are not stronger."""
+_HELD = """
+    SELECT DISTINCT c.relname, l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind IN ('r', 'p')
+      AND c.relnamespace = current_schema()::regnamespace AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
+"""
+
+
+async def test_a_migration_takes_no_table_that_it_did_not_take_at_its_beginning(
+    released_url: str, release: Release
+) -> None:
+    """OP-116: a file that comes to a table later, with others in its hands, may be in a deadlock with a sale."""
+    newer = [migration for migration in migrations() if migration.version > release.last_migration]
+    async with runner.connected(released_url) as connection:
+        for migration in newer:
+            if migration.concurrent_index is not None:
+                await connection.execute(migration.sql)
+                continue
+            there = {row[0] for row in await connection.fetch("SELECT relname FROM pg_class")}
+            tables = await runner._tables(connection, migration.changed)
+            async with connection.transaction():
+                await connection.execute(migration.sql)
+                held = {tuple(row) for row in await connection.fetch(_HELD) if row[0] in there}
+            late = [
+                (table, mode)
+                for table, mode in held
+                if mode not in MODES_OF.get(tables.get(table, ""), ()) and table not in CHANGES_OF_PRODUCTS
+            ]
+            assert late == [], (migration.label, tables)
+
+
 async def test_a_migration_that_loses_something_is_noticed(
     released_url: str, release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -303,4 +304,60 @@ async def test_the_chain_is_unbroken_while_sixty_four_write(shop: Shop) -> None:
         )
         == 0
     ), "a wallet's times rise with its numbers"
+    await shop.assert_books_balance()
+
+
+async def clock_was_ahead(shop: Shop, company: Company, seqs: str) -> None:
+    """Let these movements have happened two hours later, as where the clock of the database was ahead."""
+    async with transaction(shop.pool) as tx:
+        await tx.execute("ALTER TABLE entry DISABLE TRIGGER USER")
+        await tx.execute(
+            f"UPDATE entry e SET at = e.at + interval '2 hours' FROM wallet w "  # noqa: S608 - Of the test.
+            f"WHERE w.id = e.wallet_id AND w.company_id = $1 AND e.seq IN ({seqs})",
+            company.id,
+        )
+        await tx.execute("ALTER TABLE entry ENABLE TRIGGER USER")
+
+
+async def test_times_of_movements_rise_though_the_clock_is_set_back(quiet_shop: Shop) -> None:
+    """Statements of a period, OP-118: numbers and times agree, or a period's ends could not be found by halving."""
+    shop = quiet_shop
+    company, other = await shop.company(balance="50.00 EUR"), await shop.company(balance="50.00 EUR")
+    await shop.product("gift-10", stock=10)
+    await clock_was_ahead(shop, company, "1")
+    trx = [(await shop.create(company, ("gift-10", 1)))["trx"] for _ in range(3)]
+    await asyncio.gather(*(shop.confirm(company, one) for one in trx))
+    await shop.confirm(other, (await shop.create(other, ("gift-10", 1)))["trx"])
+
+    rows = await shop.pool.fetch(
+        "SELECT e.at FROM entry e JOIN wallet w ON w.id = e.wallet_id"
+        " WHERE w.company_id = $1 AND w.state = 0 ORDER BY e.seq",
+        company.id,
+    )
+    assert len(rows) == 4
+    assert all(later["at"] >= earlier["at"] for earlier, later in pairwise(rows))
+    ahead = rows[0]["at"].isoformat()
+    assert len(await walk(shop, company, dateFrom=ahead)) == 4
+    early = (rows[0]["at"] - timedelta(hours=1)).isoformat()
+    assert await walk(shop, company, dateTo=early) == []
+    assert len(await walk(shop, other, dateTo=early)) == 2, "another wallet keeps its own time"
+    await shop.assert_books_balance()
+
+
+async def test_a_period_keeps_its_bounds_where_times_ran_back(quiet_shop: Shop) -> None:
+    """Statements of a period, OP-118: entries of a program that wrote what such a clock said are not shown outside."""
+    shop = quiet_shop
+    company = await shop.company(balance="500.00 EUR")
+    await shop.product("gift-10", stock=10)
+    for _ in range(6):
+        await shop.confirm(company, (await shop.create(company, ("gift-10", 1)))["trx"])
+    await clock_was_ahead(shop, company, "1, 2, 3")
+    last = await shop.pool.fetchval("SELECT max(at) FROM entry WHERE seq > 3")
+    until = (last + timedelta(minutes=1)).isoformat()
+
+    asked: list[dict[str, Any]] = [{}, {"sortOrder": "asc"}, {"kind": "order"}]
+    for filters in asked:
+        found = await walk(shop, company, dateTo=until, **filters)
+        assert sorted(line["seq"] for line in found) == [4, 5, 6, 7], filters
+    assert await walk(shop, company, dateTo=until, kind="top-up") == []
     await shop.assert_books_balance()

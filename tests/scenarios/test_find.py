@@ -9,7 +9,7 @@ import pytest
 
 from tests.shop import Company, Shop
 from voucherd.ids import State
-from voucherd.orders import reading
+from voucherd.orders import find, reading
 from voucherd.orders.find import page_of_orders
 
 
@@ -278,4 +278,54 @@ async def test_an_order_that_moves_while_it_is_read_is_shown_before_or_after_and
     statuses = {line["status"] for line in found["items"][0]["orderLines"]}
     assert (found["orderStatus"] == "finished") == (statuses == {"finished"})
     assert (found["orderStatus"] == "finished") == (found["items"][0]["linesCompleted"] == 2)
+    await shop.assert_books_balance()
+
+
+async def test_a_total_says_where_there_may_be_more(
+    quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-03, OP-118: totals are counted among so many orders, whole numbers as ever; `moreItems` says the rest."""
+    shop = quiet_shop
+    company = await shop.company()
+    await shop.product("gift-10", stock=10)
+    made = [(await shop.create(company, ("gift-10", 1)))["trx"] for _ in range(6)]
+    await shop.confirm(company, made[0])
+
+    for most, unfiltered, finished in ((6, (6, None), (1, None)), (4, (4, True), (0, True))):
+        monkeypatch.setattr(find, "SCAN_MAX", most)
+        for query, expected in (("?limit=2", unfiltered), ("?limit=2&orderStatus=finished", finished)):
+            metadata = (await page(shop, company, query))["metadata"]
+            assert (metadata["totalItems"], metadata.get("moreItems")) == expected, (most, query)
+    await shop.assert_books_balance()
+
+
+async def test_pending_orders_are_found_however_many_came_after_them(
+    quiet_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-118: what waits is few and known as such: totals are whole, and the oldest is on the first page."""
+    shop = quiet_shop
+    company, other = await shop.company(balance="100.00 EUR"), await shop.company(balance="100.00 EUR")
+    await shop.product("slow", async_delivery=True)
+    await shop.product("gift-10", stock=10)
+    waiting = []
+    for buyer in (company, other, company):
+        trx = (await shop.create(buyer, ("slow", 1)))["trx"]
+        await shop.confirm(buyer, trx)
+        waiting += [trx] if buyer is company else []
+    sandbox = (await shop.create(company, ("slow", 1), state=State.SANDBOX))["trx"]
+    for _ in range(5):
+        await shop.create(company, ("gift-10", 1))
+    monkeypatch.setattr(find, "SCAN_MAX", 3)
+
+    found = await page(shop, company, "?orderStatus=pending&limit=1")
+    assert [order["trx"] for order in found["data"]] == [waiting[1]]
+    assert (found["metadata"]["totalItems"], "moreItems" in found["metadata"]) == (2, False)
+    assert await trxs(shop, company, "?orderStatus=pending&cursor=") == waiting[::-1]
+    assert await trxs(shop, company, "?orderStatus=pending&sortOrder=asc") == waiting
+    assert await trxs(shop, company, "?orderStatus=pending&productSlug=gift-10") == []
+    assert sandbox not in waiting
+    monkeypatch.setattr(find, "SORTED_MAX", 1)
+    assert await trxs(shop, company, "?orderStatus=pending&sortOrder=asc") == waiting, (
+        "walked, where they are many"
+    )
     await shop.assert_books_balance()

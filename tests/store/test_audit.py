@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,8 @@ import pytest
 from tests.patience import HANG_S, until
 from tests.store import purchases
 from tests.store.purchases import Break
-from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit
+from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit, findings_of
+from voucherd.audit.since import AuditMark, gather
 from voucherd.cli.demo_shop import seed
 from voucherd.db import Connection, Pool, open_pool, transaction
 from voucherd.ids import State
@@ -38,6 +40,8 @@ PLAIN, VAT, LATER, VARIABLE = (
     "velfox-any-eur",
 )
 
+
+BEGINNING: Final = AuditMark(datetime(2020, 1, 1, tzinfo=UTC), 0, [])
 
 BREAKS: Final = purchases.BREAKS | {
     "a balance is not the one before plus the amount": Break(
@@ -296,16 +300,26 @@ async def test_a_shop_that_has_seen_everything_passes(sold: Pool) -> None:
 
 @pytest.mark.parametrize("case", BREAKS, ids=lambda case: case.replace(" ", "-"))
 async def test_whatever_is_broken_by_hand_is_reported(sold: Pool, case: str) -> None:
-    """Invariants 1 to 5: checked by `voucherd audit` in production."""
+    """Invariants 1 to 5, OP-117: by the whole audit, and by one since a mark, where that is before the first order."""
     broken = BREAKS[case]
     async with _loosened(sold) as conn:
-        assert await audit(conn, Sealer(MASTER)) == []
         await conn.execute(broken.sql)
 
         findings = await audit(conn, Sealer(MASTER))
+        await gather(conn, BEGINNING)
+        changed = await findings_of(conn, BEGINNING, Sealer(MASTER))
 
+    assert broken.check in {finding.check for finding in changed}, changed
     assert broken.check in {finding.check for finding in findings}, findings
     assert all(0 < len(finding.rows) <= ROWS_SHOWN_MAX for finding in findings)
+
+
+async def test_what_changed_is_well_where_everything_is_well(sold: Pool) -> None:
+    """OP-117: a part of the tables is no reason to find something that is not there."""
+    async with _loosened(sold) as conn:
+        assert await audit(conn, Sealer(MASTER)) == []
+        assert await gather(conn, BEGINNING) == await conn.fetchval("SELECT count(*) FROM orders")
+        assert await findings_of(conn, BEGINNING, Sealer(MASTER)) == []
 
 
 def test_every_check_has_been_seen_to_fail() -> None:

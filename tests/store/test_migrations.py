@@ -11,8 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import pytest
 
+from tests.patience import until_blocked
 from tools.schema import write_schema
 from voucherd import migrate as runner
+from voucherd.connections import MIGRATION
 from voucherd.db import Pool
 from voucherd.migrate import Migration, MigrationRefused, migrate, migrations, pending
 
@@ -164,18 +166,56 @@ async def test_a_migration_that_fails_leaves_nothing_behind(
 async def test_a_migration_does_not_keep_everybody_waiting(
     database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sales queue up behind it: after some seconds it gives up, has changed nothing, and can be run again."""
+    """OP-116: sales queue up behind it, so it gives up soon, tries again, says for whom it waits, and ends at last."""
     change = written(migrations()[-1].version + 1, "ALTER TABLE orders ADD COLUMN note text")
     known = (*migrations(), change)
     monkeypatch.setattr(runner, "migrations", lambda: known)
-    monkeypatch.setattr(runner, "TABLE_WAIT_S_MAX", 1)
+    monkeypatch.setattr(runner, "TRIES_MAX", 3)
+    told: list[str] = []
     async with pool.acquire() as report, report.transaction():
         await report.execute("LOCK TABLE orders IN ACCESS SHARE MODE")
-        with pytest.raises(MigrationRefused, match=r"_written waited too long for a table .* run it again$"):
-            await migrate(database_url)
+        with pytest.raises(
+            MigrationRefused,
+            match=r"_written waited too long for the table orders, which voucherd \(process \d+\) has used for .* s: "
+            r"it changed nothing, run it again$",
+        ):
+            await migrate(database_url, told.append)
         assert await pending(report) == [change.label]
+    assert len(told) == 2
+    assert told[0].startswith(f"{change.label} waits for the table orders, which voucherd (process ")
+    assert told[0].endswith(" s; it tries again in 0.2 s")
 
     assert await migrate(database_url) == [change.label]
+
+
+@pytest.mark.parametrize("first", ["orders", "wallet"])
+async def test_a_migration_and_a_sale_never_wait_for_each_other(
+    database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """OP-116: in whichever order a sale comes to its tables, it gets them; the file gives way, and runs afterwards."""
+    sql = "ALTER TABLE wallet ADD COLUMN note text; ALTER TABLE orders ADD COLUMN note text"
+    change = written(migrations()[-1].version + 1, sql)
+    known = (*migrations(), change)
+    monkeypatch.setattr(runner, "migrations", lambda: known)
+    second = {"orders": "wallet", "wallet": "orders"}[first]
+    async with pool.acquire() as sale, sale.transaction():
+        await sale.execute(f"LOCK TABLE {first} IN ROW EXCLUSIVE MODE")
+        migrating = asyncio.create_task(migrate(database_url))
+        await until_blocked(pool)
+        await sale.execute(f"LOCK TABLE {second} IN ROW EXCLUSIVE MODE")
+
+    assert await migrating == [change.label]
+
+
+async def test_a_migration_whose_process_is_frozen_gives_its_tables_back(
+    database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-116: the server ends the transaction of a process that says nothing more, and sales go on."""
+    monkeypatch.setattr(runner, "MIGRATION", MIGRATION._replace(idle_s=0.1))
+    async with runner.connected(database_url) as frozen:
+        await frozen.execute("BEGIN; LOCK TABLE orders")
+
+        assert await pool.fetchval("SELECT count(*) FROM orders") == 0
 
 
 async def test_an_index_is_built_while_sales_go_on(

@@ -187,8 +187,10 @@ async def find_all(services: Services, call: Call) -> Response:
     metadata = PageMetadata(pageSize=page.size, nextCursor=cursor)
     if page.number is not None and found.total is not None:
         metadata.page = page.number
-        metadata.totalItems = found.total
-        metadata.totalPages = -(-found.total // page.size)
+        metadata.totalItems = found.total.count
+        metadata.totalPages = -(-found.total.count // page.size)
+        if found.total.more:
+            metadata.moreItems = True
     await note_reveals(services, call, found.answers)
     shape, views = SHAPES[call.version], [view_of(services, call, one, bare=False) for one in found.answers]
     if any(map(is_large, views)) or sum(view.order.lines for view in views) > PAGE_LINES_INLINE_MAX:

@@ -1,7 +1,10 @@
-"""The audit: every invariant of the books, checked on the live database with set-based SQL. Reads only.
+"""The audit: every invariant of the books, checked on the live database with set-based SQL.
 
 The constraints and triggers of the schema refuse most of what is looked for here. The audit trusts none of them: it
 is for the day on which one was dropped, a backup was half restored, or a row was repaired by hand.
+
+`audit` looks at every row and writes nothing. `audit_since` looks at what changed since it was last run, and marks how
+far it came if all is well.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
-from voucherd.audit import codes, money, orders, purchases
+from voucherd.actors import Actor
+from voucherd.audit import codes, money, orders, purchases, since
 from voucherd.audit.model import Check
+from voucherd.audit.since import AuditMark
 from voucherd.db import Connection
 from voucherd.trail import chain
 from voucherd.trail.chain import Head
@@ -44,6 +49,26 @@ class Finding:
         return f"{self.check}: {self.promise}: {self.rows}{' …' if self.more else ''}"
 
 
+class AuditUnderWay(Exception):
+    """Another run of the audit is about to move the marks."""
+
+    def __init__(self) -> None:
+        super().__init__("another audit since the last one is under way")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSince:
+    """What a run since the last one found."""
+
+    findings: list[Finding]
+    mark: AuditMark | None
+    """Where it went on; None if it had to look at everything."""
+    orders: int | None
+    """The orders that it looked at, where those were not all."""
+    marked: bool
+    """Whether the next run goes on from here."""
+
+
 async def audit(
     conn: Connection,
     sealer: Sealer | None = None,
@@ -52,27 +77,69 @@ async def audit(
     progress: Progress | None = None,
 ) -> list[Finding]:
     """The faults of the books: none, if all is well. Without a sealer no code is opened, nor a keyed block checked."""
+    # One snapshot for all checks: sales go on meanwhile, and a sale is in all of it or in none.
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        await _take_time(conn)
+        return await findings_of(conn, None, sealer, noted, progress)
+
+
+async def audit_since(
+    conn: Connection,
+    actor: Actor,
+    sealer: Sealer | None = None,
+    *,
+    noted: Sequence[Head] = (),
+    progress: Progress | None = None,
+) -> AuditSince:
+    """The faults of what changed since the last run of this kind that found none; of everything, if there was none."""
+    names = check_names(with_seals=False)
+    # Before the snapshot, which therefore has every event up to this one.
+    event_id = await conn.fetchval("SELECT settled_id FROM settle_events()")
+    async with conn.transaction(isolation="repeatable_read"):
+        await _take_time(conn)
+        if not await conn.fetchval(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended('voucherd/audit/' || current_schema(), 0))"
+        ):
+            raise AuditUnderWay
+        mark = await since.marked(conn, names)
+        orders = None if mark is None else await since.gather(conn, mark)
+        findings = await findings_of(conn, mark, sealer, noted, progress)
+        # Without the key no block of the trail was checked, so the next run must not take it for checked.
+        well = not findings and sealer is not None
+        if well:
+            await since.move_marks(conn, actor, names, event_id)
+    return AuditSince(findings, mark, orders, well)
+
+
+async def _take_time(conn: Connection) -> None:
+    """For the rest of the transaction: more memory and more time than a sale has."""
+    await conn.execute(f"SET LOCAL work_mem = '64MB'; SET LOCAL statement_timeout = '{CHECK_S_MAX:.0f}s'")
+
+
+async def findings_of(
+    conn: Connection,
+    mark: AuditMark | None,
+    sealer: Sealer | None = None,
+    noted: Sequence[Head] = (),
+    progress: Progress | None = None,
+) -> list[Finding]:
+    """The faults in this transaction's snapshot: of what was gathered since the mark, or of everything."""
     told = progress or (lambda _name, _done, _total: None)
     names = check_names(with_seals=sealer is not None)
     findings: list[Finding] = []
-    # One snapshot for all checks: sales go on meanwhile, and a sale is in all of it or in none.
-    async with conn.transaction(isolation="repeatable_read", readonly=True):
-        await conn.execute("SET LOCAL work_mem = '64MB'")
-        for done, check in enumerate(CHECKS):
-            told(check.name, done, len(names))
-            rows = await conn.fetch(_bounded(check.sql), timeout=CHECK_S_MAX)
-            _note(findings, check.name, check.promise, [dict(row) for row in rows])
-        told(CHAIN, len(CHECKS), len(names))
-        _note(
-            findings,
-            CHAIN,
-            "no row of the audit trail was changed",
-            await broken_chain(conn, sealer, noted, ROWS_SHOWN_MAX + 1),
-        )
-        if sealer is not None:
-            told(SEALS, len(CHECKS) + 1, len(names))
-            broken = await broken_seals(conn, sealer)
-            _note(findings, SEALS, "the master key opens what is in the vault", broken)
+    for done, check in enumerate(CHECKS):
+        told(check.name, done, len(names))
+        parts, sql = ("", check.sql) if mark is None else since.narrowed(check, mark)
+        rows = await conn.fetch(f"{parts} {_bounded(sql)}", timeout=CHECK_S_MAX)
+        _note(findings, check.name, check.promise, [dict(row) for row in rows])
+    told(CHAIN, len(CHECKS), len(names))
+    checked = [] if mark is None else mark.heads
+    flaws = await broken_chain(conn, sealer, [*noted, *checked], ROWS_SHOWN_MAX + 1, checked)
+    _note(findings, CHAIN, "no row of the audit trail was changed", flaws)
+    if sealer is not None:
+        told(SEALS, len(CHECKS) + 1, len(names))
+        broken = await broken_seals(conn, sealer)
+        _note(findings, SEALS, "the master key opens what is in the vault", broken)
     return findings
 
 
@@ -92,11 +159,15 @@ def _note(findings: list[Finding], name: str, promise: str, rows: Sequence[dict[
 
 
 async def broken_chain(
-    conn: Connection, sealer: Sealer | None, noted: Sequence[Head], flaws_max: int
+    conn: Connection,
+    sealer: Sealer | None,
+    noted: Sequence[Head],
+    flaws_max: int,
+    checked: Sequence[Head] = (),
 ) -> list[dict[str, Any]]:
-    """The faults of the trail, up to so many."""
+    """The faults of the trail behind the heads that were checked before, up to so many."""
     found: list[dict[str, Any]] = []
-    async for flaw in chain.verify(conn, None if sealer is None else sealer.trail_key, noted):
+    async for flaw in chain.verify(conn, None if sealer is None else sealer.trail_key, noted, checked):
         found.append(msgspec.to_builtins(flaw))
         if len(found) >= flaws_max:
             break

@@ -110,7 +110,7 @@ CHECKS: Final = (
                count(w.order_id) - count(w.attempt_id) AS waits_idle
         FROM orders o LEFT JOIN waiting w ON w.order_id = o.id
         WHERE o.cancelling
-        GROUP BY o.id
+        GROUP BY o.id, o.status, o.payment_status
         HAVING o.status IN (0, 4) OR (o.status = 1 AND (count(w.attempt_id) = 0
                OR (o.payment_status <> 0 AND count(w.order_id) > count(w.attempt_id))))
         """,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import RenderableType
 from typer import Option
 
 from voucherd import audit as books
-from voucherd.audit import Finding
+from voucherd.audit import AuditSince, Finding
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked, table_of
 from voucherd.cli.trail import noted_head
+from voucherd.clock import iso
 from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Connection, owns_tables, tenants_locked
 from voucherd.trail import chain
 from voucherd.trail.chain import Head
@@ -34,6 +36,13 @@ async def audit(
             metavar="FILE|BOOK:BLOCK:HASH", help="A head of the trail that was noted; must be in the chain."
         ),
     ] = None,
+    full: Annotated[
+        bool,
+        Option(
+            "--full/--since-last",
+            help="Every row, or only what changed since the last clean run with --since-last.",
+        ),
+    ] = True,
 ) -> Output:
     """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
     noted = _noted(context.settings.data / FILE, head or [])
@@ -41,17 +50,18 @@ async def audit(
         sealer, note = await _sealer(context, connection)
         locked = await tenants_locked(connection)
         owned = await owns_tables(connection)
+        since: AuditSince | None = None
         with progress("audit") as move:
-            findings = await books.audit(
-                connection,
-                sealer,
-                noted=noted,
-                progress=lambda name, done, total: move(description=name, completed=done, total=total),
-            )
+            told = partial(_tell, move)
+            if full:
+                findings = await books.audit(connection, sealer, noted=noted, progress=told)
+            else:
+                since = await books.audit_since(connection, context.actor, sealer, noted=noted, progress=told)
+                findings = since.findings
         heads = [str(head) for head in await chain.heads(connection)]
     names = books.check_names(with_seals=sealer is not None)
     broken = {finding.check for finding in findings}
-    document = {
+    document: dict[str, Any] = {
         "ok": not findings,
         "checks": [{"name": name, "ok": name not in broken} for name in names],
         "findings": [facts(finding, "check promise rows more") for finding in findings],
@@ -61,6 +71,7 @@ async def audit(
         "tenantsLocked": locked,
         "tablesOwned": owned,
     }
+    document |= _facts_since(since)
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise CommandRefused(f"{count} broken", Output(document, stacked(*map(_view, findings))))
@@ -70,7 +81,26 @@ async def audit(
         f"Note: {TABLES_OWNED}." if owned else None,
     ]
     trail = [f"Head of the trail: {head}" for head in heads]
-    return Output(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
+    held = f"All {len(names)} invariants hold{_of_what(since)}."
+    return Output(document, "\n".join([held, *filter(None, notes), *trail]))
+
+
+def _tell(move: Callable[..., None], name: str, done: int, total: int) -> None:
+    move(description=name, completed=done, total=total)
+
+
+def _facts_since(since: AuditSince | None) -> dict[str, Any]:
+    """What a run since the last one says beside the rest."""
+    if since is None:
+        return {}
+    at = None if since.mark is None else since.mark.at
+    return {"since": at, "ordersLookedAt": since.orders, "marked": since.marked}
+
+
+def _of_what(since: AuditSince | None) -> str:
+    if since is None or since.mark is None:
+        return ""
+    return f" for what changed since {iso(since.mark.at)} ({since.orders:,} orders)"
 
 
 def _noted(own: Path, given: Sequence[str]) -> list[Head]:

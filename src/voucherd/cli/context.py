@@ -18,7 +18,7 @@ from voucherd.cli.signals import InterruptibleStream, Signals
 from voucherd.connections import COMMAND
 from voucherd.db import Connection, Pool, Tx, close, open_pool, transaction
 from voucherd.ids import Identifiers
-from voucherd.migrate import migrate, pending, service_url
+from voucherd.migrate import migrate, newer, pending, refusal_of_newer, service_url
 from voucherd.settings import Settings
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.vault.seal import Sealer
@@ -67,7 +67,7 @@ class CommandContext:
 
     @asynccontextmanager
     async def pool(self) -> AsyncIterator[Pool]:
-        """A few connections; refused while an operator's own database waits for its migrations."""
+        """A few connections; refused while an operator's own database has another schema than this program's."""
         async with self.database() as url, pool_of(url, CONNECTIONS_MAX) as pool:
             await refuse_pending(pool)
             yield pool
@@ -125,7 +125,10 @@ def operator() -> Actor:
 async def refuse_pending(pool: Pool) -> None:
     """Refuse to work on a schema that is not this program's."""
     async with pool.acquire() as connection:
+        unknown = await newer(connection)
         missing = await pending(connection)
+    if unknown:
+        raise CommandRefused(refusal_of_newer(unknown))
     if missing:
         count = "1 migration" if len(missing) == 1 else f"{len(missing)} migrations"
         raise CommandRefused(f"the database waits for {count}: run `voucherd migrate` first")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from voucherd import bootstrap
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
@@ -17,6 +19,12 @@ async def migrate(context: CommandContext) -> Output:
     async with bootstrap.database(context.settings, exclusive=False) as url:
         owners = context.settings.migration_url or url
         await bootstrap.refuse_transaction_pooling(owners)
-        labels = await run_migrations(owners)
+        labels = await run_migrations(owners, _tell)
     view = "\n".join(f"ran {label}" for label in labels) or "Nothing to do: the schema is this program's."
     return Output({"ran": labels}, view)
+
+
+def _tell(line: str) -> None:
+    """Say on stderr what is waited for: the answer of the command comes at its end."""
+    sys.stderr.write(f"voucherd: {line}\n")
+    sys.stderr.flush()

@@ -13,6 +13,7 @@ from msgspec import Struct
 from voucherd.db import UNAVAILABLE, Connection, Pool, TimeLimit
 from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
+from voucherd.orders.find import Total
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.store import SealedCodes
@@ -54,7 +55,7 @@ class OrderPage(Struct, frozen=True):
 
     answers: list[Answer]
     after: tuple[datetime, int] | None
-    total: int | None
+    total: Total | None
 
 
 class OrderListing(Struct, frozen=True):
@@ -62,7 +63,7 @@ class OrderListing(Struct, frozen=True):
 
     orders: list[Order]
     after: tuple[datetime, int] | None
-    total: int | None
+    total: Total | None
     whole: bool
     """Whether all orders were looked at that could be on the page."""
 

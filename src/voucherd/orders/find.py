@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -15,10 +15,8 @@ from voucherd.statements import Where
 
 SCAN_MAX: Final = 10_000
 """Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
-COUNTED_MAX: Final = 10_000
-"""Orders that are counted; beyond that a total means "at least so many"."""
 SORTED_MAX: Final = 1_000
-"""Orders of one reference that are found by it; where there are more the list is walked, which is quicker then."""
+"""Orders of one reference, or pending ones, that are found as such; where there are more the list is walked instead."""
 ID_MAX: Final = 2**63 - 1
 
 
@@ -48,6 +46,13 @@ class Found(Struct, frozen=True):
         return self.created_at, self.id
 
 
+class Total(Struct, frozen=True):
+    """How many orders were counted, and whether there may be more: no more than `SCAN_MAX` are looked at."""
+
+    count: int
+    more: bool
+
+
 class FoundPage(Struct, frozen=True):
     """Orders, and the place to go on behind if more may follow."""
 
@@ -60,9 +65,9 @@ class FoundPage(Struct, frozen=True):
 class _Search:
     """The statement of a page: where its orders come from, in their order, and the conditions on them."""
 
-    def __init__(self, company_id: int, state: State, filters: OrderFilters, *, by_reference: bool) -> None:
+    def __init__(self, company_id: int, state: State, filters: OrderFilters) -> None:
         self._filters = filters
-        self._by_reference = by_reference
+        self._few: str | None = None
         self._span = Where()
         self._span.also("company_id = :company_id", company_id=company_id)
         self._span.also("(id & 1) = :state", state=int(state))
@@ -72,41 +77,65 @@ class _Search:
         direction = "ASC" if filters.oldest_first else "DESC"
         self.order = f"created_at {direction}, id {direction}"
 
+    async def look_for_few(self, conn: Connection) -> None:
+        """Take the orders of a trx or a reference, or those that are pending, as such, if they are few."""
+        filters = self._filters
+        if filters.order_id is not None:
+            self._few = _BY_KEY
+        elif filters.reference is not None:
+            self._few = _BY_REFERENCE
+        elif list(filters.statuses) == [Status.PENDING]:
+            self._few = _PENDING
+        if self._few in (_BY_REFERENCE, _PENDING):
+            found = Where()
+            found.values = self._span.values[:2]
+            own = self._few.format(value=self._own_value(found))
+            count = await conn.fetchval(
+                f"SELECT count(*) FROM (SELECT FROM ({own}) own WHERE (id & 1) = $2 LIMIT {SORTED_MAX + 1:d}) few",  # noqa: S608 - Ours.
+                *found.values,
+            )
+            if count > SORTED_MAX:
+                self._few = None
+
+    def _own_value(self, where: Where) -> str:
+        """The parameter by which the few are found; pending orders are found by company and state alone."""
+        if self._few == _PENDING:
+            return ""
+        return where.parameter(
+            self._filters.reference if self._few == _BY_REFERENCE else self._filters.order_id
+        )
+
     def go_on(self, after: tuple[datetime, int]) -> None:
         """Begin behind this place."""
         beyond = ">" if self._filters.oldest_first else "<"
         self._span.also(f"(created_at, id) {beyond} (:created_at, :id)", created_at=after[0], id=after[1])
 
-    def wanted(self, scanned: int) -> tuple[str, list[Any]]:
-        """The orders that fit, among the first so many, and the values of the statement."""
-        found = Where(f"o.status <> {Status.DELETED:d}")
-        found.values = list(self._span.values)
-        source = f"SELECT * FROM orders WHERE {self._span} ORDER BY {self.order} LIMIT {scanned:d}"  # noqa: S608 - Ours.
+    def scanned(self, count: int) -> tuple[str, Where]:
+        """The first so many orders of the span, or the few; and the conditions that those wanted fit."""
+        fits = Where(f"o.status <> {Status.DELETED:d}")
+        fits.values = list(self._span.values)
         filters = self._filters
-        if filters.order_id is not None:
-            # OFFSET: found first and by the key alone; so are those of a reference.
-            number = found.parameter(filters.order_id)
-            source = (
-                f"SELECT * FROM (SELECT * FROM orders WHERE id = {number} OFFSET 0) own WHERE {self._span}"  # noqa: S608 - Ours.
-            )
-        elif self._by_reference:
-            source = f"SELECT * FROM ({_of_reference(found, filters)}) own WHERE {self._span}"  # noqa: S608 - Ours.
+        if self._few is None:
+            source = f"SELECT * FROM orders WHERE {self._span} ORDER BY {self.order} LIMIT {count:d}"  # noqa: S608 - Ours.
         else:
-            found.also("o.reference = :reference", reference=filters.reference)
+            own = self._few.format(value=self._own_value(fits))
+            source = f"SELECT * FROM ({own}) own WHERE {self._span}"  # noqa: S608 - Ours.
+        if self._few != _BY_REFERENCE:
+            fits.also("o.reference = :reference", reference=filters.reference)
         statuses = [int(status) for status in filters.statuses]
-        found.also("o.status = ANY(:statuses::smallint[])", statuses=statuses or None)
-        found.also("o.type = :type", type=filters.type)
-        found.also(
+        fits.also("o.status = ANY(:statuses::smallint[])", statuses=statuses or None)
+        fits.also("o.type = :type", type=filters.type)
+        fits.also(
             "EXISTS (SELECT FROM order_item i JOIN product_version v ON v.id = i.version_id JOIN product p "
             "ON p.id = v.product_id WHERE i.order_id = o.id AND p.slug = :slug)",
             slug=filters.product_slug,
         )
-        found.also("o.payment_currency = :currency", currency=filters.payment_currency)
-        return f"SELECT o.id, o.created_at FROM ({source}) o WHERE {found}", found.values  # noqa: S608 - Ours.
+        fits.also("o.payment_currency = :currency", currency=filters.payment_currency)
+        return source, fits
 
     async def last_of(self, conn: Connection, scanned: int) -> tuple[datetime, int] | None:
         """The last of the first so many orders; None if there are fewer."""
-        if self._filters.order_id is not None or self._by_reference:
+        if self._few is not None:
             return None
         row = await conn.fetchrow(
             f"SELECT created_at, id FROM orders WHERE {self._span} ORDER BY {self.order} "  # noqa: S608 - Ours.
@@ -116,27 +145,18 @@ class _Search:
         return None if row is None else (row[0], row[1])
 
 
-def _of_reference(where: Where, filters: OrderFilters) -> str:
-    """The company's orders of a reference, by the index of those; the company is the first parameter."""
-    text = where.parameter(filters.reference)
-    return (
-        f"SELECT * FROM orders WHERE company_id = $1 AND reference = {text} "  # noqa: S608 - Ours.
-        f"AND hashtextextended(reference, 0) = hashtextextended({text}::text, 0) OFFSET 0"
-    )
-
-
-async def _search(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> _Search:
-    by_reference = False
-    if filters.reference is not None and filters.order_id is None:
-        where = Where()
-        where.parameter(company_id)
-        own = _of_reference(where, filters)
-        count = await conn.fetchval(
-            f"SELECT count(*) FROM (SELECT FROM ({own}) own LIMIT {SORTED_MAX + 1:d}) few",  # noqa: S608 - Ours.
-            *where.values,
-        )
-        by_reference = count <= SORTED_MAX
-    return _Search(company_id, state, filters, by_reference=by_reference)
+# Orders that are few however many the company has. OFFSET: found first and in this way alone. The company is the first
+# parameter of all of them, and its state the second.
+_BY_KEY: Final = "SELECT * FROM orders WHERE id = {value} OFFSET 0"
+_BY_REFERENCE: Final = (
+    "SELECT * FROM orders WHERE company_id = $1 AND reference = {value} "
+    "AND hashtextextended(reference, 0) = hashtextextended({value}::text, 0) OFFSET 0"
+)
+# A pending order is one with a line that waits. Those are found by their company; all orders of it are not looked at.
+_PENDING: Final = (
+    "SELECT own.* FROM (SELECT DISTINCT order_id FROM waiting WHERE state = $2 AND company_id = $1) waits "
+    "CROSS JOIN LATERAL (SELECT * FROM orders WHERE id = waits.order_id OFFSET 0) own"
+)
 
 
 async def page_of_orders(
@@ -150,13 +170,18 @@ async def page_of_orders(
     after: tuple[datetime, int] | None = None,
 ) -> FoundPage:
     """One page. From a cursor its cost is the same at any depth: the index is entered where the last page ended."""
-    search = await _search(conn, company_id, state, filters)
+    search = _Search(company_id, state, filters)
+    await search.look_for_few(conn)
     if after is not None:
         search.go_on(after)
     scanned = SCAN_MAX + skip
-    sql, values = search.wanted(scanned)
+    source, fits = search.scanned(scanned)
     # One more than a page tells whether another follows.
-    rows = await conn.fetch(f"{sql} ORDER BY {search.order} LIMIT {size + 1:d} OFFSET {skip:d}", *values)
+    rows = await conn.fetch(
+        f"SELECT o.id, o.created_at FROM ({source}) o WHERE {fits} "  # noqa: S608 - Ours.
+        f"ORDER BY {search.order} LIMIT {size + 1:d} OFFSET {skip:d}",
+        *fits.values,
+    )
     found = [Found(*row) for row in rows[:size]]
     if len(rows) > size:
         return FoundPage(found, found[-1].place)
@@ -165,13 +190,18 @@ async def page_of_orders(
     return FoundPage(found, last, whole=last is None)
 
 
-async def count_orders(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> int:
-    """How many orders the filters let through: among the first `SCAN_MAX`, and counted up to `COUNTED_MAX`."""
-    search = await _search(conn, company_id, state, filters)
-    sql, values = search.wanted(SCAN_MAX)
-    return int(
-        await conn.fetchval(f"SELECT count(*) FROM ({sql} LIMIT {COUNTED_MAX:d}) counted", *values)  # noqa: S608 - Ours.
+async def count_orders(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> Total:
+    """How many orders the filters let through, among the first `SCAN_MAX`."""
+    search = _Search(company_id, state, filters)
+    await search.look_for_few(conn)
+    # One more than that tells whether there are others.
+    source, fits = search.scanned(SCAN_MAX + 1)
+    row = await conn.fetchrow(
+        f"SELECT count(*) FILTER (WHERE {fits}), count(*) FROM ({source}) o",  # noqa: S608 - Ours.
+        *fits.values,
     )
+    assert row is not None, "a count gives one row"
+    return Total(min(row[0], SCAN_MAX), more=row[1] > SCAN_MAX)
 
 
 async def count_waiting(conn: Connection, company_id: int, state: State) -> int:

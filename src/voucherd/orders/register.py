@@ -16,6 +16,8 @@ from voucherd.statements import Where
 PAGE_MAX: Final = 1_000
 SCAN_MAX: Final = 10_000
 """Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
+PAGES_MAX: Final = 10_000
+"""Pages that a list is gathered from."""
 SLACK: Final = 4 * ORDER_BLOCK_SIZE
 """Ids are handed out in blocks, so their order is that of creation to within a few of these."""
 HALVINGS_MAX: Final = 64
@@ -45,9 +47,9 @@ class Registered(Struct, frozen=True):
 
 
 class OrderSearch(Struct, frozen=True):
-    """Which orders are asked for."""
+    """Which orders are asked for; those of a company are of one state."""
 
-    state: State
+    state: State | None
     company_id: int | None = None
     status: Status | None = None
     reference: str | None = None
@@ -105,22 +107,22 @@ async def newest(
     status: Status | None = None,
     limit: int = PAGE_MAX,
 ) -> list[Registered]:
-    """The newest orders that fit, deleted ones included (OP-53)."""
-    # Ids are handed out in blocks, so their order is that of creation to within a block; it needs no sort.
-    rows = await conn.fetch(
-        f"""
-        SELECT {_COLUMNS}
-        FROM orders o JOIN company c ON c.id = o.company_id
-        WHERE ($1::int IS NULL OR o.company_id = $1) AND ($2::smallint IS NULL OR (o.id & 1) = $2)
-          AND ($3::smallint IS NULL OR o.status = $3)
-        ORDER BY o.id DESC LIMIT $4
-        """,  # noqa: S608 - Constants of ours.
-        company_id,
-        state,
-        status,
-        min(limit, PAGE_MAX),
-    )
-    return _registered(rows)
+    """The newest orders that fit, deleted ones included (OP-53); page by page, so that no statement is long."""
+    size, found = min(limit, PAGE_MAX), []
+    # The index of companies has the state in it; the orders of all companies are walked, whatever state they are of.
+    for one in State if state is None and company_id is not None else (state,):
+        filters = OrderSearch(one, company_id=company_id, status=status)
+        own: list[Registered] = []
+        before = None
+        for _ in range(PAGES_MAX):
+            page = await search(conn, filters, size=size - len(own), before=before)
+            own += page.rows
+            before = page.before
+            if before is None or len(own) == size:
+                break
+        found += own
+    # Ids are handed out in blocks, so their order is that of creation to within a block.
+    return sorted(found, key=lambda order: order.id, reverse=True)[:size]
 
 
 async def search(
@@ -159,6 +161,7 @@ async def _of_company(
     behind = (
         None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
     )
+    assert filters.state is not None, "a company's orders are of one state"
     span = Where(f"(o.id & 1) = {int(filters.state)}")
     span.also("o.company_id = :company_id", company_id=filters.company_id)
     # Pairs lead to the index of companies alone.
@@ -233,7 +236,7 @@ def _page(rows: list[Registered], size: int) -> OrderSearchPage:
 
 def _where(filters: OrderSearch) -> Where:
     """The conditions on an order."""
-    where = Where(f"(o.id & 1) = {int(filters.state)}")
+    where = Where("true" if filters.state is None else f"(o.id & 1) = {int(filters.state)}")
     where.also("o.status = :status", status=None if filters.status is None else int(filters.status))
     where.also("o.created_at >= :date_from", date_from=filters.date_from)
     where.also("o.created_at <= :date_to", date_to=filters.date_to)

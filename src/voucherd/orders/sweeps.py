@@ -105,6 +105,7 @@ async def _unconfirmed(
         return []
     upto = await tx.fetchval("SELECT coalesce((SELECT upto FROM sweep WHERE name = $1), '-infinity')", mark)
     # The first look of all, and one after a long pause, may be at millions of orders.
+    await tx.execute(f"SET LOCAL statement_timeout = '{SWEEP_S_MAX:.0f}s'")
     rows = await tx.fetch(_NEXT.format(also=also), upto, window, kept, SWEEP_MAX, timeout=SWEEP_S_MAX)
     # An order made under a longer window is not late yet: the mark waits for it.
     early = [row["created_at"] for row in rows if not row["late"]]

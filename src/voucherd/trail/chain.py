@@ -205,10 +205,13 @@ _BLOCKS: Final = (
 )
 
 
-async def verify(conn: Connection, key: bytes | None, noted: Sequence[Head] = ()) -> AsyncIterator[Flaw]:
+async def verify(
+    conn: Connection, key: bytes | None, noted: Sequence[Head] = (), since: Sequence[Head] = ()
+) -> AsyncIterator[Flaw]:
     """The faults of the books, in one snapshot: to be called within a transaction that has one.
 
-    Without the key what is in a keyed block is counted only. Heads that somebody noted must be in the chain.
+    Without the key what is in a keyed block is counted only. Heads that somebody noted must be in the chain. Blocks up
+    to the heads of `since` are taken for checked.
     """
     for head in noted:
         if not await holds(conn, head):
@@ -220,8 +223,10 @@ async def verify(conn: Connection, key: bytes | None, noted: Sequence[Head] = ()
                 "was noted and is not there: the chain was cut or rewritten",
             )
     for book in BOOKS:
-        number, place, previous, version = 0, LOWEST, GENESIS, PLAIN
-        async for row in conn.cursor(f"{_BLOCKS} ORDER BY block", book.name, prefetch=200):
+        number, place, previous, version = await _start(conn, book, since)
+        async for row in conn.cursor(
+            f"{_BLOCKS} AND block > $2 ORDER BY block", book.name, number, prefetch=200
+        ):
             block = Block(*row)
             if flaw := _link(block, number, place, previous, version):
                 yield Flaw(book.name, block.block, block.first_id, block.last_id, flaw)
@@ -231,6 +236,17 @@ async def verify(conn: Connection, key: bytes | None, noted: Sequence[Head] = ()
             number, place, previous, version = block.block, block.last_id, block.hash, block.version
         if flaw_late := await _late(conn, book, place):
             yield flaw_late
+
+
+async def _start(conn: Connection, book: Book, since: Sequence[Head]) -> tuple[int, int, bytes, int]:
+    """Behind which block and row the check begins, and what the next block must follow."""
+    for head in since:
+        if head.book == book.name and await holds(conn, head):
+            row = await conn.fetchrow(f"{_BLOCKS} AND block = $2", book.name, head.block)
+            assert row is not None, "it is in this snapshot"
+            block = Block(*row)
+            return block.block, block.last_id, block.hash, block.version
+    return 0, LOWEST, GENESIS, PLAIN
 
 
 def _link(block: Block, number: int, place: int, previous: bytes, version: int) -> str | None:

@@ -2,8 +2,9 @@
 
 Movements are numbered without a gap and never change, so a page is an unbroken part of the chain wherever a reader goes
 on, and everything up to a number that was once seen is a snapshot for good: no transaction needs to stay open for it.
-A wallet's times rise with its numbers, because an entry takes its time when the wallet is locked; so the ends of a
-period are found by halving, with the key alone.
+A wallet's times rise with its numbers, because an entry takes its time when the wallet is locked, and never one before
+that of the entry before it; so the ends of a period are found by halving, with the key alone. Programs before 0.2.0
+wrote what a clock said that was set back, so each movement of a period is looked at as well.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool, as_tenant, tenant
 from voucherd.ids import State, state_of
+from voucherd.statements import Where
 from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.store import Balance, balances
 
@@ -153,7 +155,7 @@ async def page(
     """The next movements behind `after`, newest first unless the filters say otherwise."""
     span = await _span(conn, account, filters, after)
     scanned = span
-    if filters.kinds and not filters.kinds <= INDEXED and filters.order_id is None:
+    if not (filters.kinds and filters.kinds <= INDEXED) and filters.order_id is None:
         scanned = _shortened(span, oldest_first=filters.oldest_first)
     async with as_tenant(conn, account.company_id, state_of(account.wallet_id)):
         if filters.order_id is not None:
@@ -218,12 +220,11 @@ async def _in_order(
     conn: Connection, account: WalletAccount, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """Along the key; a kind without an index is picked out on the way."""
-    kinds = _numbers(filters.kinds)
+    wanted = _wanted(account, span, limit, filters)
+    wanted.also("kind = ANY(:kinds::smallint[])", kinds=_numbers(filters.kinds) or None)
     return await conn.fetch(
-        f"SELECT {_COLUMNS} FROM entry WHERE wallet_id = $1 AND seq >= $2 AND seq < $3"  # noqa: S608 - Constants.
-        f"{' AND kind = ANY($5::smallint[])' if kinds else ''} ORDER BY seq {_direction(filters)} LIMIT $4",
-        *(account.wallet_id, span.low, span.high, limit),
-        *([kinds] if kinds else []),
+        f"SELECT {_COLUMNS} FROM entry WHERE {wanted} ORDER BY seq {_direction(filters)} LIMIT $4",  # noqa: S608 - Ours.
+        *wanted.values,
     )
 
 
@@ -232,14 +233,16 @@ async def _of_indexed_kinds(
 ) -> Sequence[Any]:
     """The few first of each kind, then the few first of those."""
     order = f"ORDER BY seq {_direction(filters)} LIMIT $4"
+    wanted = _wanted(account, span, limit, filters)
+    kinds = wanted.parameter(_numbers(filters.kinds))
     return await conn.fetch(
         f"""
-        SELECT {_COLUMNS} FROM unnest($5::smallint[]) AS wanted (kind_wanted) CROSS JOIN LATERAL (
+        SELECT {_COLUMNS} FROM unnest({kinds}::smallint[]) AS one (kind_wanted) CROSS JOIN LATERAL (
             SELECT {_COLUMNS} FROM entry
-            WHERE wallet_id = $1 AND kind = kind_wanted AND kind IN (1, 3, 6) AND seq >= $2 AND seq < $3 {order}) e
+            WHERE {wanted} AND kind = kind_wanted AND kind IN (1, 3, 6) {order}) e
         {order}
         """,  # noqa: S608 - Constants of ours.
-        *(account.wallet_id, span.low, span.high, limit, _numbers(filters.kinds)),
+        *wanted.values,
     )
 
 
@@ -247,15 +250,25 @@ async def _of_order(
     conn: Connection, account: WalletAccount, filters: StatementFilters, span: _Span, limit: int
 ) -> Sequence[Any]:
     """The movements of one order are a handful: all of them are found first, so that no plan walks the wallet."""
+    wanted = _wanted(account, span, limit, filters)
+    wanted.also("kind = ANY(:kinds::smallint[])", kinds=_numbers(filters.kinds) or None)
+    order_id = wanted.parameter(filters.order_id)
     return await conn.fetch(
         f"""
-        WITH own AS MATERIALIZED (SELECT wallet_id, {_COLUMNS} FROM entry WHERE order_id = $5)
-        SELECT {_COLUMNS} FROM own
-        WHERE wallet_id = $1 AND seq >= $2 AND seq < $3 AND ($6::smallint[] = '{{}}' OR kind = ANY($6))
-        ORDER BY seq {_direction(filters)} LIMIT $4
+        WITH own AS MATERIALIZED (SELECT wallet_id, {_COLUMNS} FROM entry WHERE order_id = {order_id})
+        SELECT {_COLUMNS} FROM own WHERE {wanted} ORDER BY seq {_direction(filters)} LIMIT $4
         """,  # noqa: S608 - Constants of ours.
-        *(account.wallet_id, span.low, span.high, limit, filters.order_id, _numbers(filters.kinds)),
+        *wanted.values,
     )
+
+
+def _wanted(account: WalletAccount, span: _Span, limit: int, filters: StatementFilters) -> Where:
+    """The conditions on a movement of the account; the limit is the fourth of their parameters."""
+    where = Where("wallet_id = $1", "seq >= $2", "seq < $3")
+    where.values = [account.wallet_id, span.low, span.high, limit]
+    where.also("at >= :date_from", date_from=filters.date_from)
+    where.also("at <= :date_to", date_to=filters.date_to)
+    return where
 
 
 def _direction(filters: StatementFilters) -> str:

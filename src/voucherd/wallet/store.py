@@ -56,9 +56,16 @@ ENTRIES: Final = RowSet(
     reference=TEXT,
 )
 # Their wallet is locked by now, so a later number has a later time; a transaction's own time may be older than that of
-# one it waited for, and statements of a period need the two to agree.
+# one it waited for, and statements of a period need the two to agree. A clock that was set back, or that of another
+# server that took over, must not undo that: then the last time is written again until the clock has come so far.
 INSERT_ENTRIES: Final = f"""
-    INSERT INTO entry ({ENTRIES.names}, at) SELECT entered.*, clock_timestamp() FROM {ENTRIES}
+    INSERT INTO entry ({ENTRIES.names}, at)
+    SELECT entered.*, greatest(clock_timestamp(), (
+        SELECT max(e.at) FROM (
+            SELECT entered.wallet_id, min(entered.seq) AS seq FROM {ENTRIES.only("wallet_id", "seq")}
+            GROUP BY entered.wallet_id) first
+        CROSS JOIN LATERAL (SELECT at FROM entry WHERE wallet_id = first.wallet_id AND seq = first.seq - 1) e))
+    FROM {ENTRIES}
 """  # noqa: S608 - Constants only.
 """Write entries, as part of a larger statement: the database carries the balances and refuses a break in the chain."""
 _APPEND: Final = statement(INSERT_ENTRIES, ENTRIES)

@@ -248,12 +248,20 @@ class PageMetadata(Struct, omit_defaults=True):
     totalItems: Annotated[
         Count | UnsetType,
         doc(
-            "How many orders the filters let through; 10,000 means so many or more. Not in a walk by cursor."
+            "How many orders the filters let through, among the first 10,000 that are looked at. "
+            "Not in a walk by cursor."
         ),
     ] = UNSET
     totalPages: Annotated[Count | UnsetType, doc("How many pages they fill. Not in a walk by cursor.")] = (
         UNSET
     )
+    moreItems: Annotated[
+        bool | UnsetType,
+        doc(
+            "`true` where there are more than 10,000 orders, so that there may be more than `totalItems` says: "
+            "walk by cursor, or choose dates. Not there otherwise."
+        ),
+    ] = UNSET
 
 
 CountedPage: TypeAlias = Annotated[PageMetadata, doc("Where the page stands in the whole list.")]

@@ -16,7 +16,7 @@ from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders import carts
 from voucherd.orders.deeds import cancel_entry
-from voucherd.orders.find import COUNTED_MAX, SCAN_MAX, OrderFilters
+from voucherd.orders.find import SCAN_MAX, OrderFilters
 from voucherd.orders.model import TYPES, Order
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
@@ -91,6 +91,7 @@ async def orders(visit: Visit) -> Response:
     found = await visit.services.orders.browse(
         visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number
     )
+    total = 0 if found.total is None else found.total.count
     return render(
         "buyer/orders.html",
         visit,
@@ -98,11 +99,12 @@ async def orders(visit: Visit) -> Response:
         asked=asked,
         statuses=[(key, label) for key, (label, _) in STATUSES.items()],
         kinds=KINDS,
-        total=found.total or 0,
-        many=(found.total or 0) >= COUNTED_MAX,
+        total=total,
+        many=found.total is not None and found.total.more,
+        most=SCAN_MAX,
         looked_at=None if found.whole else SCAN_MAX,
         number=number,
-        pages=max(-(-(found.total or 0) // PAGE_SIZE), number + (found.whole and found.after is not None)),
+        pages=max(-(-total // PAGE_SIZE), number + (found.whole and found.after is not None)),
     )
 
 

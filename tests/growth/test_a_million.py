@@ -1,0 +1,110 @@
+"""A million orders: lists, statements and sweeps touch as many pages as with 160,000, and a day is soon audited."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.growth.test_nothing_grows import LISTS, OPERATIONS, Row, grown, rounds
+from tests.growth.trade import Trade, trading
+from voucherd.audit import CHECKS, findings_of
+from voucherd.audit.since import AuditMark, gather
+from voucherd.db import Pool
+
+SMALL: Final = 160_000
+"""So many that a page of the company, which has half of them, looks at as many as it ever does."""
+LARGE: Final = 1_000_000
+STEP: Final = 210_000
+DAY: Final = 40_000
+"""Events of a day."""
+GROWS_MAX: Final = 1.5
+"""An index has a level more, and what is looked at lies on more pages."""
+SWEEPS_MAX: Final = 10_000
+CHOSEN: Final = {
+    name: row
+    for name, row in (rounds() | OPERATIONS | LISTS).items()
+    if name in ("round announce_expired", "round remove_expired", "find_all", "browse", "count_pending")
+    or name.startswith(("order", "account", "/portal/orders", "/portal/balances", "/console/orders"))
+}
+
+
+async def touched(trade: Trade, rows: dict[str, Row]) -> dict[str, tuple[Counter[str], float]]:
+    """The pages that each touches, and how many milliseconds it takes."""
+    for name in ("announce_expired", "remove_expired"):
+        for _ in range(SWEEPS_MAX):
+            if await trade.worker.run_once(name) == 0:
+                break
+    found = {}
+    for name, ready in rows.items():
+        work = await ready(trade)
+        began = time.perf_counter()
+        pages = await trade.touched(work)
+        found[name] = (pages, 1_000 * (time.perf_counter() - began))
+    return found
+
+
+@pytest.mark.soak
+async def test_nothing_grows_up_to_a_million_orders(
+    pool: Pool,
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """OP-118: with 160,000 orders as with 1,000,000; and an audit of a day's changes takes a fraction of the whole."""
+    async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:
+        await trade.begin()
+        trade.untouched = False
+        await trade.grow(SMALL)
+        await pool.execute("ANALYZE")
+        small = await touched(trade, CHOSEN)
+        for upto in range(SMALL + STEP, LARGE + 1, STEP):
+            await trade.grow(upto)
+        await pool.execute("ANALYZE")
+        large = await touched(trade, CHOSEN)
+        figures = [
+            f"{name}: {small[name][0].total()} → {pages.total()} pages, {ms:.1f} ms"
+            for name, (pages, ms) in large.items()
+        ]
+        _say(capsys, figures)
+        before, after = ({name: pages for name, (pages, _) in one.items()} for one in (small, large))
+        await _audit(pool, capsys)
+        assert not grown(before, after, "with statistics", most=GROWS_MAX)
+
+
+def _say(capsys: pytest.CaptureFixture[str], lines: list[str]) -> None:
+    """Show figures of a long run."""
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", *lines, ""]))
+
+
+async def _audit(pool: Pool, capsys: pytest.CaptureFixture[str]) -> None:
+    """The time for a day's changes, and for everything: the history was made up, so what they find says nothing."""
+    mark = AuditMark(
+        await pool.fetchval("SELECT now() - interval '1 day'"),
+        await pool.fetchval("SELECT max(id) FROM event") - DAY,
+        [],
+    )
+    await pool.execute("INSERT INTO audit_wallet SELECT id, greatest(0, seq - 500), 0, 0 FROM wallet")
+    async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
+        began = time.perf_counter()
+        orders = await gather(conn, mark)
+        gathered_s = time.perf_counter() - began
+        marks = [began]
+        await findings_of(conn, mark, progress=lambda *_: marks.append(time.perf_counter()))
+        since_s = time.perf_counter() - began
+        began = time.perf_counter()
+        await findings_of(conn, None)
+        whole_s = time.perf_counter() - began
+    each = [
+        f"  {check.name}: {last - first:.2f} s"
+        for check, first, last in zip(CHECKS, marks[1:], marks[2:], strict=False)
+    ]
+    since = f"audit of {orders} orders: {since_s:.1f} s, {gathered_s:.1f} s of it to gather them"
+    _say(capsys, [*each, since, f"audit of everything: {whole_s:.1f} s"])
+    assert since_s < whole_s / 3
