@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,10 @@ from rich.console import RenderableType
 from typer import Option
 
 from voucherd import audit as books
+from voucherd import clock
 from voucherd.audit import Finding
+from voucherd.audit import noted as books_noted
+from voucherd.audit.noted import LastAudit
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked, table_of
@@ -49,6 +53,7 @@ async def audit(
                 progress=lambda name, done, total: move(description=name, completed=done, total=total),
             )
         heads = [str(head) for head in await chain.heads(connection)]
+    _note(context.settings.data, len({finding.check for finding in findings}))
     names = books.check_names(with_seals=sealer is not None)
     broken = {finding.check for finding in findings}
     document = {
@@ -71,6 +76,12 @@ async def audit(
     ]
     trail = [f"Head of the trail: {head}" for head in heads]
     return Output(document, "\n".join([f"All {len(names)} invariants hold.", *filter(None, notes), *trail]))
+
+
+def _note(folder: Path, broken: int) -> None:
+    """Let the metrics tell when the books were last audited; an auditor without a data folder leaves no note."""
+    with contextlib.suppress(OSError):
+        books_noted.write(folder, LastAudit(clock.now(), broken))
 
 
 def _noted(own: Path, given: Sequence[str]) -> list[Head]:

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import structlog
 
-from voucherd import logs
-from voucherd.http import HttpError, Request, Response
+from voucherd import logs, traces
+from voucherd.http import REQUEST_ID, HttpError, Request, Response
 from voucherd.server.bodies import BodyBytes
 from voucherd.server.connections import ConnectionCount
 from voucherd.server.proxies import client_behind
@@ -47,6 +47,10 @@ class RequestIds:
         """The id of the next request."""
         return f"req_{self._prefix}{next(self._count):08x}"
 
+    def of(self, given: bytes | None) -> str:
+        """The id that the client gave its request (OP-123), or the next one of ours."""
+        return self.next() if given is None or not REQUEST_ID.fullmatch(given) else given.decode()
+
 
 class HttpService:
     """Makes requests and counts their answers."""
@@ -55,7 +59,7 @@ class HttpService:
         self,
         app: Application,
         settings: Settings,
-        observe: Callable[[str, int, float], None],
+        observe: Callable[[Request, Response, float], None],
         release_waiting_calls: Callable[[], None] = lambda: None,
     ) -> None:
         self.app = app
@@ -76,20 +80,25 @@ class HttpService:
         client_ip = peer
         if self._trusted_proxies:
             client_ip = client_behind(self._trusted_proxies, peer, headers)
-        return Request(
-            method, path, query, dict(headers), b"", client_ip, self._ids.next(), time.perf_counter()
-        )
+        named = dict(headers)
+        request_id = self._ids.of(named.get(b"x-request-id"))
+        return Request(method, path, query, named, b"", client_ip, request_id, time.perf_counter())
 
     async def admit(self, request: Request) -> Response | None:
         """The refusal of a call whose body is still to come; None if that may be read."""
-        logs.bind_request(request.id)
+        logs.bind_request(request)
         refusal = await self.app.admit(request)
         return None if refusal is None else self._finished(request, refusal)
 
     async def answer(self, request: Request) -> Response:
         """The answer to a whole call."""
-        logs.bind_request(request.id)
-        return self._finished(request, await self.app.answer(request))
+        logs.bind_request(request)
+        if traces.active is None:
+            return self._finished(request, await self.app.answer(request))
+        with traces.active.call(request) as told:
+            response = self._finished(request, await self.app.answer(request))
+            told(response.status)
+            return response
 
     def too_large(self, request: Request) -> HttpError:
         """Why a body that is larger than it may be is refused (OP-14)."""
@@ -117,5 +126,5 @@ class HttpService:
         if isinstance(response.body, bytes) and response.status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(response.body)))
         response.headers = headers
-        self._observe(request.method, response.status, time.perf_counter() - request.started)
+        self._observe(request, response, time.perf_counter() - request.started)
         return response
