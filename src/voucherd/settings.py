@@ -273,7 +273,9 @@ class Settings:
     body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = 256 * 1024 * 1024  # In one process.
     body_bytes_held_of_address_max: Annotated[int, _whole(1024, 2**40)] = 96 * 1024 * 1024
     metrics_token: Annotated[str | None, _token] = None  # Who brings it sees /metrics; None: nobody does.
-    worker_listen: Annotated[str, _listen] = "127.0.0.1:8081"  # Of `worker`: health and metrics; off: nowhere.
+    worker_listen: Annotated[str, _listen] = (
+        "127.0.0.1:8081"  # Of `worker`: health and metrics; off: nowhere.
+    )
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
     mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
     smtp_url: Annotated[str | None, _smtp_url] = None  # None: mail stays in its folder.
@@ -303,7 +305,7 @@ class Settings:
         values = _read_all({f"--{name.replace('_', '-')}": (name, value) for name, value in given.items()})
         # An empty variable is one that was not given, as compose files write it.
         said = {variable: (name, env[variable]) for variable, name in _VARIABLES.items() if env.get(variable)}
-        if OTLP in env and env[OTLP]:
+        if env.get(OTLP):
             # The name that other programs know it by; ours is stronger.
             said = {OTLP: ("traces_url", env[OTLP])} | said
         values = _read_all(said) | values

@@ -67,7 +67,10 @@ class Tracing:
     def wait(self, request: Request | None) -> None:
         """Begin the span of a call's wait for a batch."""
         if request is not None:
-            request.gate = (self._tracer.start_span("gate"), self._trace.get_current_span().get_span_context())
+            request.gate = (
+                self._tracer.start_span("gate"),
+                self._trace.get_current_span().get_span_context(),
+            )
 
     @contextmanager
     def batch(self, name: str, requests: Iterable[Request | None]) -> Iterator[None]:
@@ -124,16 +127,14 @@ def start(url: str | None) -> None:
         # Sales don't depend on being watched.
         logger.error("traces_missing", reason=MISSING)
         return
-    provider = TracerProvider(
-        resource=Resource.create({"service.name": "voucherd"}), shutdown_on_exit=False
-    )
+    provider = TracerProvider(resource=Resource.create({"service.name": "voucherd"}), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{url}/v1/traces")))
     active = Tracing(provider)
 
 
 def stop() -> None:
     """Let the last spans leave, and make no more."""
-    global active  # noqa: PLW0603 - The same.
+    global active
     ending, active = active, None
     if ending is not None:
         ending.stop()

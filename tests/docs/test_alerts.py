@@ -75,7 +75,7 @@ def expressions() -> list[str]:
 async def test_every_figure_that_is_asked_for_is_one_that_a_running_shop_exports(
     pool: Pool, database_url: str, tmp_path: Path
 ) -> None:
-    """OP-126: by name and by label, in a scrape of a shop that has sold; what is renamed here would be silence there."""
+    """OP-126: by name and by label, in a scrape of a shop that has sold; a name that is gone would be silence there."""
     noted.write(tmp_path, LastAudit(now(), 0))
     async with open_shop(pool, database_url, tmp_path, metrics_token=TOKEN) as shop:
         company = await shop.company()

@@ -47,7 +47,9 @@ def out() -> Iterator[io.StringIO]:
 
 def request(request_id: str, **headers: bytes) -> Request:
     """A request of this id."""
-    return Request("GET", "/", b"", {name.encode(): value for name, value in headers.items()}, b"", "", request_id)
+    return Request(
+        "GET", "/", b"", {name.encode(): value for name, value in headers.items()}, b"", "", request_id
+    )
 
 
 def plant() -> None:
@@ -135,7 +137,12 @@ def test_a_line_names_the_trace_that_its_request_is_part_of(out: io.StringIO) ->
     """OP-123: `trace_id` leads from the log to the client's own spans; nonsense is left out."""
     logs.configure("info", "json", out)
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-    for given in (f"00-{trace}-00f067aa0ba902b7-01", f"00-{'0' * 32}-00f067aa0ba902b7-01", f"00-{trace}", "ü"):
+    for given in (
+        f"00-{trace}-00f067aa0ba902b7-01",
+        f"00-{'0' * 32}-00f067aa0ba902b7-01",
+        f"00-{trace}",
+        "ü",
+    ):
         logs.bind_request(request("req-1", traceparent=given.encode("latin-1")))
         structlog.get_logger().info("served")
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -146,7 +153,9 @@ def test_no_line_of_json_holds_colours(out: io.StringIO) -> None:
     """OP-124: uvicorn says everything twice, once with colours; whatever else brings some loses them."""
     logs.configure("info", "json", out)
     logging.getLogger("uvicorn.error").info(
-        "Started server process [%d]", 7, extra={"color_message": "Started server process [\x1b[36m%d\x1b[0m]"}
+        "Started server process [%d]",
+        7,
+        extra={"color_message": "Started server process [\x1b[36m%d\x1b[0m]"},
     )
     structlog.get_logger().info("\x1b[1;31mred\x1b[0m", detail=["\x1b[2mdim\x1b[0m"])
     lines = [json.loads(line) for line in out.getvalue().splitlines()]

@@ -18,14 +18,17 @@ from voucherd.suppliers.protocol import NotFound, Unclear
 
 
 async def figures(market: Market) -> dict[tuple[str, ...], float]:
-    """Every sample of a fresh page: its name and the values of its labels but the process, in the order of their names."""
+    """Every sample of a fresh page: its name and its labels but the process, in the order of their names."""
     parts = ProcessParts(
         orders=market.shop.order_service, pool=market.shop.pool, calls=market.dispatcher.calls
     )
     metrics = Metrics(parts)
     page = (await metrics.page()).decode()
     return {
-        (sample.name, *(sample.labels[name] for name in sorted(sample.labels) if name != "process")): sample.value
+        (
+            sample.name,
+            *(sample.labels[name] for name in sorted(sample.labels) if name != "process"),
+        ): sample.value
         for family in text_string_to_metric_families(page)
         for sample in family.samples
     }

@@ -67,9 +67,7 @@ async def collector() -> AsyncIterator[tuple[str, list[Any]]]:
         server.close()
 
 
-async def test_a_sale_is_a_trace_below_the_clients_own(
-    pool: Pool, database_url: str, tmp_path: Path
-) -> None:
+async def test_a_sale_is_a_trace_below_the_clients_own(pool: Pool, database_url: str, tmp_path: Path) -> None:
     """OP-126: gate and render below the call; the batch with load, decide and save, linked to the calls in it."""
     async with collector() as (url, spans):
         async with open_shop(pool, database_url, tmp_path, with_worker=False, traces_url=url) as shop:

@@ -98,7 +98,9 @@ class ShopWatch:
         yield from self._audit()
 
     def _audit(self) -> Iterator[MetricFamily]:
-        age = GaugeMetricFamily("voucherd_audit_age_seconds", "Age of the last audit run with this data folder.")
+        age = GaugeMetricFamily(
+            "voucherd_audit_age_seconds", "Age of the last audit run with this data folder."
+        )
         broken = GaugeMetricFamily("voucherd_audit_broken", "Promises that it found broken.")
         last = None if self._folder is None else noted.read(self._folder)
         if last is not None:

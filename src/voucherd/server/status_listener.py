@@ -36,8 +36,10 @@ StatusPages: TypeAlias = Mapping[str, Callable[[bool], Awaitable[StatusAnswer]]]
 
 
 @asynccontextmanager
-async def listening(address: tuple[str, int] | None, token: str | None, pages: StatusPages) -> AsyncIterator[None]:
-    """Answer at this address meanwhile. One that can't be had is said in the log: work matters more than watching it."""
+async def listening(
+    address: tuple[str, int] | None, token: str | None, pages: StatusPages
+) -> AsyncIterator[None]:
+    """Answer at this address meanwhile. One that can't be had is logged: work matters more than watching it."""
     if address is None:
         yield
         return
@@ -79,8 +81,7 @@ class _Listener:
                 reason = _REASONS[found.status].encode()
                 writer.write(
                     b"HTTP/1.1 %d %b\r\ncontent-type: %b\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
-                    b"connection: close\r\n\r\n"
-                    % (found.status, reason, found.content_type, len(found.body))
+                    b"connection: close\r\n\r\n" % (found.status, reason, found.content_type, len(found.body))
                 )
                 if not head.startswith(b"HEAD "):
                     writer.write(found.body)
