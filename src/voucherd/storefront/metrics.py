@@ -25,10 +25,10 @@ _CODES: Final = """
         -- Codes that were bought for an order are gone when they come: of those there never are any left.
         WHERE lot.attempt_id IS NULL)
     SELECT l.slug, l.face_currency, shelf.face_minor, coalesce((
-        SELECT sum(some.free) FROM (
+        SELECT sum(few.free) FROM (
             SELECT size - cursor AS free FROM lot
             WHERE lot.product_id = shelf.product_id AND lot.face_minor = shelf.face_minor AND lot.state = 0
-              AND NOT lot.exhausted AND (lot.expires_at IS NULL OR lot.expires_at > now()) LIMIT $2) some), 0)::bigint
+              AND NOT lot.exhausted AND (lot.expires_at IS NULL OR lot.expires_at > now()) LIMIT $2) few), 0)::bigint
         AS codes
     FROM shelf JOIN product_listing l ON l.product_id = shelf.product_id
     ORDER BY codes, l.slug, shelf.face_minor LIMIT $3
