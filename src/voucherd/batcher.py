@@ -138,8 +138,11 @@ class Batcher(Generic[C, A]):
             if request is not None:
                 request.batch = size
         try:
-            with traces.batch(self._name, (request for _, _, request in batch)):
+            if traces.active is None:
                 await self._answer(batch)
+            else:
+                with traces.active.batch(self._name, [request for _, _, request in batch]):
+                    await self._answer(batch)
         finally:
             took = perf_counter() - began
             self.in_flight -= 1

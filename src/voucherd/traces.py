@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -25,7 +25,20 @@ STOP_MS_MAX: Final = 2_000
 
 logger = structlog.get_logger(__name__)
 
-_NOTHING: Final = nullcontext()
+
+class _Nothing:
+    """A span where no traces are wanted."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Nothing begins."""
+
+    def __exit__(self, *_error: object) -> None:
+        """Nothing ends."""
+
+
+_NOTHING: Final = _Nothing()
 
 
 class Tracing:
@@ -143,11 +156,6 @@ def stop() -> None:
 def step(name: str) -> AbstractContextManager[Any]:
     """The span of a step; nothing where no traces are wanted."""
     return _NOTHING if active is None else active.step(name)
-
-
-def batch(name: str, requests: Iterable[Request | None]) -> AbstractContextManager[Any]:
-    """The span of a batch; nothing where no traces are wanted."""
-    return _NOTHING if active is None else active.batch(name, requests)
 
 
 def outgoing(name: str, supplier: str) -> AbstractContextManager[Any]:

@@ -47,9 +47,9 @@ class RequestIds:
         """The id of the next request."""
         return f"req_{self._prefix}{next(self._count):08x}"
 
-    def of(self, given: bytes | None) -> str:
-        """The id that the client gave its request (OP-123), or the next one of ours."""
-        return self.next() if given is None or not REQUEST_ID.fullmatch(given) else given.decode()
+    def of(self, given: bytes) -> str:
+        """The id that the client gave its request (OP-123); one of ours where it can't be one."""
+        return given.decode() if REQUEST_ID.fullmatch(given) else self.next()
 
 
 class HttpService:
@@ -81,7 +81,8 @@ class HttpService:
         if self._trusted_proxies:
             client_ip = client_behind(self._trusted_proxies, peer, headers)
         named = dict(headers)
-        request_id = self._ids.of(named.get(b"x-request-id"))
+        given = named.get(b"x-request-id")
+        request_id = self._ids.next() if given is None else self._ids.of(given)
         return Request(method, path, query, named, b"", client_ip, request_id, time.perf_counter())
 
     async def admit(self, request: Request) -> Response | None:
