@@ -31,6 +31,14 @@ REQUEST_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
+_METHODS: Final = frozenset({"GET", "POST", "PATCH", "DELETE", "PUT"})
+
+
+def method_word(method: str) -> str:
+    """The method as figures and logs name it: only the usual ones have a name, and not whatever a client writes."""
+    return method if method in _METHODS else "other"
+
+
 class KnownCaller(Protocol):
     """Whose request it is, once its key is known."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voucherd.http import Request
+from voucherd.http import Request, method_word
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -59,19 +59,35 @@ class Tracing:
         """The span of one call, below the client's own; it is told the status of the answer."""
         given = request.traceparent
         parent = self._nowhere if given is None else self._headers.extract({"traceparent": given})
-        kind = self._trace.SpanKind.SERVER
-        with self._tracer.start_as_current_span(request.method, parent, kind) as span:
-            try:
-                yield lambda status: span.set_attribute("http.response.status_code", status)
-            finally:
-                self._describe(span, request)
+        method = method_word(request.method)
 
-    def _describe(self, span: Span, request: Request) -> None:
+        def told(status: int) -> None:
+            span.set_attribute("http.response.status_code", status)
+            if status >= 500:
+                span.set_status(self._trace.StatusCode.ERROR)
+
+        with self._span(method, context=parent, kind=self._trace.SpanKind.SERVER) as span:
+            try:
+                yield told
+            finally:
+                self._describe(span, request, method)
+
+    @contextmanager
+    def _span(self, name: str, **more: Any) -> Iterator[Span]:
+        """A span in which only the kind of an error is told: its text may hold a row of the database."""
+        with self._tracer.start_as_current_span(
+            name, record_exception=False, set_status_on_exception=False, **more
+        ) as span:
+            try:
+                yield span
+            except BaseException as error:
+                span.set_status(self._trace.StatusCode.ERROR, type(error).__name__)
+                raise
+
+    def _describe(self, span: Span, request: Request, method: str) -> None:
         """Say what the call was, in the words of OpenTelemetry; never a path, a query or a body."""
-        span.update_name(f"{request.method} {request.route}" if request.route else request.method)
-        span.set_attributes(
-            {"http.route": request.route, "http.request.method": request.method, "request.id": request.id}
-        )
+        span.update_name(f"{method} {request.route}" if request.route else method)
+        span.set_attributes({"http.route": request.route, "http.request.method": method})
         if request.caller is not None:
             span.set_attributes(
                 {"voucherd.key": request.caller.key_id, "voucherd.company": request.caller.company_id}
@@ -95,20 +111,17 @@ class Tracing:
                 request.gate = None
                 span.end()
                 links.append(self._trace.Link(context))
-        with self._tracer.start_as_current_span(
-            f"batch {name}", self._nowhere, links=links[:LINKS_MAX], attributes={"voucherd.calls": len(links)}
-        ):
+        calls = {"voucherd.calls": len(links)}
+        with self._span(f"batch {name}", context=self._nowhere, links=links[:LINKS_MAX], attributes=calls):
             yield
 
     def step(self, name: str) -> AbstractContextManager[Any]:
         """The span of a step of what is done here."""
-        return self._tracer.start_as_current_span(name)
+        return self._span(name)
 
     def outgoing(self, name: str, supplier: str) -> AbstractContextManager[Any]:
         """The span of a call of ours to somebody else."""
-        return self._tracer.start_as_current_span(
-            name, kind=self._trace.SpanKind.CLIENT, attributes={"voucherd.supplier": supplier}
-        )
+        return self._span(name, kind=self._trace.SpanKind.CLIENT, attributes={"voucherd.supplier": supplier})
 
     def traceparent(self) -> str | None:
         """The present span, as the next program is told of it."""

@@ -46,6 +46,14 @@ def test_the_rules_are_rules() -> None:
     assert len(ALERTS) == len(set(ALERTS)) > 15
 
 
+def test_the_example_of_a_configuration_is_one() -> None:
+    """OP-126: it reads the rules, and its jobs are those that the rules look for."""
+    assert "SUCCESS" in promtool("check", "config", "--syntax-only", str(RULES.with_name("prometheus.yml")))
+    jobs = re.findall(r"job_name: (\S+)", RULES.with_name("prometheus.yml").read_text(encoding="utf-8"))
+    assert jobs
+    assert all(job.startswith("voucherd") for job in jobs)
+
+
 def test_the_rules_wake_somebody_when_they_should_and_only_then() -> None:
     """OP-126: burn rates, a process that hangs, a worker that is gone, old backups, a dirty audit, low stock."""
     promtool("test", "rules", str(RULE_TESTS))

@@ -107,6 +107,21 @@ async def test_a_sale_is_a_trace_below_the_clients_own(pool: Pool, database_url:
         assert secret.encode() not in everything
 
 
+async def test_a_span_that_fails_tells_the_kind_of_error_and_no_word_of_it() -> None:
+    """OP-126: the text of an error may hold a row of the database."""
+    async with collector() as (url, spans):
+        traces.start(url)
+        try:
+            with pytest.raises(ValueError, match="CANARY"), traces.step("save"):
+                raise ValueError("Failing row contains (CANARY)")
+        finally:
+            await asyncio.to_thread(traces.stop)
+        await until_true(lambda: spans)
+    (span,) = spans
+    assert (span.name, span.status.message) == ("save", "ValueError")
+    assert b"CANARY" not in span.SerializeToString()
+
+
 def test_without_an_address_nothing_of_it_is_loaded() -> None:
     """OP-126: a shop that wants no traces pays for none."""
     done = subprocess.run([sys.executable, "-c", NOTHING_LOADED], capture_output=True, text=True, check=False)

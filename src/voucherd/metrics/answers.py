@@ -8,9 +8,8 @@ from typing import Final
 
 from prometheus_client.core import HistogramMetricFamily
 
-from voucherd.http import Request, Response
+from voucherd.http import Request, Response, method_word
 from voucherd.metrics.families import buckets
-from voucherd.server.access_log import METHODS
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 NO_ROUTE: Final = "none"
@@ -43,9 +42,7 @@ class AnswerCounts:
         route, method, status = request.route, request.method, response.status
         found = self._answers.get((route, method, status))
         if found is None:
-            # A method is whatever a client writes: only the usual ones get a name of their own.
-            word = method if method in METHODS else "other"
-            found = self._answers.setdefault((route, word, status), _Answers())
+            found = self._answers.setdefault((route, method_word(method), status), _Answers())
         found.buckets[bisect_left(SECONDS, seconds)] += 1
         found.seconds += seconds
 

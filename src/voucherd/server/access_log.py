@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from voucherd import logs
-from voucherd.http import Request, Response
+from voucherd.http import Request, Response, method_word
 
 ONE_IN: Final = 100
 """Of the calls that went well, a sampled log has one of so many."""
@@ -29,7 +29,6 @@ WAITING_MAX: Final = 10_000
 """Lines that wait for the thread; more are dropped, and counted."""
 EVERY_S: Final = 0.25
 STOP_S_MAX: Final = 1.0
-METHODS: Final = frozenset({"GET", "POST", "PATCH", "DELETE", "PUT"})
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -83,7 +82,7 @@ class AccessLog:
                 time.time(),
                 request.id,
                 request.traceparent,
-                request.method if request.method in METHODS else "other",
+                method_word(request.method),
                 request.route,
                 status,
                 seconds,

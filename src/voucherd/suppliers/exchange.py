@@ -69,11 +69,9 @@ def _trusted() -> ssl.SSLContext:
 
 def _trace() -> dict[str, str]:
     """The trace that the supplier's part belongs to: ours, or that of the client on whose behalf we call."""
-    if traces.active is not None:
-        found = traces.active.traceparent()
-    else:
-        request = logs.current_request()
-        found = None if request is None else request.traceparent
+    found = None if traces.active is None else traces.active.traceparent()
+    if found is None and (request := logs.current_request()) is not None:
+        found = request.traceparent
     return {} if found is None else {"traceparent": found}
 
 
