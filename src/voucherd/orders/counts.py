@@ -14,7 +14,6 @@ WAIT_SECONDS: Final = (0.0001, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 """The upper ends of the buckets; one more is open."""
 
 _PAYS: Final = frozenset({"confirm", "resolve"})
-_PAID: Final = frozenset({Status.PENDING, Status.FINISHED})
 
 
 class SalesCounts:
@@ -34,14 +33,17 @@ class SalesCounts:
 
     def note(self, operation: str, answers: Sequence[Order | Refusal]) -> None:
         """Count the answers of one batch that was stored."""
-        orders, charged = self.orders, self.charged_minor
+        charged, pays, made = self.charged_minor, operation in _PAYS, [0, 0]
         for answer in answers:
             if isinstance(answer, Order):
                 state = answer.id & 1
-                orders[operation, state] = orders.get((operation, state), 0) + 1
-                if operation in _PAYS and answer.status in _PAID:
+                made[state] += 1
+                if pays and (answer.status is Status.FINISHED or answer.status is Status.PENDING):
                     money = (answer.payment_currency, state)
                     charged[money] = charged.get(money, 0) + answer.charged_minor
             else:
                 refusal = (operation, type(answer).__name__)
                 self.refusals[refusal] = self.refusals.get(refusal, 0) + 1
+        for state, count in enumerate(made):
+            if count:
+                self.orders[operation, state] = self.orders.get((operation, state), 0) + count
