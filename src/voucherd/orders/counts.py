@@ -34,11 +34,12 @@ class SalesCounts:
     def note(self, operation: str, answers: Sequence[Order | Refusal]) -> None:
         """Count the answers of one batch that was stored."""
         charged, pays, made = self.charged_minor, operation in _PAYS, [0, 0]
+        finished, pending = Status.FINISHED, Status.PENDING
         for answer in answers:
             if isinstance(answer, Order):
                 state = answer.id & 1
                 made[state] += 1
-                if pays and (answer.status is Status.FINISHED or answer.status is Status.PENDING):
+                if pays and (answer.status is finished or answer.status is pending):
                     money = (answer.payment_currency, state)
                     charged[money] = charged.get(money, 0) + answer.charged_minor
             else:
