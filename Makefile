@@ -52,6 +52,7 @@ packages:
 	{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || missing="$$missing chromium"; \
 	command -v php >/dev/null || missing="$$missing php-cli"; \
 	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing="$$missing pgbouncer"; \
+	command -v promtool >/dev/null || missing="$$missing prometheus"; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "Installing for the tests:$$missing …"; \
@@ -115,8 +116,8 @@ lock: setup  ## Resolve the dependencies anew into the three files of locks
 	@$(BIN)/python -m pip install --quiet uv
 	@compile="$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml"; \
 	$$compile --upgrade --extra install --output-file requirements.lock \
-	  && $$compile --upgrade --extra install --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
-	  && $$compile --upgrade --extra install --extra dev --extra fuzz --constraint requirements-dev.lock \
+	  && $$compile --upgrade --extra install --extra dev --extra traces --constraint requirements.lock --output-file requirements-dev.lock \
+	  && $$compile --upgrade --extra install --extra dev --extra traces --extra fuzz --constraint requirements-dev.lock \
 	    --output-file requirements-fuzz.lock
 
 .PHONY: clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,9 +11,9 @@ from datetime import timedelta
 import structlog
 from msgspec import Struct
 
+from voucherd import traces
 from voucherd.api.app import Api
 from voucherd.api.idempotent import IdempotentCalls
-from voucherd.api.metrics import Metrics
 from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
 from voucherd.connections import Limits
@@ -23,12 +24,16 @@ from voucherd.http import HttpError, Request, Response
 from voucherd.ids import derive
 from voucherd.keys.authenticator import Authenticator
 from voucherd.limits.allowances import Devices
+from voucherd.metrics.of_process import ProcessParts
+from voucherd.metrics.page import Metrics
+from voucherd.metrics.siblings import Siblings
 from voucherd.orders.service import OrderService
 from voucherd.pages.site import Site
 from voucherd.people.passkeys import site_of
 from voucherd.people.sign_in import SignIn
 from voucherd.recipients.service import Recipients
 from voucherd.server import listener
+from voucherd.server.access_log import AccessLog
 from voucherd.server.asgi import AsgiApp
 from voucherd.server.http_service import HttpService
 from voucherd.services import Services
@@ -96,8 +101,11 @@ def build_services(
 
 
 @asynccontextmanager
-async def running(settings: Settings, database_url: str, *, with_worker: bool) -> AsyncIterator[AsgiApp]:
+async def running(
+    settings: Settings, database_url: str, *, with_worker: bool, siblings: Siblings | None = None
+) -> AsyncIterator[AsgiApp]:
     """The program behind one ASGI app; what was started first is stopped last."""
+    traces.start(settings.traces_url)
     pool = await open_pool(
         database_url,
         size_max=settings.pool_size,
@@ -117,7 +125,16 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
         heartbeat = Heartbeat(pool, works=with_worker)
         idempotent = IdempotentCalls(pool, services.sealer, services, heartbeat)
         worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)
-        metrics = Metrics(services.orders, pool, worker.dispatcher.calls, services.streams)
+        access_log = None if settings.access_log == "off" else AccessLog(full=settings.access_log == "full")
+        parts = ProcessParts(
+            orders=services.orders,
+            pool=pool,
+            streams=services.streams,
+            access_log=access_log,
+            rounds=worker.rounds,
+            calls=worker.dispatcher.calls,
+        )
+        metrics = Metrics(parts, siblings, settings.data)
         app = App(
             api=Api(services, authenticator, idempotent),
             site=Site(services),
@@ -135,8 +152,11 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
         await heartbeat.start(idempotent.renew)
         if with_worker:
             worker.start()
+        if access_log is not None:
+            access_log.start()
         try:
-            yield AsgiApp(HttpService(app, settings, metrics.observe, release_waiting_calls))
+            async with metrics.siblings.shown(metrics.packed):
+                yield AsgiApp(HttpService(app, settings, metrics.observe, release_waiting_calls))
         finally:
             await services.jobs.stop()
             await worker.stop()
@@ -146,8 +166,12 @@ async def running(settings: Settings, database_url: str, *, with_worker: bool) -
             await heartbeat.stop()
             await authenticator.stop()
             await key_ring.stop()
+            if access_log is not None:
+                await asyncio.to_thread(access_log.stop)
     finally:
         await close(pool)
+        if settings.traces_url is not None:
+            await asyncio.to_thread(traces.stop)
 
 
 async def serve(
@@ -157,10 +181,11 @@ async def serve(
     with_worker: bool,
     on_ready: Callable[[str], None],
     listening: socket.socket | None = None,
+    siblings: Siblings | None = None,
 ) -> None:
     """Serve until SIGINT, SIGTERM or cancelled; `on_ready` gets the base address once requests are answered."""
 
     def program(chosen: Settings) -> AbstractAsyncContextManager[AsgiApp]:
-        return running(chosen, database_url, with_worker=with_worker)
+        return running(chosen, database_url, with_worker=with_worker, siblings=siblings)
 
     await listener.run(settings, program, on_ready=on_ready, listener=listening)

@@ -9,17 +9,19 @@ database does not answer ends at its limit, and calls that waited too long for t
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
 from math import inf
-from time import monotonic
+from time import perf_counter
 from typing import Any, Final, Generic, TypedDict, TypeVar
 
 import asyncpg
 
-from voucherd import logs
+from voucherd import logs, traces
 from voucherd.db import UNAVAILABLE, Undone
+from voucherd.http import Request
 from voucherd.settings import Settings
 
 C = TypeVar("C")
@@ -32,6 +34,10 @@ SECOND_BATCH_FROM: Final = 64
 
 PARTS: Final = 8
 """A batch that failed is tried again in so many parts, and each of those again, until what fails is a single call."""
+
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""The upper ends of what batches are counted by: calls, and how long they took. One more is open."""
 
 REFUSED: Final = (
     asyncpg.IntegrityConstraintViolationError,
@@ -74,15 +80,17 @@ class Batcher(Generic[C, A]):
         run_s_max: float | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
         stores: bool = True,
+        name: str = "",
     ) -> None:
         """`stores` is False for a run that only reads: then any failure leaves nothing behind."""
         self._run = run
+        self._name = name
         self._stores = stores
         self._in_flight_max = in_flight_max
         self._waiting_max = waiting_max
         self._wait_s_max = wait_s_max
         self._run_s_max = run_s_max
-        self._lanes: dict[int, deque[tuple[C, asyncio.Future[A], float]]] = {}
+        self._lanes: dict[int, deque[tuple[C, asyncio.Future[A], Request | None, float]]] = {}
         self._turns: deque[int] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._launch_planned = False
@@ -90,6 +98,9 @@ class Batcher(Generic[C, A]):
         self.in_flight = 0
         self.batches = 0
         self.calls = 0
+        self.sizes = [0] * (len(SIZES) + 1)
+        self.took = [0] * (len(SECONDS) + 1)
+        self.seconds = 0.0
 
     def submit(self, company_id: int, command: C) -> asyncio.Future[A]:
         """A future for the command's answer; refused when too many wait."""
@@ -101,7 +112,10 @@ class Batcher(Generic[C, A]):
         if lane is None:
             lane = self._lanes[company_id] = deque()
             self._turns.append(company_id)
-        lane.append((command, future, monotonic()))
+        request = logs.current_request()
+        lane.append((command, future, request, perf_counter()))
+        if traces.active is not None:
+            traces.active.wait(request)
         self.waiting += 1
         if not self._launch_planned and self._may_launch():
             # One turn of the loop later, so that calls that arrived together start together.
@@ -125,15 +139,15 @@ class Batcher(Generic[C, A]):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _fill(self) -> list[tuple[C, asyncio.Future[A]]]:
+    def _fill(self) -> list[tuple[C, asyncio.Future[A], Request | None]]:
         """The next batch: one call of each company in turn, round and round."""
-        batch: list[tuple[C, asyncio.Future[A]]] = []
+        batch: list[tuple[C, asyncio.Future[A], Request | None]] = []
         turns, lanes = self._turns, self._lanes
-        oldest = monotonic() - self._wait_s_max
+        oldest = perf_counter() - self._wait_s_max
         while turns and len(batch) < BATCH_MAX:
             company_id = turns.popleft()
             lane = lanes[company_id]
-            command, future, since = lane.popleft()
+            command, future, request, since = lane.popleft()
             self.waiting -= 1
             if lane:
                 turns.append(company_id)
@@ -144,29 +158,41 @@ class Batcher(Generic[C, A]):
             if since < oldest:
                 future.set_exception(BatcherFull())
                 continue
-            batch.append((command, future))
+            batch.append((command, future, request))
         return batch
 
-    async def _serve(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+    async def _serve(self, batch: list[tuple[C, asyncio.Future[A], Request | None]]) -> None:
+        began, size = perf_counter(), len(batch)
+        for _, _, request in batch:
+            if request is not None:
+                request.batch = size
         try:
-            await self._answer(batch)
+            if traces.active is None:
+                await self._answer(batch)
+            else:
+                with traces.active.batch(self._name, [request for _, _, request in batch]):
+                    await self._answer(batch)
         finally:
+            took = perf_counter() - began
             self.in_flight -= 1
             self.batches += 1
-            self.calls += len(batch)
+            self.calls += size
+            self.sizes[bisect_left(SIZES, size)] += 1
+            self.took[bisect_left(SECONDS, took)] += 1
+            self.seconds += took
             self._launch()
 
-    async def _answer(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
+    async def _answer(self, batch: list[tuple[C, asyncio.Future[A], Request | None]]) -> None:
         try:
             async with asyncio.timeout(self._run_s_max):
-                answers = await self._run([command for command, _ in batch])
+                answers = await self._run([command for command, _, _ in batch])
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - It belongs to the callers that wait.
             cause = (error.__cause__ or error) if isinstance(error, Undone) else error
             if len(batch) == 1 or not self._may_try_again(error, cause):
                 self._fail(batch, cause)
                 return
         else:
-            for (_, future), answer in zip(batch, answers, strict=True):
+            for (_, future, _), answer in zip(batch, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
             return
@@ -181,8 +207,8 @@ class Batcher(Generic[C, A]):
         return not self._stores or isinstance(error, (Undone, *REFUSED))
 
     @staticmethod
-    def _fail(batch: list[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:
-        for _, future in batch:
+    def _fail(batch: list[tuple[Any, asyncio.Future[Any], Any]], error: BaseException) -> None:
+        for _, future, _ in batch:
             if not future.done():
                 future.set_exception(error if isinstance(error, Exception) else RuntimeError("stopped"))
 

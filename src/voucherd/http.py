@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from collections.abc import AsyncIterator
 from typing import Any, Final, Protocol
@@ -23,6 +24,31 @@ STALL_S_MAX: Final = 30.0
 
 ADMITTED_S: Final = 0.5
 """How long a body may take until its sender is judged once more: rights that end are over within a second."""
+
+
+REQUEST_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
+"""What a client may call its own request; anything else gets an id of ours."""
+_TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+_METHODS: Final = frozenset({"GET", "POST", "PATCH", "DELETE", "PUT"})
+
+
+def method_word(method: str) -> str:
+    """The method as figures and logs name it: only the usual ones have a name, and not whatever a client writes."""
+    return method if method in _METHODS else "other"
+
+
+class KnownCaller(Protocol):
+    """Whose request it is, once its key is known."""
+
+    @property
+    def key_id(self) -> int:
+        """The number of the key; never the key."""
+
+    @property
+    def company_id(self) -> int:
+        """Whose key it is."""
 
 
 class BodyReader(Protocol):
@@ -55,6 +81,19 @@ class Request(Struct):
     """Whether its work goes on when the client was told that it takes too long: until it ends, nobody may repeat it."""
     given_up: bool = False
     """Whether the client was told so."""
+    route: str = ""
+    """The path as its table writes it, such as `/api/1.03/order/{trx}`; empty where there is no such path."""
+    caller: KnownCaller | None = None
+    batch: int = 0
+    """How many calls the batch has that serves it; 0 for a call without one."""
+    gate: Any = None
+    """The span of its wait for a batch, where traces are wanted."""
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace that the client says this call is part of (W3C Trace Context); None if it says nothing readable."""
+        given = self.headers.get(b"traceparent")
+        return given.decode() if given is not None and _TRACEPARENT.fullmatch(given) else None
 
     @property
     def took_long(self) -> bool:

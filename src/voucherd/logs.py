@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import structlog
 
+from voucherd.http import Request
 from voucherd.settings import without_passwords
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
-_REQUEST: Final[ContextVar[str | None]] = ContextVar("request_id", default=None)
+_REQUEST: Final[ContextVar[Request | None]] = ContextVar("request", default=None)
 
 HIDDEN: Final = "***"
 DEPTH_MAX: Final = 6
@@ -34,6 +35,8 @@ _SECRET_TEXTS: Final = (
     (re.compile(r"\b(vk_(?:live|test)_)\w+"), r"\1" + HIDDEN),
     (re.compile(r"\b(whsec_)[\w+/=]+"), r"\1" + HIDDEN),
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]+", re.IGNORECASE), r"\1 " + HIDDEN),
+    # Colours are for terminals: a line of JSON that holds them can't be searched.
+    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
     # A redemption link opens a code (OP-57), and the links of mail an account.
     (re.compile(r"(/(?:r|reset|invitation)/)[0-9A-Za-z_-]{16,}"), r"\1" + HIDDEN),
     (re.compile(r"\$argon2\w*\$\S+"), HIDDEN),
@@ -77,16 +80,30 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     _adopt_other_loggers(number, [structlog.stdlib.ExtraAdder(), *chain], render, out)
 
 
-def bind_request(request_id: str | None) -> None:
+def bind_request(request: Request | None) -> None:
     """Put the request's id on every line that is logged while it is served; None for what is of no single request."""
-    _REQUEST.set(request_id)
+    _REQUEST.set(request)
+
+
+current_request: Final = _REQUEST.get
+"""The request that is served here; None for what is of no single request."""
 
 
 def _with_request(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    request_id = _REQUEST.get()
-    if request_id is not None:
-        event.setdefault("request_id", request_id)
+    request = _REQUEST.get()
+    if request is not None:
+        event.setdefault("request_id", request.id)
+        traceparent = request.traceparent
+        if traceparent is not None:
+            event.setdefault("trace_id", trace_id(traceparent))
+    # uvicorn says everything twice, once for terminals.
+    event.pop("color_message", None)
     return event
+
+
+def trace_id(traceparent: str) -> str:
+    """The trace's own part of a `traceparent`."""
+    return traceparent[3:35]
 
 
 def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

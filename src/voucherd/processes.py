@@ -10,15 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import socket
 import sys
-from collections.abc import Callable
-from typing import Final
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import structlog
 import uvloop
 
 from voucherd import app, logs
+from voucherd.metrics.siblings import Siblings
 from voucherd.server.listener import STOP_S_MAX, CannotListen, listen
 from voucherd.settings import PREFIX, Settings
 
@@ -43,10 +47,11 @@ async def run(
 ) -> None:
     """Serve with that many processes until cancelled; `on_ready` gets the base address once all answer."""
     logs.configure(settings.log_level, settings.log_format)
-    with contextlib.closing(_reserved(settings)) as kept:
+    with contextlib.closing(_reserved(settings)) as kept, _meeting_place() as folder:
         settings = settings.listening_on(kept.getsockname()[1])
         keepers = [
-            _Keeper(settings, database_url, with_worker=with_worker and at == 0) for at in range(processes)
+            _Keeper(settings, database_url, _Place(folder, at), with_worker=with_worker and at == 0)
+            for at in range(processes)
         ]
         try:
             await asyncio.gather(*[keeper.start() for keeper in keepers])
@@ -56,6 +61,28 @@ async def run(
                 await asyncio.gather(*[keeper.keep() for keeper in keepers])
         finally:
             await asyncio.gather(*[keeper.stop() for keeper in keepers])
+
+
+@contextlib.contextmanager
+def _meeting_place() -> Iterator[str]:
+    """A folder where the processes show each other their figures; empty where none can be made."""
+    try:
+        folder = tempfile.mkdtemp(prefix="voucherd-")
+    except OSError as error:
+        logger.warning("figures_not_shared", error=str(error))
+        yield ""
+        return
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Place(NamedTuple):
+    """Which of the processes it is, and where it meets the others."""
+
+    folder: str
+    number: int
 
 
 def _reserved(settings: Settings) -> socket.socket:
@@ -77,22 +104,19 @@ def _shared(settings: Settings) -> socket.socket:
 class _Keeper:
     """Keeps one server process alive."""
 
-    def __init__(self, settings: Settings, database_url: str, *, with_worker: bool) -> None:
+    def __init__(self, settings: Settings, database_url: str, place: _Place, *, with_worker: bool) -> None:
         # The address of the embedded database changes with each start, so the processes are told this one.
         self._environment = settings.environment() | {PREFIX + "DATABASE_URL": database_url}
-        self._with_worker = with_worker
+        self._words = [f"--number={place.number}", f"--folder={place.folder}"]
+        if with_worker:
+            self._words.append("--worker")
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         """Start the process and wait until it answers."""
         others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         self._process = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                "-m",
-                "voucherd.processes",
-                *(["--worker"] if self._with_worker else []),
-            ),
+            *(sys.executable, "-m", "voucherd.processes", *self._words),
             env=others | self._environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -134,13 +158,16 @@ async def _child() -> None:
     """One server process: serve until the parent closes our stdin."""
     settings = Settings.load()
     assert settings.database_url is not None
+    told = {name: value for name, _, value in (word.partition("=") for word in sys.argv[1:])}
+    folder = Path(told["--folder"]) if told["--folder"] else None
     serving = asyncio.create_task(
         app.serve(
             settings,
             settings.database_url,
-            with_worker="--worker" in sys.argv[1:],
+            with_worker="--worker" in told,
             on_ready=_say_ready,
             listening=_shared(settings),
+            siblings=Siblings(folder, told["--number"]),
         )
     )
     loop = asyncio.get_running_loop()
@@ -152,6 +179,10 @@ async def _child() -> None:
     loop.add_reader(0, parent_is_gone)  # Nothing is ever written there: it can only be closed.
     with contextlib.suppress(asyncio.CancelledError):
         await serving
+    if folder is not None:
+        # Nobody else clears it away where the parent was killed; as long as others use it, it stays.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _say_ready(_address: str) -> None:

@@ -20,6 +20,7 @@ from voucherd import email_address
 
 PREFIX: Final = "VOUCHERD_"
 DAY_S: Final = 86_400
+OTLP: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 SMTP_PORTS: Final = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -146,6 +147,22 @@ def _public_url(raw: Any) -> str:
     return str(raw).rstrip("/")
 
 
+def _listen(raw: Any) -> str:
+    value = str(raw).strip()
+    listen_address(value)
+    return value
+
+
+def listen_address(text: str) -> tuple[str, int] | None:
+    """The host and port in a text such as 127.0.0.1:8081; None for `off`."""
+    if text.lower() == "off":
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65_535:
+        raise ValueError("an address and a port such as 127.0.0.1:8081, or off")
+    return host.strip("[]"), int(port)
+
+
 def feed_url(raw: Any) -> str:
     """The address of a file of rates: over TLS, or on this machine."""
     rule = "an address such as https://bank.example/rates.xml, without a user or fragment"
@@ -251,6 +268,8 @@ class Settings:
     database_wait_s: Annotated[float, _seconds(0, 366 * DAY_S)] = 60.0  # At the start, for one that is away.
     log_level: Annotated[str, _one_of("debug", "info", "warning", "error", "critical")] = "info"
     log_format: Annotated[str, _one_of("auto", "json", "plain")] = "auto"
+    access_log: Annotated[str, _one_of("off", "sampled", "full")] = "sampled"
+    traces_url: Annotated[str | None, _public_url] = None  # Of an OTLP/HTTP collector; None: no traces.
     trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
     connections_max: Annotated[int, _whole(1, 1_000_000)] = 20_000  # Of clients, in one process.
     connections_of_address_max: Annotated[int, _whole(1, 1_000_000)] = 2_000
@@ -260,6 +279,9 @@ class Settings:
     body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = 256 * 1024 * 1024  # In one process.
     body_bytes_held_of_address_max: Annotated[int, _whole(1024, 2**40)] = 96 * 1024 * 1024
     metrics_token: Annotated[str | None, _token] = None  # Who brings it sees /metrics; None: nobody does.
+    worker_listen: Annotated[str, _listen] = (
+        "127.0.0.1:8081"  # Of `worker`: health and metrics; off: nowhere.
+    )
     webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
     mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
     smtp_url: Annotated[str | None, _smtp_url] = None  # None: mail stays in its folder.
@@ -289,6 +311,9 @@ class Settings:
         values = _read_all({f"--{name.replace('_', '-')}": (name, value) for name, value in given.items()})
         # An empty variable is one that was not given, as compose files write it.
         said = {variable: (name, env[variable]) for variable, name in _VARIABLES.items() if env.get(variable)}
+        if env.get(OTLP):
+            # The name that other programs know it by; ours is stronger.
+            said = {OTLP: ("traces_url", env[OTLP])} | said
         values = _read_all(said) | values
         path, named = _file_path(env, values)
         content = _file_content(path, named=named)

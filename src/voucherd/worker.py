@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import structlog
 
+from voucherd import traces
 from voucherd.catalogue import fx_feed
 from voucherd.connections import Limits
 from voucherd.db import Pool, close, open_pool
@@ -55,6 +58,31 @@ class Round(NamedTuple):
     """Whether this worker does it at all."""
 
 
+class RoundStanding:
+    """How one round does in this process: plain numbers, for health and metrics."""
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+        self._well_at = time.monotonic()
+        self.rounds = 0
+        self.failures = 0
+        self.seconds = 0.0
+
+    def ended(self, began: float, *, well: bool) -> None:
+        """A round is over."""
+        now = time.monotonic()
+        self.seconds += now - began
+        if well:
+            self.rounds += 1
+            self._well_at = now
+        else:
+            self.failures += 1
+
+    def lag_s(self) -> float:
+        """How much longer ago than planned it was last done well; one that hangs grows later and later."""
+        return max(0.0, time.monotonic() - self._well_at - self._every_s)
+
+
 class Worker:
     """Runs the rounds of the table, each in a task of its own."""
 
@@ -83,14 +111,13 @@ class Worker:
         self._turns: background.Turns = {}
         self._wake = wake
         self._tasks: list[asyncio.Task[None]] = []
+        self.rounds: dict[str, RoundStanding] = {}
 
     def start(self) -> None:
         """Begin to work in the background."""
-        self._tasks = [
-            asyncio.create_task(self._repeat(round_), name=round_.name)
-            for round_ in ROUNDS
-            if round_.when(self)
-        ]
+        chosen = [round_ for round_ in ROUNDS if round_.when(self)]
+        self.rounds |= {round_.name: RoundStanding(round_.every_s) for round_ in chosen}
+        self._tasks = [asyncio.create_task(self._repeat(round_), name=round_.name) for round_ in chosen]
         if self.sender is not None:
             self.sender.start()
 
@@ -143,12 +170,17 @@ class Worker:
         return len(orders)
 
     async def _repeat(self, round_: Round) -> None:
+        standing = self.rounds[round_.name]
         while True:
+            began = time.monotonic()
             try:
                 done = await round_.work(self)
             except Exception as error:  # noqa: BLE001 - The work goes on when the database is back.
                 logger.warning("worker_failed", work=round_.name, error=repr(error))
                 done = 0
+                standing.ended(began, well=False)
+            else:
+                standing.ended(began, well=True)
             await asyncio.sleep(round_.every_s if done == 0 else 0)
 
 
@@ -196,8 +228,13 @@ ROUNDS: Final = (
 """Everything that happens without a request, and how often it is looked for."""
 
 
-async def run(settings: Settings, database_url: str) -> None:
+Beside: TypeAlias = Callable[[Worker, Settings], AbstractAsyncContextManager[None]]
+"""What runs beside a worker."""
+
+
+async def run(settings: Settings, database_url: str, beside: Beside | None = None) -> None:
     """Work until cancelled."""
+    traces.start(settings.traces_url)
     limits = Limits.of_service(settings.transaction_s_max)
     pool = await open_pool(database_url, size_max=settings.pool_size, look_ups=True, limits=limits)
     try:
@@ -210,11 +247,14 @@ async def run(settings: Settings, database_url: str) -> None:
         key_ring.start(pool)
         worker.start()
         try:
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.Event().wait()
+            async with contextlib.nullcontext() if beside is None else beside(worker, settings):
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
         finally:
             await worker.stop()
             await heartbeat.stop()
             await key_ring.stop()
     finally:
         await close(pool)
+        if settings.traces_url is not None:
+            await asyncio.to_thread(traces.stop)

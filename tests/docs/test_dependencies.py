@@ -34,6 +34,14 @@ def test_every_development_dependency_is_named() -> None:
         assert set(names(PROJECT["optional-dependencies"][extra])) <= told
 
 
+def test_what_traces_need_is_named() -> None:
+    """Its paragraph names each package of the extra."""
+    paragraph = re.search(r"^For traces alone, .*?\n\n", pages.text_of(PAGE), re.MULTILINE | re.DOTALL)
+    assert paragraph is not None
+    for name in names(PROJECT["optional-dependencies"]["traces"]):
+        assert name in paragraph[0]
+
+
 def test_the_index_counts_them_right() -> None:
     """The index says how many there are, in a word."""
     words = (

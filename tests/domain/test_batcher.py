@@ -317,8 +317,8 @@ async def test_a_call_that_waited_too_long_for_its_turn_is_told_to_come_again(
     first = batcher.submit(0, "first")
     await counterpart.running.wait()
     old, new = batcher.submit(1, "old"), batcher.submit(2, "new")
-    (command, future, since) = batcher._lanes[1].popleft()
-    batcher._lanes[1].append((command, future, since - 61.0))
+    (command, future, request, since) = batcher._lanes[1].popleft()
+    batcher._lanes[1].append((command, future, request, since - 61.0))
     counterpart.open.set()
     assert await first == "FIRST"
     assert await new == "NEW"

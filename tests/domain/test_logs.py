@@ -14,6 +14,7 @@ import pytest
 import structlog
 
 from voucherd import logs
+from voucherd.http import Request
 from voucherd.ids import State
 from voucherd.keys.key_text import new_key
 
@@ -42,6 +43,13 @@ def out() -> Iterator[io.StringIO]:
     root.setLevel(level)
     structlog.reset_defaults()
     logs._REQUEST.set(None)
+
+
+def request(request_id: str, **headers: bytes) -> Request:
+    """A request of this id."""
+    return Request(
+        "GET", "/", b"", {name.encode(): value for name, value in headers.items()}, b"", "", request_id
+    )
 
 
 def plant() -> None:
@@ -92,7 +100,7 @@ def test_no_canary_comes_out(out: io.StringIO, form: str) -> None:
 def test_every_line_is_json_and_says_who_when_and_which_request(out: io.StringIO) -> None:
     """OP-26: every response carries X-Request-Id, and the logs find it."""
     logs.configure("info", "auto", out)
-    logs.bind_request("req-1")
+    logs.bind_request(request("req-1"))
 
     plant()
 
@@ -107,7 +115,7 @@ async def test_each_task_has_its_own_request_and_background_work_has_none(out: i
     logs.configure("info", "json", out)
 
     async def serve(request_id: str) -> None:
-        logs.bind_request(request_id)
+        logs.bind_request(request(request_id))
         await asyncio.sleep(0)
         structlog.get_logger().info("served", told=request_id)
         await asyncio.create_task(background(), context=Context())
@@ -123,6 +131,38 @@ async def test_each_task_has_its_own_request_and_background_work_has_none(out: i
         ("served", "req-2", "req-2"),
     ]
     assert ["request_id" in line for line in lines[2:]] == [False, False]
+
+
+def test_a_line_names_the_trace_that_its_request_is_part_of(out: io.StringIO) -> None:
+    """OP-123: `trace_id` leads from the log to the client's own spans; nonsense is left out."""
+    logs.configure("info", "json", out)
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    for given in (
+        f"00-{trace}-00f067aa0ba902b7-01",
+        f"00-{'0' * 32}-00f067aa0ba902b7-01",
+        f"00-{trace}",
+        "ü",
+    ):
+        logs.bind_request(request("req-1", traceparent=given.encode("latin-1")))
+        structlog.get_logger().info("served")
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line.get("trace_id") for line in lines] == [trace, None, None, None]
+
+
+def test_no_line_of_json_holds_colours(out: io.StringIO) -> None:
+    """OP-124: uvicorn says everything twice, once with colours; whatever else brings some loses them."""
+    logs.configure("info", "json", out)
+    logging.getLogger("uvicorn.error").info(
+        "Started server process [%d]",
+        7,
+        extra={"color_message": "Started server process [\x1b[36m%d\x1b[0m]"},
+    )
+    structlog.get_logger().info("\x1b[1;31mred\x1b[0m", detail=["\x1b[2mdim\x1b[0m"])
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert "\\u001b" not in out.getvalue()
+    assert "\x1b" not in out.getvalue()
+    assert "color_message" not in lines[0]
+    assert (lines[1]["event"], lines[1]["detail"]) == ("red", ["dim"])
 
 
 def test_what_is_harmless_stays_readable(out: io.StringIO) -> None:

@@ -89,7 +89,7 @@ class Storm:
             self.statuses["nothing"] += 1
         for status, fields in found:
             self.statuses[int(status)] += 1
-            if int(status) >= 500 or (status != b"100" and b"x-request-id: req_" not in fields):
+            if int(status) >= 500 or (status != b"100" and b"x-request-id: " not in fields):
                 self.failures.append((nonsense, heard[:500]))
 
 

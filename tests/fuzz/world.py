@@ -14,7 +14,6 @@ from uvicorn.server import ServerState
 
 from voucherd.api.app import Api
 from voucherd.api.idempotent import IdempotentCalls
-from voucherd.api.metrics import Metrics
 from voucherd.api.system import SystemEndpoints
 from voucherd.app import App, build_services
 from voucherd.companies.model import Company
@@ -24,6 +23,8 @@ from voucherd.ids import State
 from voucherd.keys.authenticator import Authenticator
 from voucherd.keys.callers import Caller
 from voucherd.keys.key_text import Scope
+from voucherd.metrics.of_process import ProcessParts
+from voucherd.metrics.page import Metrics
 from voucherd.pages.site import Site
 from voucherd.server.asgi import AsgiApp
 from voucherd.server.http_service import HttpService
@@ -102,7 +103,7 @@ class World:
         self.authenticator = authenticator
         services = build_services(pool, settings, KeyRing(settings, MASTER, MASTER), authenticator)
         self.services = services
-        metrics = Metrics(services.orders)
+        metrics = Metrics(ProcessParts(orders=services.orders))
         self.idempotent = IdempotentCalls(pool, services.sealer, services, Heartbeat(pool, works=False))
         self.app = App(
             api=Api(services, authenticator, self.idempotent),

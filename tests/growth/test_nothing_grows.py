@@ -19,12 +19,14 @@ from tests.growth.trade import Trade, trading
 from voucherd import trail
 from voucherd.db import Pool
 from voucherd.ids import State
+from voucherd.metrics.of_shop import ShopWatch
 from voucherd.orders import find, register
 from voucherd.orders.rules.states import Status
 from voucherd.orders.service import OrderService
 from voucherd.pages.page import Audience
 from voucherd.pages.routes import PAGES
 from voucherd.purchasing import metrics
+from voucherd.storefront import metrics as stock_metrics
 from voucherd.wallet import statement
 from voucherd.webhooks import history
 from voucherd.worker import ROUNDS
@@ -233,6 +235,17 @@ def pages() -> dict[str, Row]:
     return rows
 
 
+async def _figures(trade: Trade) -> Work:
+    """What a scrape asks the database."""
+
+    async def scrape() -> None:
+        watch = ShopWatch(trade.shop.program.services.pool)
+        await watch.refresh()
+        assert watch._answered
+
+    return scrape
+
+
 def rounds() -> dict[str, Row]:
     """Every round of the worker, when it finds nothing to do."""
 
@@ -280,7 +293,8 @@ async def test_nothing_grows(
         monkeypatch.setattr(module, "SCAN_MAX", SCAN_MAX)
     for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
         monkeypatch.setattr(metrics, name, most)
-    rows = rounds() | OPERATIONS | LISTS | pages()
+    monkeypatch.setattr(stock_metrics, "SALES_LOOKED_AT", 20)
+    rows = rounds() | OPERATIONS | LISTS | {"figures": _figures} | pages()
     async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:
         await trade.begin()
         # Once with nothing there, so that as many statements as can be are planned for tables without a row.

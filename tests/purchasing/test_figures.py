@@ -10,18 +10,25 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import sold_out, too_many, unclear, waits
-from voucherd.api.metrics import Metrics
+from voucherd.metrics.of_process import ProcessParts
+from voucherd.metrics.page import Metrics
 from voucherd.purchasing import metrics as purchase_metrics
 from voucherd.purchasing.calls import CallCounts
 from voucherd.suppliers.protocol import NotFound, Unclear
 
 
 async def figures(market: Market) -> dict[tuple[str, ...], float]:
-    """Every sample of a fresh page: its name and the values of its labels, in the order of the labels' names."""
-    metrics = Metrics(market.shop.order_service, market.shop.pool, market.dispatcher.calls)
+    """Every sample of a fresh page: its name and its labels but the process, in the order of their names."""
+    parts = ProcessParts(
+        orders=market.shop.order_service, pool=market.shop.pool, calls=market.dispatcher.calls
+    )
+    metrics = Metrics(parts)
     page = (await metrics.page()).decode()
     return {
-        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        (
+            sample.name,
+            *(sample.labels[name] for name in sorted(sample.labels) if name != "process"),
+        ): sample.value
         for family in text_string_to_metric_families(page)
         for sample in family.samples
     }
@@ -84,19 +91,19 @@ async def test_the_page_tells_who_waits_where_and_how_suppliers_do(
 
 async def test_the_database_is_asked_seldom_and_may_be_away(market: Market) -> None:
     """A page is a few seconds old at most, and is there when the database is not."""
-    metrics = Metrics(market.shop.order_service, market.shop.pool)
+    metrics = Metrics(ProcessParts(orders=market.shop.order_service, pool=market.shop.pool))
     first = (await metrics.page()).decode()
     await market.shop.product("gift", price="9.50 EUR")
     await market.supplier("one", "gift")
     again = await asyncio.gather(*(metrics.page() for _ in range(5)))
     assert 'voucherd_supplier_breaker{supplier="one"}' not in first + "".join(map(bytes.decode, again))
 
-    taker = metrics._taker
-    assert taker is not None
+    taker = metrics._shop
     taker._tried_at = -100.0
     await market.shop.pool.execute("ALTER TABLE supplier_health RENAME TO elsewhere")
     kept = (await metrics.page()).decode()
     assert "\nvoucherd_figures_age_seconds " in kept
+    assert "\nvoucherd_database_ready 0.0\n" in kept
     assert taker._taken is not None
     taker._taken = (taker._taken[0] - 100, taker._taken[1])
     assert "\nvoucherd_figures_age_seconds " not in (await metrics.page()).decode()

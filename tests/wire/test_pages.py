@@ -11,13 +11,13 @@ from typing import cast
 import pytest
 
 from tests.shop import Shop
-from voucherd.api.metrics import Metrics
 from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.operations import OPERATIONS
 from voucherd.api.routes import ROUTES
 from voucherd.api.system import SystemEndpoints, guide
 from voucherd.db import Pool
 from voucherd.http import Request
+from voucherd.metrics.page import Metrics
 from voucherd.settings import Settings
 
 WEIGHT_BYTES_MAX = 150_000

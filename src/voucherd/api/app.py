@@ -73,6 +73,7 @@ class Api:
         found = routes.match(request.path)
         if found is None:
             return errors.error(request, 404, "no_such_path", "not found")
+        request.route = found.path
         target = found.methods.get(request.method)
         if target is None:
             allow = ", ".join(sorted(found.methods)).encode()
@@ -84,7 +85,7 @@ class Api:
         limiter = self._authenticator.limiter
         rate_headers: Headers = []
         try:
-            caller = self._known(request) or await self._look_up(request)
+            request.caller = caller = self._known(request) or await self._look_up(request)
             # The call is counted once, here.
             taken = limiter.take(caller) or await limiter.borrow(caller)
             rate_headers = [

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
+from voucherd import traces
 from voucherd.actors import Actor, ActorKind
 from voucherd.api import requests
 from voucherd.api.errors import Op
@@ -265,8 +266,16 @@ async def shown(
         await note_reveals(services, call, [answer])
     shape = SHAPES[call.version]
     view = view_of(services, call, answer, bare=bare)
-    body = stream(shape, view, services.orders.reader.codes_of) if is_large(view) else render(shape, view)
+    if traces.active is None:
+        body = _body(services, shape, view)
+    else:
+        with traces.step("render"):
+            body = _body(services, shape, view)
     return Response(status, body, JSON, headers or [], shown=ShownOrder(answer.order, bare))
+
+
+def _body(services: Services, shape: Shape, view: View) -> bytes | AsyncIterator[bytes]:
+    return stream(shape, view, services.orders.reader.codes_of) if is_large(view) else render(shape, view)
 
 
 async def _streamed(

@@ -13,7 +13,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from voucherd.api import errors
 from voucherd.api.failures import failed
-from voucherd.api.metrics import Metrics
 from voucherd.api.openapi import document, reference
 from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.paths import MAIN_VERSION
@@ -22,6 +21,7 @@ from voucherd.api.readiness import Readiness
 from voucherd.api.requests import OUTCOMES
 from voucherd.db import Pool
 from voucherd.http import HTML, JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
+from voucherd.metrics.page import Metrics
 from voucherd.pages.assets import static_files, static_paths, templates
 from voucherd.settings import Settings
 
@@ -50,6 +50,7 @@ class SystemEndpoints:
 
     async def admit(self, request: Request) -> Response | None:
         """Refuse what nobody does here before its body is read."""
+        request.route = "/static/{file}" if request.path.startswith("/static/") else request.path
         if request.method in ("GET", "HEAD"):
             return None
         problem = HttpError(

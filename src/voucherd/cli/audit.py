@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,10 @@ from rich.console import RenderableType
 from typer import Option
 
 from voucherd import audit as books
+from voucherd import clock
 from voucherd.audit import AuditSince, Finding
+from voucherd.audit import noted as books_noted
+from voucherd.audit.noted import LastAudit
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked, table_of
@@ -59,6 +63,7 @@ async def audit(
                 since = await books.audit_since(connection, context.actor, sealer, noted=noted, progress=told)
                 findings = since.findings
         heads = [str(head) for head in await chain.heads(connection)]
+    _note(context.settings.data, len({finding.check for finding in findings}))
     names = books.check_names(with_seals=sealer is not None)
     broken = {finding.check for finding in findings}
     document: dict[str, Any] = {
@@ -101,6 +106,12 @@ def _of_what(since: AuditSince | None) -> str:
     if since is None or since.mark is None:
         return ""
     return f" for what changed since {iso(since.mark.at)} ({since.orders:,} orders)"
+
+
+def _note(folder: Path, broken: int) -> None:
+    """Let the metrics tell when the books were last audited; an auditor without a data folder leaves no note."""
+    with contextlib.suppress(OSError):
+        books_noted.write(folder, LastAudit(clock.now(), broken))
 
 
 def _noted(own: Path, given: Sequence[str]) -> list[Head]:

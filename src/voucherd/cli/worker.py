@@ -9,6 +9,7 @@ from voucherd import logs, worker
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext, pool_of, refuse_pending
 from voucherd.cli.output import Output
+from voucherd.metrics import worker_status
 
 app = noun()
 
@@ -23,4 +24,4 @@ async def work(context: CommandContext) -> None:
         context.say(Output({"working": True}, "Working; Ctrl-C stops it."))
         # To be told to stop is how a worker ends, not a failure.
         with contextlib.suppress(asyncio.CancelledError):
-            await worker.run(context.settings, url)
+            await worker.run(context.settings, url, worker_status.shown)

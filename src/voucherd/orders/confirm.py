@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from voucherd import trail
+from voucherd import traces, trail
 from voucherd.actors import TrailEntry
 from voucherd.approvals import store as approvals
 from voucherd.db import Tx
@@ -38,7 +38,8 @@ async def confirm(
         for limit in command.limits
         if limit.day_max is not None
     }
-    facts = await sale.load(tx, caches, commands, spend_keys)
+    with traces.step("load"):
+        facts = await sale.load(tx, caches, commands, spend_keys)
     consents = [command.consent for command in commands]
     if any(consents):
         facts.approvals = await approvals.lock(tx, [one.number for one in consents if one])
@@ -48,8 +49,10 @@ async def confirm(
             if one and one.number in facts.approvals
         }
         facts.second_persons = await approvers.second_persons(tx, pairs, Right.ORDERS_APPROVE)
-    ruling = decide.finalise(facts, commands)
-    sealed = await _save(tx, commands, ruling)
+    with traces.step("decide"):
+        ruling = decide.finalise(facts, commands)
+    with traces.step("save"):
+        sealed = await _save(tx, commands, ruling)
     if any(consents):
         answered = zip(consents, ruling.answers, strict=True)
         await approvals.grant(tx, [one for one, answer in answered if one and isinstance(answer, Order)])
@@ -59,9 +62,12 @@ async def confirm(
 async def cancel(tx: Tx, caches: OrderCaches, commands: Sequence[Cancel]) -> list[Order | Refusal]:
     """Delete every order that is not confirmed; cancel and refund the undelivered lines of the others."""
     order_ids, owners = reading.owned(commands)
-    facts = await store.load(tx, order_ids, caches, owners=owners)
-    ruling = decide.cancel(facts, commands)
-    await _save(tx, commands, ruling)
+    with traces.step("load"):
+        facts = await store.load(tx, order_ids, caches, owners=owners)
+    with traces.step("decide"):
+        ruling = decide.cancel(facts, commands)
+    with traces.step("save"):
+        await _save(tx, commands, ruling)
     return await _own_deeds_known(tx, commands, ruling.answers)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
+from voucherd import traces
 from voucherd.catalogue.pricing import PLAIN, ExchangeRates, oldest_day
 from voucherd.catalogue.products import Listing
 from voucherd.db import Connection, nothing_stored, within
@@ -90,19 +91,22 @@ async def create(
 ) -> list[Order | Refusal]:
     """Price every cart and keep the orders that can be sold."""
     with nothing_stored():
-        shop = await load(conn, commands, caches, policy)
-        await numbers.reserve(conn, len(commands))
-        answers = cart.place(shop, commands, numbers.take)
+        with traces.step("load"):
+            shop = await load(conn, commands, caches, policy)
+            await numbers.reserve(conn, len(commands))
+        with traces.step("decide"):
+            answers = cart.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
     effects = effects_of(commands, answers)
     urls = _urls_of(commands, answers)
-    if effects or urls:
-        async with within(conn, of_a_batch=True):
+    with traces.step("save"):
+        if effects or urls:
+            async with within(conn, of_a_batch=True):
+                await store.insert(conn, orders)
+                await idempotency.name_effects(conn, effects)
+                await per_order.note(conn, urls)
+        elif orders:
             await store.insert(conn, orders)
-            await idempotency.name_effects(conn, effects)
-            await per_order.note(conn, urls)
-    elif orders:
-        await store.insert(conn, orders)
     caches.recent.keep(orders)
     return answers
 

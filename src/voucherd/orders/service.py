@@ -22,6 +22,7 @@ from voucherd.orders import reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.confirm import cancel, confirm
+from voucherd.orders.counts import SalesCounts
 from voucherd.orders.create import LossLog, OrderNumbers, Quote, create, quote
 from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page_of_orders
 from voucherd.orders.model import Order
@@ -55,6 +56,7 @@ class OrderService:
         self._unlocked_s_max = max(UNLOCKED_S_MAX, settings.transaction_s_max)
         self._numbers = OrderNumbers()
         self.losses = LossLog()
+        self.counts = SalesCounts()
         self._policy = SalesPolicy(
             timedelta(seconds=settings.confirmation_window_s),
             settings.operator_country,
@@ -66,12 +68,14 @@ class OrderService:
         self.watch = Watch(pool)
         bounds = bounds_of(settings)
         self.reveals = Recorder(pool, bounds)
-        self.creates: Batcher[Create, Reply] = Batcher(self._create, **bounds)
-        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(self._quote, **bounds, stores=False)
-        self.confirms: Batcher[Finalise, Reply] = Batcher(self._confirm, **bounds)
-        self.resolves: Batcher[Finalise, Reply] = Batcher(self._confirm, **bounds)
-        self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, **bounds)
-        self.finds: Batcher[_Find, Reply] = Batcher(self._find, **bounds, stores=False)
+        self.creates: Batcher[Create, Reply] = Batcher(self._create, **bounds, name="create")
+        self.quotes: Batcher[Create, Quote | Refusal] = Batcher(
+            self._quote, **bounds, stores=False, name="quote"
+        )
+        self.confirms: Batcher[Finalise, Reply] = Batcher(self._confirm, **bounds, name="confirm")
+        self.resolves: Batcher[Finalise, Reply] = Batcher(self._confirm, **bounds, name="resolve")
+        self.cancels: Batcher[Cancel, Reply] = Batcher(self._cancel, **bounds, name="cancel")
+        self.finds: Batcher[_Find, Reply] = Batcher(self._find, **bounds, stores=False, name="find")
 
     @property
     def batchers(self) -> dict[str, Batcher[Any, Any]]:
@@ -261,10 +265,13 @@ class OrderService:
         return granted(answer)
 
     async def _create(self, commands: Sequence[Create]) -> list[Reply]:
+        began = perf_counter()
         async with self._pool.acquire() as conn:
+            self.counts.waited(perf_counter() - began)
             with TimeLimit(conn, self._unlocked_s_max):
                 answers = await create(conn, commands, self._numbers, self._caches, self._policy)
             self.losses.note(commands, answers)
+            self.counts.note("create", answers)
             return await self.reader.stored(conn, answers)
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
@@ -275,15 +282,19 @@ class OrderService:
             return answers
 
     async def _confirm(self, commands: Sequence[Finalise]) -> list[Reply]:
+        began = perf_counter()
         async with self._pool.acquire() as conn:
+            self.counts.waited(perf_counter() - began)
             async with within(conn, of_a_batch=True, s_max=self._settings.transaction_s_max) as tx:
                 answers, sealed = await confirm(tx, self._caches, commands)
+            self.counts.note("resolve" if commands[0].resolve else "confirm", answers)
             return _noted(commands, await self.reader.stored(conn, answers, sealed))
 
     async def _cancel(self, commands: Sequence[Cancel]) -> list[Reply]:
         async with self._pool.acquire() as conn:
             async with within(conn, of_a_batch=True, s_max=self._settings.transaction_s_max) as tx:
                 answers = await cancel(tx, self._caches, commands)
+            self.counts.note("cancel", answers)
             for answer in answers:
                 if isinstance(answer, Order) and answer.status is not Status.PENDING:
                     self.watch.wake(answer.id)

@@ -144,9 +144,9 @@ VALUE_CHARS_MAX: Final = 200
 _find: Final = Router((page.method, page.path, page) for page in PAGES).match
 
 
-def match(path: str) -> tuple[dict[str, Page], dict[str, str]] | None:
-    """The pages at this path by method, and its parameters by name."""
+def match(path: str) -> tuple[dict[str, Page], dict[str, str], str] | None:
+    """The pages at this path by method, its parameters by name, and the path as the table writes it."""
     found = _find(path)
     if found is None or any(len(value) > VALUE_CHARS_MAX for value in found.values):
         return None
-    return found.methods, dict(zip(names(found.path), found.values, strict=True))
+    return found.methods, dict(zip(names(found.path), found.values, strict=True)), found.path

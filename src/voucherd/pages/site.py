@@ -179,7 +179,7 @@ class Site:
         found = routes.match(request.path)
         if found is None:
             raise missing()
-        methods, visit.parameters = found
+        methods, visit.parameters, request.route = found
         page = methods.get(request.method)
         if page is None:
             allow = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods)).encode()

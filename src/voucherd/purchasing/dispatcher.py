@@ -18,6 +18,7 @@ from uuid import UUID
 import structlog
 from msgspec.structs import replace
 
+from voucherd import traces
 from voucherd.db import Pool
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
@@ -216,8 +217,9 @@ class Dispatcher:
         began = time.monotonic()
         answer: Finding
         try:
-            async with asyncio.timeout(row.timeout_s + OVERTIME_S):
-                answer = await call()
+            with traces.outgoing(verb, row.name):
+                async with asyncio.timeout(row.timeout_s + OVERTIME_S):
+                    answer = await call()
         except TimeoutError:
             answer = Unclear("the call took too long")
         except Exception as error:

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import structlog
 
-from voucherd import logs
-from voucherd.http import HttpError, Request, Response
+from voucherd import logs, traces
+from voucherd.http import REQUEST_ID, HttpError, Request, Response
 from voucherd.server.answer_limit import AnswerLimit
 from voucherd.server.bodies import BodyBytes
 from voucherd.server.bounds import LATE, LATE_WRITE
@@ -49,6 +49,10 @@ class RequestIds:
         """The id of the next request."""
         return f"req_{self._prefix}{next(self._count):08x}"
 
+    def of(self, given: bytes) -> str:
+        """The id that the client gave its request (OP-123); one of ours where it can't be one."""
+        return given.decode() if REQUEST_ID.fullmatch(given) else self.next()
+
 
 class HttpService:
     """Makes requests and counts their answers."""
@@ -57,7 +61,7 @@ class HttpService:
         self,
         app: Application,
         settings: Settings,
-        observe: Callable[[str, int, float], None],
+        observe: Callable[[Request, Response, float], None],
         release_waiting_calls: Callable[[], None] = lambda: None,
     ) -> None:
         self.app = app
@@ -79,20 +83,26 @@ class HttpService:
         client_ip = peer
         if self._trusted_proxies:
             client_ip = client_behind(self._trusted_proxies, peer, headers)
-        return Request(
-            method, path, query, dict(headers), b"", client_ip, self._ids.next(), time.perf_counter()
-        )
+        named = dict(headers)
+        given = named.get(b"x-request-id")
+        request_id = self._ids.next() if given is None else self._ids.of(given)
+        return Request(method, path, query, named, b"", client_ip, request_id, time.perf_counter())
 
     async def admit(self, request: Request) -> Response | None:
         """The refusal of a call whose body is still to come; None if that may be read."""
-        logs.bind_request(request.id)
+        logs.bind_request(request)
         refusal = await self.app.admit(request)
         return None if refusal is None else self._finished(request, refusal)
 
     async def answer(self, request: Request) -> Response:
         """The answer to a whole call."""
-        logs.bind_request(request.id)
-        return self._finished(request, await self.app.answer(request))
+        logs.bind_request(request)
+        if traces.active is None:
+            return self._finished(request, await self.app.answer(request))
+        with traces.active.call(request) as told:
+            response = self._finished(request, await self.app.answer(request))
+            told(response.status)
+            return response
 
     def late(self, request: Request) -> Response:
         """The answer in place of one that takes too long (OP-109)."""
@@ -129,5 +139,5 @@ class HttpService:
             headers.append((b"content-length", b"%d" % len(response.body)))
         response.headers = headers
         if not request.given_up:
-            self._observe(request.method, response.status, time.perf_counter() - request.started)
+            self._observe(request, response, time.perf_counter() - request.started)
         return response

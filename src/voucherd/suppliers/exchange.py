@@ -17,6 +17,8 @@ from urllib.parse import SplitResult, urlsplit
 import httpx
 from msgspec import Struct
 
+from voucherd import logs, traces
+
 BODY_BYTES_MAX: Final = 16 * 1024 * 1024
 """No answer is read beyond this, whatever it is about."""
 BODY_BYTES: Final = 256 * 1024
@@ -65,6 +67,14 @@ def _trusted() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
+def _trace() -> dict[str, str]:
+    """The trace that the supplier's part belongs to: ours, or that of the client on whose behalf we call."""
+    found = None if traces.active is None else traces.active.traceparent()
+    if found is None and (request := logs.current_request()) is not None:
+        found = request.traceparent
+    return {} if found is None else {"traceparent": found}
+
+
 class _TooMuch(Exception):
     """The answer is not one that we read; the text says why."""
 
@@ -107,7 +117,7 @@ class SupplierExchange:
                 request = httpx.Request(
                     method,
                     url,
-                    headers={"accept-encoding": "identity", "user-agent": AGENT, **headers},
+                    headers={"accept-encoding": "identity", "user-agent": AGENT, **_trace(), **headers},
                     content=body,
                     extensions={"trace": trace},
                 )
