@@ -76,4 +76,4 @@ def test_the_figures_of_speed_are_those_of_the_last_whole_run() -> None:
     readme = pages.text_of(README)
     results = pages.text_of(ROOT / "bench" / "RESULTS.md")
     assert renewed(readme, results) == readme
-    assert len(pages.rows(README, "what")) == len(SHOWN)
+    assert len(list(pages.rows(README, "what"))) == len(SHOWN)
