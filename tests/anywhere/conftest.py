@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """voucherd as production installs it."""
-    return installed.install(wheel, tmp_path_factory.mktemp("environment"))
+    return installed.install(wheel, tmp_path_factory.mktemp("environment") / "voucherd")
 
 
 @pytest.fixture(scope="module")

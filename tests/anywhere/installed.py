@@ -44,7 +44,7 @@ class Installed:
         )
 
     def add(self, name: str) -> None:
-        """Let the environment have a distribution that this suite runs with; it is linked, because nothing is fetched."""
+        """Let the environment have a distribution of this suite's own: linked, because nothing is fetched."""
         try:
             found = distribution(name)
         except PackageNotFoundError:
@@ -72,7 +72,7 @@ def build(folder: Path) -> Path:
 def install(wheel: Path, folder: Path) -> Installed:
     """A new environment with the wheel, and what production installs beside it."""
     venv.create(folder, with_pip=False, symlinks=True)
-    options = ("--no-deps", "--no-index", "--no-compile")
+    options = ("--no-deps", "--no-index")
     _pip("--python", str(folder / "bin" / "python"), "install", *options, str(wheel))
     made = Installed(folder)
     for name in locked_names(LOCK):

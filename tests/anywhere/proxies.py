@@ -91,7 +91,9 @@ def _changed(text: str, changes: dict[str, str]) -> str:
     return text
 
 
-def _nginx(folder: Path, port: int, plain_port: int, certificate: Certificate, hosts: dict[str, str]) -> list[str]:
+def _nginx(
+    folder: Path, port: int, plain_port: int, certificate: Certificate, hosts: dict[str, str]
+) -> list[str]:
     changes = hosts | {
         "listen 80;": f"listen 127.0.0.1:{plain_port};",
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
@@ -113,7 +115,9 @@ def _nginx(folder: Path, port: int, plain_port: int, certificate: Certificate, h
     return [needed("nginx"), "-e", "stderr", "-c", str(whole)]
 
 
-def _caddy(folder: Path, port: int, plain_port: int, certificate: Certificate, hosts: dict[str, str]) -> list[str]:
+def _caddy(
+    folder: Path, port: int, plain_port: int, certificate: Certificate, hosts: dict[str, str]
+) -> list[str]:
     changes = hosts | {
         "shop.example.com {": f"https://127.0.0.1:{port} {{",
         "admin off": f"admin off\n\thttp_port {plain_port}",
@@ -125,8 +129,12 @@ def _caddy(folder: Path, port: int, plain_port: int, certificate: Certificate, h
     return [needed("caddy"), "run", "--adapter", "caddyfile", "--config", str(file)]
 
 
-def _haproxy(folder: Path, port: int, plain_port: int, certificate: Certificate, hosts: dict[str, str]) -> list[str]:
+def _haproxy(
+    folder: Path, port: int, plain_port: int, certificate: Certificate, hosts: dict[str, str]
+) -> list[str]:
     changes = hosts | {
+        # As many as this machine has files for.
+        "maxconn 20000": "maxconn 200",
         "bind :80\n": f"bind 127.0.0.1:{plain_port}\n",
         "bind :443 ssl": f"bind 127.0.0.1:{port} ssl",
         "/etc/voucherd/tls/shop.both.pem": str(certificate.both),

@@ -1,4 +1,4 @@
-"""A container without an engine: a root of its own that is read-only, an account without rights, and secrets as files."""
+"""A container without an engine: a read-only root of its own, an account without rights, and secrets as files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,15 @@ class Sandbox:
 
     def command(self, words: Sequence[str | Path], env: Mapping[str, str]) -> list[str]:
         """The command line that runs these words in it; the words' own environment is all that they get."""
-        return ["/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-euc", self._script(words, env)]
+        return [
+            "/usr/bin/unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "/bin/sh",
+            "-euc",
+            self._script(words, env),
+        ]
 
     def _script(self, words: Sequence[str | Path], env: Mapping[str, str]) -> str:
         lines = [
@@ -44,7 +52,11 @@ class Sandbox:
             "mount -t tmpfs -o mode=0755 tmpfs $root",
             "mkdir -p $root/etc $root/run/secrets $root/proc $root/dev",
             "mount -t proc proc $root/proc",
-            *(line for device in DEVICES for line in (f"touch $root{device}", f"mount --bind {device} $root{device}")),
+            *(
+                line
+                for device in DEVICES
+                for line in (f"touch $root{device}", f"mount --bind {device} $root{device}")
+            ),
             *(f"if [ -e /etc/{name} ]; then cp -a /etc/{name} $root/etc/; fi" for name in ETC),
             f"echo 'voucherd:x:{UID}:{UID}::/data:/usr/sbin/nologin' >$root/etc/passwd",
             f"echo 'voucherd:x:{UID}:' >$root/etc/group",
@@ -55,13 +67,20 @@ class Sandbox:
                 lines.append(f"ln -s {path.readlink()} $root{path}")
             elif path.exists():
                 lines += _bound(path, path)
+        for place in self.memory:
+            path_, _, options = place.partition(":")
+            lines += [
+                f"mkdir -p $root{path_}",
+                f"mount -t tmpfs -o '{options or 'mode=1777'}' tmpfs $root{path_}",
+            ]
+        # After the memory: this suite may itself be below /tmp.
         for path in self.seen:
             lines += _bound(path, path)
         for name, file in self.secrets.items():
-            lines += [f"cp {shlex.quote(str(file))} $root/run/secrets/{name}", f"chmod 444 $root/run/secrets/{name}"]
-        for place in self.memory:
-            path_, _, options = place.partition(":")
-            lines += [f"mkdir -p $root{path_}", f"mount -t tmpfs -o '{options or 'mode=1777'}' tmpfs $root{path_}"]
+            lines += [
+                f"cp {shlex.quote(str(file))} $root/run/secrets/{name}",
+                f"chmod 444 $root/run/secrets/{name}",
+            ]
         for place, source in self.kept.items():
             lines += _bound(source, Path(place), read_only=False)
         # From here on nothing can be written but what was named.

@@ -27,7 +27,10 @@ FILE: Final = ROOT / "deploy" / "compose.yaml"
 def _compose() -> list[str]:
     """The command of whichever compose is here."""
     docker = shutil.which("docker")
-    if docker and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0:
+    if (
+        docker
+        and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0
+    ):
         return [docker, "compose"]
     return [needed("docker-compose")]
 
@@ -48,20 +51,26 @@ def described() -> dict[str, Any]:
     return found
 
 
-def test_every_service_is_read_only_without_rights_and_has_its_secrets_as_files(described: dict[str, Any]) -> None:
+def test_every_service_is_read_only_without_rights_and_has_its_secrets_as_files(
+    described: dict[str, Any],
+) -> None:
     """OP-127: two API processes, a worker and the migrations; no password is in the file or in the environment."""
     services = described["services"]
     assert set(services) == {"db", "migrate", "api1", "api2", "worker"}
     for name, service in services.items():
         assert service["read_only"] is True, name
         assert service["secrets"], name
-        assert not [word for word in service["environment"].values() if "://" in str(word) and "@" in str(word)]
+        assert not [
+            word for word in service["environment"].values() if "://" in str(word) and "@" in str(word)
+        ]
         if name != "db":
             assert (service["user"], service["cap_drop"]) == (f"{UID}:{UID}", ["ALL"])
             assert service["security_opt"] == ["no-new-privileges:true"]
     assert all("healthcheck" in services[name] for name in ("db", "api1", "api2"))
     # Only the migrations know the owner of the tables.
-    holders = {name for name in services for one in services[name]["secrets"] if one["source"] == "owner.toml"}
+    holders = {
+        name for name in services for one in services[name]["secrets"] if one["source"] == "owner.toml"
+    }
     assert holders == {"migrate"}
 
 
@@ -85,7 +94,9 @@ class Machine:
         service = self.services[name]
         kept = {}
         for volume in service.get("volumes", ()):
-            source, place = volume.split(":")[:2] if isinstance(volume, str) else (volume["source"], volume["target"])
+            source, place = (
+                volume.split(":")[:2] if isinstance(volume, str) else (volume["source"], volume["target"])
+            )
             if not source.endswith(".sh"):
                 kept[place] = self._volume(source.rpartition("/")[2])
         return Sandbox(
@@ -122,13 +133,21 @@ class Machine:
         sandbox = self.sandbox("db")
         cluster, port = "/var/lib/postgresql/data", self.ports["db"]
         env = {"PATH": f"{binaries()}:/usr/bin:/bin", "PGHOST": "/run/postgresql", "PGPORT": str(port)}
-        make = ["initdb", "-D", cluster, "-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256", "-N"]
-        serve = f"exec postgres -D {cluster} -k /run/postgresql -p {port} -c fsync=off -c dynamic_shared_memory_type=mmap"
+        make = [
+            "initdb",
+            "-D",
+            cluster,
+            "-U",
+            "postgres",
+            "--auth-local=trust",
+            "--auth-host=scram-sha-256",
+            "-N",
+        ]
+        options = f"-k /run/postgresql -p {port} -c fsync=off -c dynamic_shared_memory_type=mmap"
         # All in one namespace, as in one container: the socket is in its memory.
         roles = ROOT / "deploy" / "compose" / "roles.sh"
-        script = (
-            f"{' '.join(make)} >/dev/null; (until pg_isready -q; do sleep 0.05; done; sh {roles}; echo made) & {serve}"
-        )
+        then = f"(until pg_isready -q; do sleep 0.05; done; sh {roles}; echo made) &"
+        script = f"{' '.join(make)} >/dev/null; {then} exec postgres -D {cluster} {options}"
         with running(sandbox.command(["/bin/sh", "-euc", script], env), clean_environment()) as process:
             line = first_line(process)
             while line != b"made\n":
@@ -143,12 +162,14 @@ class Machine:
 
 
 @pytest.fixture
-def machine(described: dict[str, Any], environment: Installed, tmp_path: Path) -> Iterator[Machine]:
+def machine(described: dict[str, Any], environment: Installed, tmp_path: Path) -> Machine:
     """The machine, with its secrets made as the file says."""
     refuse_without_root()
-    shutil.copytree(ROOT / "deploy" / "compose", tmp_path / "compose", ignore=shutil.ignore_patterns("secrets"))
+    shutil.copytree(
+        ROOT / "deploy" / "compose", tmp_path / "compose", ignore=shutil.ignore_patterns("secrets")
+    )
     subprocess.run([tmp_path / "compose" / "secrets.sh"], check=True, timeout=HANG_S)
-    yield Machine(described["services"], environment, tmp_path)
+    return Machine(described["services"], environment, tmp_path)
 
 
 def _ended(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -162,7 +183,7 @@ async def test_the_services_run_as_the_file_says(machine: Machine) -> None:
     assert seen.stdout.count("Read-only file system") == 2, seen
     assert f"\n{UID}\n" in seen.stdout
     assert "0000000000000000\nwrites to /tmp" in seen.stdout
-    with ExitStack() as started, machine.database():
+    with machine.database(), ExitStack() as started:
         wait_until(lambda: machine.healthy("db"))
         migrated = _ended(machine.command("migrate"))
         assert migrated.returncode == 0, migrated.stderr

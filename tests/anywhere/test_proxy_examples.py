@@ -21,7 +21,7 @@ from tests.anywhere.programs import OpenShop, free_ports
 from tests.anywhere.proxies import PROXIES, Proxy, started
 from tests.patience import HANG_S, wait_until
 
-UPLOAD_BYTES: Final = 8 * 1024 * 1024
+UPLOAD_BYTES: Final = 2 * 1024 * 1024
 CLIENT, STRANGER = "127.0.0.2", "127.0.0.3"
 
 
@@ -36,15 +36,17 @@ def proxy(request: pytest.FixtureRequest, open_shop: OpenShop, tmp_path: Path) -
         yield running
 
 
-def _key_for(shop: OpenShop, address: str) -> dict[str, str]:
-    """A key that is good at this address only."""
-    words = ("key", "add", shop.handout["live"]["company"], "--state", "live", "--allow-ip", address, "--json")
+@pytest.fixture(scope="module")
+def narrow_key(open_shop: OpenShop) -> dict[str, str]:
+    """A key that is good at one address only."""
+    company = open_shop.handout["live"]["company"]
+    words = ("key", "add", company, "--state", "live", "--allow-ip", CLIENT, "--json")
     done = subprocess.run(
         [sys.executable, "-m", "voucherd.cli", *words],
         capture_output=True,
         timeout=HANG_S,
         check=True,
-        env=clean_environment() | shop.env,
+        env=clean_environment() | open_shop.env,
     )
     return {"Authorization": f"Bearer {json.loads(done.stdout)['key']}"}
 
@@ -76,10 +78,9 @@ def test_a_sale_goes_through_although_a_host_is_dead_and_health_stays_inside(
 
 
 def test_a_key_is_good_at_its_address_and_a_claimed_address_gets_nowhere(
-    proxy: Proxy, open_shop: OpenShop
+    proxy: Proxy, narrow_key: dict[str, str]
 ) -> None:
     """OP-24, OP-128: voucherd sees the client's address as the proxy saw it, whatever the client writes."""
-    key = _key_for(open_shop, CLIENT)
     for address, claimed, status in (
         (CLIENT, {}, 200),
         (STRANGER, {}, 403),
@@ -87,7 +88,7 @@ def test_a_key_is_good_at_its_address_and_a_claimed_address_gets_nowhere(
         (STRANGER, {"X-Forwarded-For": f"{CLIENT}, 127.0.0.1"}, 403),
         (CLIENT, {"X-Forwarded-For": STRANGER}, 200),
     ):
-        with proxy.client(address, **key, **claimed) as client:
+        with proxy.client(address, **narrow_key, **claimed) as client:
             assert client.get("/api/1.03/order").status_code == status, (address, claimed)
 
 
@@ -178,5 +179,9 @@ def test_a_sale_that_may_have_been_made_is_sent_to_no_other_host(name: str, tmp_
         wait_until(lambda: client.get("/").status_code == 200, "no host is reached")
         for method in ("POST", "PATCH"):
             sales.clear()
-            assert client.request(method, "/api/1.03/order", json={}).status_code in (502, 503)
+            try:
+                assert client.request(method, "/api/1.03/order", json={}).status_code in (502, 503)
+            except httpx.RemoteProtocolError:
+                # HAProxy breaks off as the host did, if the client's connection has been used before.
+                assert name == "haproxy"
             assert sales == [f"{method} /api/1.03/order HTTP/1.1"]
