@@ -26,7 +26,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Instal
     return installed.install(wheel, tmp_path_factory.mktemp("environment") / "voucherd")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def open_shop(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpenShop]:
     """The demo's shop on a schema of its own, in a process of its own, behind a proxy on 127.0.0.1."""
     schema = f"t_{secrets.token_hex(6)}"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import socketserver
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
 
 from tests.anywhere.installed import clean_environment
 from tests.anywhere.programs import OpenShop
+from tests.cli.forge import forge
 from tests.docs import pages
 from tests.docs.pages import DOCS
 from tests.patience import HANG_S
@@ -25,7 +30,13 @@ from voucherd.db import Pool
 from voucherd.embedded import binaries
 
 RUNBOOKS: Final = DOCS / "runbooks"
-RUN_HERE: Final = ("failover.md", "full-disk.md", "key-compromise.md", "lost-master-key.md", "stuck-purchase.md")
+RUN_HERE: Final = (
+    "failover.md",
+    "full-disk.md",
+    "key-compromise.md",
+    "lost-master-key.md",
+    "stuck-purchase.md",
+)
 _MARKED: Final = re.compile(r"^<!-- runs -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,13 +45,36 @@ def marked(page: str) -> list[str]:
     return _MARKED.findall(pages.text_of(RUNBOOKS / page))
 
 
+PROGRAM: Final = """#!{python} -IS
+import json, os, socket, sys
+with socket.create_connection(("127.0.0.1", {port})) as line, line.makefile("rw") as told:
+    told.write(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]) + chr(10))
+    told.flush()
+    code, out, err = json.loads(told.readline())
+sys.stdout.write(out)
+sys.stderr.write(err)
+sys.exit(code)
+"""
+"""`voucherd` in a shell: it asks the process for it that has everything loaded already."""
+
+
+class _Asked(socketserver.StreamRequestHandler):
+    """One command of a shell."""
+
+    def handle(self) -> None:
+        """Run it, and tell how it ended."""
+        words, env, folder = json.loads(self.rfile.readline())
+        code, out, err = forge().run(words, b"", env, wait_s_max=HANG_S, folder=folder)
+        self.wfile.write(json.dumps([code, out.decode(), err.decode()]).encode() + b"\n")
+
+
 class Shell:
     """A shell in a folder of its own, in which `voucherd` and `psql` are found."""
 
-    def __init__(self, folder: Path, **env: str) -> None:
+    def __init__(self, folder: Path, port: int, **env: str) -> None:
         folder.mkdir()
         program = folder / "voucherd"
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m voucherd.cli "$@"\n')
+        program.write_text(PROGRAM.format(python=sys.executable, port=port))
         program.chmod(0o755)
         self.folder = folder
         # The embedded server's psql speaks to any server that we support.
@@ -62,14 +96,28 @@ class Shell:
         return done.stdout
 
 
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Where shells ask for commands."""
+    with socketserver.TCPServer(("127.0.0.1", 0), _Asked) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.05,))
+        serving.start()
+        try:
+            yield int(server.server_address[1])
+        finally:
+            server.shutdown()
+            serving.join()
+
+
 @pytest.fixture
-def shell(open_shop: OpenShop, tmp_path: Path) -> Shell:
+def shell(open_shop: OpenShop, port: int, tmp_path: Path) -> Shell:
     """A shell on the demo's shop."""
     company = open_shop.handout["live"]["company"]
     first = f"{datetime.now(UTC):%Y-%m-%d}"
     key_file = str(open_shop.data / "master.key")
     return Shell(
         tmp_path / "shell",
+        port,
         **open_shop.env,
         **{"API": open_shop.url, "COMPANY": company, "FIRST": first, "SINCE": first},
         VOUCHERD_MASTER_KEY_FILE=key_file,
@@ -92,8 +140,6 @@ def test_the_looks_of_a_failover_and_of_a_full_disk_work_as_printed(page: str, s
 
 async def test_a_key_that_got_out_is_ended_as_printed(shell: Shell, open_shop: OpenShop) -> None:
     """OP-127: an API key, a person, the database's password, and the master key with everything that it seals."""
-    import httpx
-
     async with httpx.AsyncClient(base_url=open_shop.url, timeout=HANG_S) as client:
         made = await client.post("/api/1.03/order", json=open_shop.cart(), headers=open_shop.bearer())
         await client.patch(f"/api/1.00/order/confirm/{made.json()['trx']}", headers=open_shop.bearer())
@@ -138,7 +184,7 @@ async def market(
 
 
 async def test_a_stuck_purchase_is_settled_as_printed(
-    market: Market, database_url: str, tmp_path: Path
+    market: Market, database_url: str, port: int, tmp_path: Path
 ) -> None:
     """OP-44: first as failed, and then with the codes that turned up after all; the books balance."""
     shop = market.shop
@@ -152,6 +198,7 @@ async def test_a_stuck_purchase_is_settled_as_printed(
     await shop.pool.execute("UPDATE attempt SET settles_at = now()")
     shell = Shell(
         tmp_path / "shell",
+        port,
         VOUCHERD_DATABASE_URL=database_url,
         VOUCHERD_MASTER_KEY_FILE=str(shop.settings.master_key_file),
         PURCHASE=str(await shop.pool.fetchval("SELECT id FROM attempt WHERE status = 2")),

@@ -35,7 +35,9 @@ def test_production_installs_what_it_runs_with_and_nothing_else() -> None:
     """OP-127: neither the embedded server nor what builds a wheel, in the versions that are tested."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     production, setup = _locked("requirements-production.lock"), _locked("requirements.lock")
-    more = _asked([word for name in ("embedded", "install") for word in project["optional-dependencies"][name]])
+    more = _asked(
+        [word for name in ("embedded", "install") for word in project["optional-dependencies"][name]]
+    )
 
     assert _asked(project["dependencies"]) <= production.keys()
     assert more <= setup.keys()
