@@ -48,7 +48,7 @@ buildah run --volume "$work/wheels:/wheels:ro" "$container" -- /bin/sh -eu -c "
   \$pip install --quiet --no-cache-dir --no-index --no-deps /wheels/$(basename "$wheel")
   \$pip uninstall --quiet --yes pip setuptools
   apt-get purge --quiet --yes --auto-remove python3-venv >/dev/null
-  rm -rf /var/lib/apt/lists /var/cache/apt /var/log/*
+  rm -rf /var/lib/apt/lists /var/cache/apt /var/log/* /usr/share/python-wheels
   groupadd --gid 10001 voucherd
   useradd --uid 10001 --gid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin voucherd
   install -d -o voucherd -g voucherd -m 0700 /data
