@@ -46,18 +46,25 @@ develop: $(VENV)/.developed  ## Add what tests and tools need
 demo: setup  ## Start the whole service with a demo shop and print a first order to try
 	@$(BIN)/voucherd demo $(ARGS)
 
+# `lean` holds packages that come without what Debian recommends beside them, such as a whole Docker.
 .PHONY: packages
 packages:
-	@missing=; \
+	@missing=; lean=; \
 	{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || missing="$$missing chromium"; \
 	command -v php >/dev/null || missing="$$missing php-cli"; \
-	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing="$$missing pgbouncer"; \
-	command -v promtool >/dev/null || missing="$$missing prometheus"; \
-	if [ -n "$$missing" ]; then \
+	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || lean="$$lean pgbouncer"; \
+	command -v promtool >/dev/null || lean="$$lean prometheus"; \
+	command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || lean="$$lean nginx-light"; \
+	command -v caddy >/dev/null || lean="$$lean caddy"; \
+	command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || lean="$$lean haproxy"; \
+	command -v systemd-analyze >/dev/null || lean="$$lean systemd"; \
+	{ docker compose version || command -v docker-compose; } >/dev/null 2>&1 || lean="$$lean docker-compose"; \
+	if [ -n "$$missing$$lean" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "Installing for the tests:$$missing …"; \
-	    (apt-get install -y -qq $$missing || (apt-get update -qq && apt-get install -y -qq $$missing)) >/dev/null; \
-	  else echo "Missing here:$$missing. The tests that need it will be skipped." >&2; fi; fi
+	    echo "Installing for the tests:$$missing$$lean …"; \
+	    install() { apt-get install -y -qq $$missing && apt-get install -y -qq --no-install-recommends $$lean; }; \
+	    (install || (apt-get update -qq && install)) >/dev/null; \
+	  else echo "Missing here:$$missing$$lean. The tests that need it will be skipped." >&2; fi; fi
 
 .PHONY: test
 test: develop check packages  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
@@ -111,13 +118,23 @@ dump: develop  ## Write the dump of this release's database, on which later migr
 mutate: develop  ## Break the rules about money one small change at a time, and see that a test notices (MODULES=money …)
 	@$(BIN)/python -m tools.mutate $(MODULES)
 
+.PHONY: wheel
+wheel: setup  ## Build the wheel into dist/: what a machine installs that has no checkout
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+.PHONY: image
+image: wheel  ## Build the container image with buildah, from Debian's packages and the wheel
+	@deploy/container/build.sh
+
 .PHONY: lock
-lock: setup  ## Resolve the dependencies anew into the three files of locks
+lock: setup  ## Resolve the dependencies anew into the four files of locks
 	@$(BIN)/python -m pip install --quiet uv
 	@compile="$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml"; \
-	$$compile --upgrade --extra install --output-file requirements.lock \
-	  && $$compile --upgrade --extra install --extra dev --extra traces --constraint requirements.lock --output-file requirements-dev.lock \
-	  && $$compile --upgrade --extra install --extra dev --extra traces --extra fuzz --constraint requirements-dev.lock \
+	setup="--extra install --extra embedded"; \
+	$$compile --upgrade $$setup --output-file requirements.lock \
+	  && $$compile --upgrade --constraint requirements.lock --output-file requirements-production.lock \
+	  && $$compile --upgrade $$setup --extra dev --extra traces --constraint requirements.lock --output-file requirements-dev.lock \
+	  && $$compile --upgrade $$setup --extra dev --extra traces --extra fuzz --constraint requirements-dev.lock \
 	    --output-file requirements-fuzz.lock
 
 .PHONY: clean

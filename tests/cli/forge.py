@@ -29,11 +29,17 @@ class Forge:
         self._requests = requests
 
     def run(
-        self, words: Sequence[str], stdin: bytes, env: Mapping[str, str], *, wait_s_max: float
+        self,
+        words: Sequence[str],
+        stdin: bytes,
+        env: Mapping[str, str],
+        *,
+        wait_s_max: float,
+        folder: str | None = None,
     ) -> tuple[int, bytes, bytes]:
-        """Run one command to its end: how it ended, and what it printed."""
+        """Run one command to its end, in this folder: how it ended, and what it printed."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            code = self._run(words, stdin, env, wait_s_max, out, err)
+            code = self._run(words, stdin, env, folder or str(Path.cwd()), wait_s_max, out, err)
             out.seek(0)
             err.seek(0)
             return code, out.read(), err.read()
@@ -43,6 +49,7 @@ class Forge:
         words: Sequence[str],
         stdin: bytes,
         env: Mapping[str, str],
+        folder: str,
         wait_s_max: float,
         out: IO[bytes],
         err: IO[bytes],
@@ -55,7 +62,7 @@ class Forge:
             )
         with line, line.makefile() as told:
             line.settimeout(wait_s_max)
-            request = {"words": words, "env": dict(env), "folder": str(Path.cwd())}
+            request = {"words": words, "env": dict(env), "folder": folder}
             line.sendall(json.dumps(request).encode() + b"\n")
             pid = int(told.readline())
             # A command need not read what it is given.

@@ -22,7 +22,7 @@ NUMBERS = (
     80,
     *range(90, 114),
     *range(115, 119),
-    *range(123, 127),
+    *range(123, 129),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

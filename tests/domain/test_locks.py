@@ -1,4 +1,4 @@
-"""The three lock files: what serves, what tests and tools need besides, and what the fuzzer brings."""
+"""The four lock files: what production installs, what `make setup` adds, what tests and tools need, and the fuzzer."""
 
 from __future__ import annotations
 
@@ -29,6 +29,20 @@ def test_a_machine_that_serves_holds_no_tools_of_tests() -> None:
     assert tools.isdisjoint(serving)
     assert tools <= testing.keys()
     assert "pip-audit" in tools
+
+
+def test_production_installs_what_it_runs_with_and_nothing_else() -> None:
+    """OP-127: neither the embedded server nor what builds a wheel, in the versions that are tested."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    production, setup = _locked("requirements-production.lock"), _locked("requirements.lock")
+    more = _asked(
+        [word for name in ("embedded", "install") for word in project["optional-dependencies"][name]]
+    )
+
+    assert _asked(project["dependencies"]) <= production.keys()
+    assert more <= setup.keys()
+    assert more.isdisjoint(production)
+    assert {name: setup.get(name) for name in production} == production
 
 
 def test_the_fuzzer_is_installed_by_nobody_but_make_fuzz() -> None:

@@ -48,8 +48,9 @@ PROGRAM: Final = "voucherd"
 
 def main() -> None:
     """Run the program with the arguments of this process."""
-    word = sys.argv[1] if len(sys.argv) > 1 else ""
-    program(word)(prog_name=PROGRAM)
+    # As most programs are asked which one they are.
+    words = ["version" if word == "--version" else word for word in sys.argv[1:2]]
+    program("".join(words))(words + sys.argv[2:], prog_name=PROGRAM)
 
 
 def program(word: str) -> typer.Typer:

@@ -52,7 +52,10 @@ def _package() -> Path:
     # The package is only located, never imported: importing it starts machinery that we do not want.
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedError(f"{DISTRIBUTION} is not installed, so there is no embedded PostgreSQL")
+        raise EmbeddedError(
+            "the embedded PostgreSQL is not installed: run pip install 'voucherd[embedded]',"
+            " or name a server of your own in VOUCHERD_DATABASE_URL"
+        )
     return Path(spec.submodule_search_locations[0])
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from voucherd.embedded import locks, place, serverlog, watcher
 from voucherd.embedded.errors import EmbeddedError
+from voucherd.embedded.programs import binaries
 from voucherd.embedded.server import START_S_MAX, EmbeddedPostgres
 
 WATCH_EVERY_S: Final = 0.5
@@ -47,6 +48,8 @@ def throwaway(*, settings: Mapping[str, str] = {}) -> Iterator[str]:
 def _running(data: Path, exclusive: bool, settings: Mapping[str, str], *, throwaway: bool) -> Iterator[str]:
     with ExitStack() as held:
         with _plainly(data):
+            # Where the programs are not installed nothing is made: neither a folder nor a lock.
+            binaries()
             server = EmbeddedPostgres(data, settings, throwaway=throwaway)
             if exclusive:
                 held.enter_context(locks.ownership(server.place))
