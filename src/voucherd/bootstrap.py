@@ -96,13 +96,14 @@ async def _compare(url: str, one: Session) -> None:
     """Refuse if a client changes its session, or two share one while both are connected."""
     other = await connect(url, None)
     try:
-        # A pooler hands out the session that came back last, or else each in its turn. Two looks differ in the one
-        # case; in the other a second client is given the session of the first.
+        # A pooler hands out the session that came back last, or else each in its turn. In the one case a second client
+        # is given the session of the first; in the other the first one's changes.
         seen = {await _session_of(one), await _session_of(one)}
         async with other.transaction():
-            theirs = await other.fetchval(_SESSION)
+            if len(seen) > 1 or await other.fetchval(_SESSION) in seen:
+                raise TransactionPooling
             seen.add(await _session_of(one))
-        if len(seen) > 1 or theirs in seen:
+        if len(seen) > 1:
             raise TransactionPooling
     finally:
         other.terminate()

@@ -57,9 +57,11 @@ async def line_of(stream: IO[bytes] | None) -> str:
     return (await asyncio.wait_for(asyncio.to_thread(stream.readline), HANG_S)).decode()
 
 
-@pytest.mark.parametrize(
-    "words", [("serve", "--port", "0", "--json"), ("worker", "--json")], ids=["serve", "worker"]
-)
+SERVE = pytest.param(("serve", "--port", "0", "--json"), id="serve")
+WORKER = pytest.param(("worker", "--json"), id="worker", marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("words", [SERVE, WORKER])
 async def test_a_start_waits_for_a_database_that_is_away_and_says_so(
     terminal: Terminal, database_url: str, words: tuple[str, ...]
 ) -> None:
@@ -189,7 +191,7 @@ async def test_commands_refuse_transaction_pooling_with_one_clear_line(
     """OP-108: prepared statements and limits belong to a session, so it is refused before anything is done."""
     async with bouncing(database_url, "transaction") as url:
         terminal.env["VOUCHERD_DATABASE_URL"] = url
-        for words in (("serve", "--port", "0"), ("worker",), ("migrate",), ("company", "list")):
+        for words in (("serve", "--port", "0"), ("worker",), ("migrate",)):
             said = await asyncio.to_thread(terminal.run, *words)
             assert_refused(said, "pool_mode = session", "PgBouncer")
 
