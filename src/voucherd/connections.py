@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -117,11 +117,20 @@ class ServiceConnection(_Connection):
     that lives does no work for nobody; but nobody waits for its answer.
     """
 
-    __slots__ = ("_given_back",)
+    __slots__ = ("_abandoned", "_given_back")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._given_back = False
+        self._abandoned = self._given_back = False
+
+    def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> Coroutine[Any, Any, str]:
+        """Run a statement; the transaction of an abandoned one is over by itself.
+
+        A ROLLBACK that fails would hide from the task that it was cancelled, and it would go on.
+        """
+        if self._abandoned and query.startswith("ROLLBACK"):
+            return _nothing()
+        return super().execute(query, *arguments, timeout=timeout)
 
     def _on_release(self, stacklevel: int = 1) -> None:
         """It is given back to its pool, which looks at it in the next turn of the loop."""
@@ -138,6 +147,7 @@ class ServiceConnection(_Connection):
 
     def _cancel_current_command(self, *_waiters: Any) -> None:
         """The statement under way was cancelled, or took too long."""
+        self._abandoned = True
         # The protocol is not done with its own work when it says so.
         self._loop.call_soon(self._drop)
         task = self._loop.create_task(
@@ -262,6 +272,10 @@ def addresses_of(url: str) -> list[str]:
 
 def _place(host: str, port: str) -> dict[str, str]:
     return {"host": host} | ({"port": port} if port else {})
+
+
+async def _nothing() -> str:
+    return ""
 
 
 async def _ask_to_stop(addr: Any, params: Any, pid: int, secret: int) -> None:

@@ -65,3 +65,31 @@ async def test_a_server_that_lives_stops_what_nobody_waits_for(database_url: str
         await until(is_stopped)
     finally:
         one.terminate()
+
+
+@pytest.mark.parametrize("hangs", [True, False], ids=["a server that hangs", "one that lives"])
+async def test_who_is_cancelled_in_a_transaction_hears_nothing_else(database_url: str, hangs: bool) -> None:
+    """OP-109: a round of the worker that took the end of its connection for a failure would never stop."""
+    async with freezing(database_url) as proxy:
+        pool = await open_pool(proxy.url, size_max=1)
+        inside = asyncio.Event()
+
+        async def work() -> None:
+            async with transaction(pool) as tx, tx.transaction():
+                await tx.fetchval("SELECT 1")
+                inside.set()
+                await tx.fetchval("SELECT pg_sleep(3600)")
+
+        try:
+            task = asyncio.create_task(work())
+            await inside.wait()
+            if hangs:
+                proxy.freeze()
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            proxy.thaw()
+            assert await pool.fetchval("SELECT 2") == 2
+        finally:
+            pool.terminate()
