@@ -20,8 +20,8 @@ from voucherd.db import UNAVAILABLE, Connection, Pool
 EVERY_S: Final = 1.0
 GONE_S: Final = 5.0
 """Who has said nothing for longer is taken for gone: others take over its calls."""
-BEAT_S_MAX: Final = 3.0
-"""A sign of life that takes longer is given up, and the next one tried."""
+BEAT_S_MAX: Final = 2.0
+"""A sign of life that takes longer is given up, and the next one comes before anybody misses it."""
 AWAY_S: Final = 45.0
 """A worker that has said nothing for longer is shown to the operator as away."""
 LEAVE_S_MAX: Final = 2.0
@@ -61,19 +61,19 @@ class Heartbeat:
         self._works = works
         self._host = socket.gethostname()[:200] or "unknown"
         self._place = _place()
-        self._task: asyncio.Task[None] | None = None
-        self._failing = False
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, then: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Say from now on that this process is there; `then` is done after each time that it says so."""
-        await self._try(self.beat)
-        self._task = asyncio.create_task(self._repeat(then), name="heartbeat")
+        """Say from now on that this process is there; `then` is done as often, and does not hold that up."""
+        await _try(self.beat, failing=False)
+        works = (self.beat,) if then is None else (self.beat, then)
+        self._tasks = [asyncio.create_task(_repeat(work), name="heartbeat") for work in works]
 
     async def stop(self) -> None:
         """Say that this process ends: what it held is free at once."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(*UNAVAILABLE):
             async with asyncio.timeout(LEAVE_S_MAX):
                 await self.leave()
@@ -107,25 +107,24 @@ class Heartbeat:
         _running_here.discard(self.id)
         await self._pool.execute("DELETE FROM process_seen WHERE id = $1", self.id)
 
-    async def _repeat(self, then: Callable[[], Awaitable[None]] | None) -> None:
-        while True:
-            await asyncio.sleep(EVERY_S)
-            fine = await self._try(self.beat)
-            if then is not None:
-                fine = await self._try(then) and fine
-            self._failing = not fine
 
-    async def _try(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it went well; the first of several failures is logged."""
-        try:
-            async with asyncio.timeout(BEAT_S_MAX):
-                await work()
-        except Exception as error:  # noqa: BLE001 - It goes on when the database is back.
-            if not self._failing:
-                logger.warning("heartbeat_failed", error=repr(error))
-            self._failing = True
-            return False
-        return True
+async def _repeat(work: Callable[[], Awaitable[None]]) -> None:
+    fine = True
+    while True:
+        await asyncio.sleep(EVERY_S)
+        fine = await _try(work, failing=not fine)
+
+
+async def _try(work: Callable[[], Awaitable[None]], *, failing: bool) -> bool:
+    """Whether it went well; the first of several failures is logged."""
+    try:
+        async with asyncio.timeout(BEAT_S_MAX):
+            await work()
+    except Exception as error:  # noqa: BLE001 - It goes on when the database is back.
+        if not failing:
+            logger.warning("heartbeat_failed", error=repr(error))
+        return False
+    return True
 
 
 def _place() -> str | None:

@@ -22,7 +22,7 @@ from voucherd.api import idempotent
 from voucherd.api.idempotent import RENEW_AFTER_S, IdempotentCalls
 from voucherd.batcher import Batcher
 from voucherd.db import Pool
-from voucherd.heartbeat import GONE_S, Heartbeat
+from voucherd.heartbeat import EVERY_S, GONE_S, Heartbeat
 from voucherd.idempotency import store
 from voucherd.money import Money
 
@@ -442,3 +442,28 @@ async def test_a_repeatable_confirm_costs_three_statements_more_than_a_plain_one
     await send(shop, company, "PATCH", f"order/confirm/{trx}", "k")
 
     assert len([query for query in asked if "idempotency" in query]) == 3
+
+
+async def test_a_heart_that_misses_a_beat_beats_on(
+    hosts: tuple[Shop, Shop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-113: a database that is away for a moment ends no heartbeat, and one missed beat makes nobody gone."""
+    monkeypatch.setattr(heartbeat, "EVERY_S", 0.01)
+    heart, failed = Heartbeat(hosts[0].pool, works=True), 0
+    beat = heart.beat
+
+    async def stumbles() -> None:
+        nonlocal failed
+        failed += 1
+        if failed < 3:
+            raise OSError("the database is away")
+        await beat()
+
+    monkeypatch.setattr(heart, "beat", stumbles)
+    await heart.start(stumbles)
+    seen = "SELECT seen_at > started_at FROM process_seen WHERE id = $1"
+    await until(lambda: hosts[0].pool.fetchval(seen, heart.id))
+    await heart.stop()
+
+    assert await hosts[0].pool.fetchval(seen, heart.id) is None
+    assert 2 * EVERY_S + heartbeat.BEAT_S_MAX < GONE_S
