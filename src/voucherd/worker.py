@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from voucherd import heartbeat
+from voucherd.backups import nightly
 from voucherd.catalogue import fx_feed
 from voucherd.db import UNAVAILABLE, Pool, open_pool
 from voucherd.events import feed
@@ -81,6 +82,7 @@ class Worker:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
         self._caches = OrderCaches.empty(settings)
         self.dispatcher = Dispatcher(pool, sealer, self._caches, self._wake_calls)
+        self.backups = nightly.NightlyBackups(pool, settings)
         self._sealing = TrailSealing(pool, sealer.trail_key)
         self._heads = HeadPublisher(pool, settings.data)
         self._turns: background.Turns = {}
@@ -182,6 +184,13 @@ ROUNDS: Final = (
     Round("announce_low", 1.0, "balances below their alert", lambda w: low_balance.announce(w.pool)),
     Round("announce_stock", 1.0, "products in or out of stock", lambda w: w.stock.round()),
     Round("seal_trail", 1.0, "the audit trail", lambda w: w.seal_trail()),
+    Round(
+        "back_up",
+        nightly.LOOK_EVERY_S,
+        "backups of the embedded database",
+        lambda w: w.backups.round(),
+        lambda w: w.backups.wanted,
+    ),
     Round("heartbeat", heartbeat.EVERY_S, "the operator's console", lambda w: w.heartbeat.beat()),
     Round("fan_out", 0.1, "webhooks of new events", lambda w: w.fan_out(), _tells),
     Round("remove_deliveries", 60.0, "webhooks sent long ago", lambda w: history.sweep(w.pool), _tells),

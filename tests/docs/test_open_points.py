@@ -14,7 +14,15 @@ from tests.docs.pages import DOCS, OPEN_POINTS, PACKAGE, ROOT
 
 ROWS = {row[0]: row for row in pages.rows(OPEN_POINTS, "id")}
 CITED = citations()
-NUMBERS = (*range(1, 15), *range(20, 30), *range(40, 62), *range(70, 74), 80, *range(90, 106))
+NUMBERS = (
+    *range(1, 15),
+    *range(20, 30),
+    *range(40, 62),
+    *range(70, 74),
+    80,
+    *range(90, 106),
+    *range(119, 123),
+)
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 
 GOLDEN = ROOT / "tests" / "wire" / "golden"
