@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -90,11 +89,8 @@ async def test_the_embedded_database_goes_back_to_any_moment(bare_terminal: Term
 
     second = Terminal(folder / "second")
     assert_refused(second.run("restore", str(kept), "--at", "2020-01-01"), "no base backup in")
-    assert_refused(second.run("restore", str(kept), "--at", "2099-01-01"), "the archive ends before")
-    assert not (second.data / "postgres").exists()
     said = second.json("restore", str(kept), "--at", moment)
     assert datetime.fromisoformat(said["moment"]) == datetime.fromisoformat(moment)
-    shutil.copy(first.data / "master.key", second.data / "master.key")
     with running(second.data, exclusive=False) as url:
         assert _companies(second) == ["Before", "Between"]
         assert_refused(second.run("worker"), "run `voucherd recover` first")
@@ -119,4 +115,19 @@ async def test_a_spoilt_backup_is_found_by_the_drill(bare_terminal: Terminal) ->
         async with pool.acquire() as connection:
             state = await backups.state(connection)
         await pool.close()
+        assert_refused(
+            Terminal(bare_terminal.data.parent / "second").run("restore", str(packed.parent.parent)),
+            "can't be unpacked",
+        )
     assert state.drill_ok is False
+
+
+@pytest.mark.soak
+def test_a_moment_behind_the_archive_is_refused_and_leaves_nothing(bare_terminal: Terminal) -> None:
+    """OP-122: a restore that does not get as far as it was told to is none."""
+    bare_terminal.json("company", "add", "Acme", "--country", "NL")
+    kept = Path(bare_terminal.json("backup")["file"]).parent
+    second = Terminal(bare_terminal.data.parent / "second")
+    assert_refused(second.run("restore", str(kept), "--at", "2099-01-01"), "the archive ends before")
+    assert not (second.data / "postgres").exists()
+    assert second.json("restore", str(kept))["orders"] == 0

@@ -48,7 +48,8 @@ async def _sell(shop: Shop, company: Company, count: int, state: State = State.L
     last = await shop.pool.fetchval("SELECT coalesce(max(id), 0) FROM event")
     for _ in range(count):
         trx = (await shop.create(company, ("gift", 1), state=state))["trx"]
-        line = (await shop.confirm(company, trx, state=state))["items"][0]["orderLines"][0]
+        told = await shop.confirm(company, trx, state=state, outcome="finished" if state else None)
+        line = told["items"][0]["orderLines"][0]
         order_id = shop.ids.order_id(trx)
         assert order_id is not None
         handed.codes.append(line["voucherCode"])

@@ -14,6 +14,7 @@ import shutil
 import tarfile
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -188,7 +189,7 @@ def _unpack(found: DataFolder, source: Path) -> None:
         durable.sync_tree(copy)
         copy.rename(found.cluster)
         durable.sync(found.home)
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise BackupFailed(f"{source} can't be unpacked: {error}") from None
     finally:
         shutil.rmtree(half, ignore_errors=True)

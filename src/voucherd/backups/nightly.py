@@ -56,7 +56,8 @@ class NightlyBackups:
         with alone(self._settings.backup_folder) as mine:
             # Another process may have taken it a moment ago.
             if mine and self._due():
-                await take(self._pool, SYSTEM, self._settings)
+                taken, about = await take(self._pool, SYSTEM, self._settings)
+                logger.info("backup_taken", path=str(taken.path), bytes=about.bytes, seconds=about.seconds)
         # Never again at once, whatever became of it.
         return 0
 
@@ -92,7 +93,6 @@ async def take(pool: Pool, actor: Actor, settings: Settings) -> tuple[Kept, Back
     async with transaction(pool) as tx:
         await backups.record_taken(tx, actor, taken.path, about)
     await asyncio.to_thread(base.prune, settings.backup_folder, settings.backup_keep)
-    logger.info("backup_taken", path=str(taken.path), bytes=about.bytes, seconds=about.seconds)
     return taken, about
 
 

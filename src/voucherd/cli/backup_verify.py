@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from voucherd import audit as books
@@ -54,13 +53,18 @@ async def verify(context: CommandContext, path: Path) -> Output:
     return Output(document, f"{line}\n{risk}")
 
 
+@contextmanager
+def _trial_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="voucherd-drill-", ignore_cleanup_errors=True) as folder:
+        # The server may run as another account; what lies below is private by itself.
+        Path(folder).chmod(0o711)
+        yield Path(folder) / "data"
+
+
 @asynccontextmanager
 async def _restored(one: Kept) -> AsyncIterator[str]:
     """The address of the backup's database in a folder that goes with the block."""
-    with tempfile.TemporaryDirectory(prefix="voucherd-drill-", ignore_cleanup_errors=True) as folder:
-        # The server may run as another account; what lies below is private by itself.
-        os.chmod(folder, 0o711)
-        data = Path(folder) / "data"
+    with _trial_folder() as data:
         if one.is_base:
             with base.replayed(data, one, None) as url:
                 await migrate(url)

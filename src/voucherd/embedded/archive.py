@@ -47,6 +47,8 @@ def replay_settings(folder: Path, until: datetime | None) -> dict[str, str]:
     settings = {
         "restore_command": f"gzip -dc {source}%f{ENDING} >%p",
         "recovery_target_action": "promote",
+        # Else it would be taken for ready while it still replays, and refuse to write.
+        "hot_standby": "off",
     }
     if until is not None:
         settings["recovery_target_time"] = until.isoformat(sep=" ")
