@@ -21,7 +21,7 @@ COMMENT ON COLUMN recovery.recovered_at IS 'When `voucherd recover` withheld cod
 CREATE TABLE withheld (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     recovery_id bigint NOT NULL REFERENCES recovery,
-    lot_id      bigint NOT NULL REFERENCES lot,
+    lot_id      bigint NOT NULL,
     seq_from    integer NOT NULL CHECK (seq_from >= 0),
     seq_to      integer NOT NULL,
     CONSTRAINT withheld_some CHECK (seq_from < seq_to),
@@ -37,8 +37,8 @@ CREATE FUNCTION guard_withheld() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR NO KEY UPDATE;
     IF EXISTS (
-        SELECT FROM fresh f JOIN lot l ON l.id = f.lot_id
-        WHERE f.seq_to > l.cursor
+        SELECT FROM fresh f LEFT JOIN lot l ON l.id = f.lot_id
+        WHERE l.id IS NULL OR f.seq_to > l.cursor
            OR EXISTS (SELECT FROM withheld w WHERE w.lot_id = f.lot_id AND w.id <> f.id
                       AND w.seq_from < f.seq_to AND w.seq_to > f.seq_from)
            OR EXISTS (SELECT FROM outcome o WHERE o.lot_id = f.lot_id AND o.seq_from < f.seq_to
@@ -50,10 +50,12 @@ BEGIN
 END $$;
 CREATE TRIGGER withheld_guard AFTER INSERT ON withheld REFERENCING NEW TABLE AS fresh
     FOR EACH STATEMENT EXECUTE FUNCTION guard_withheld();
-COMMENT ON FUNCTION guard_withheld IS 'Refuses to withhold a code twice, a code that was sold, or one that may still be sold.';
+COMMENT ON FUNCTION guard_withheld IS
+    'Refuses to withhold a code twice, a code that was sold, or one that may still be sold. It stands for a foreign key, '
+    'too, which every sale would pay for.';
 
 CREATE TABLE withheld_release (
-    lot_id      bigint PRIMARY KEY REFERENCES lot,
+    lot_id      bigint PRIMARY KEY,
     withheld_id bigint NOT NULL REFERENCES withheld,
     seq_from    integer NOT NULL,
     seq_to      integer NOT NULL,
@@ -73,8 +75,8 @@ BEGIN
     PERFORM FROM lot WHERE id IN (SELECT w.lot_id FROM fresh f JOIN withheld w ON w.id = f.withheld_id)
     ORDER BY id FOR NO KEY UPDATE;
     IF EXISTS (
-        SELECT FROM fresh f JOIN withheld w ON w.id = f.withheld_id
-        WHERE f.seq_from < w.seq_from OR f.seq_to > w.seq_to
+        SELECT FROM fresh f JOIN withheld w ON w.id = f.withheld_id LEFT JOIN lot l ON l.id = f.lot_id
+        WHERE l.id IS NULL OR f.seq_from < w.seq_from OR f.seq_to > w.seq_to
            OR EXISTS (SELECT FROM withheld_release r WHERE r.withheld_id = f.withheld_id AND r.lot_id <> f.lot_id
                       AND r.seq_from < f.seq_to AND r.seq_to > f.seq_from)) THEN
         RAISE EXCEPTION 'these codes are not withheld' USING ERRCODE = 'exclusion_violation';
