@@ -2227,9 +2227,6 @@ CREATE TRIGGER app_user_keys AFTER UPDATE OF role, active ON app_user
         FUNCTION tell_keys();
 
 
--- ── Placeholder ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 -- ── Recovery ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- One row is a restore of this database to an earlier moment (OP-119). While recovered_at is NULL nothing may be sold.
