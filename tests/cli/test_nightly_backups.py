@@ -15,6 +15,7 @@ from voucherd.backups import base, nightly
 from voucherd.backups.base import Kept
 from voucherd.db import open_pool
 from voucherd.embedded import archive, running
+from voucherd.settings import Settings
 
 NIGHT = datetime(2031, 5, 6, 2, 0, tzinfo=UTC)
 
@@ -67,6 +68,30 @@ async def _moment(url: str) -> str:
     return moment.isoformat()
 
 
+async def _nights(url: str, data: Path) -> None:
+    """Let a worker look for a backup that is due: too early, at its time, and once more afterwards."""
+    pool = await open_pool(url)
+    worker = nightly.NightlyBackups(pool, Settings(data=data))
+    assert worker.wanted
+    await worker.round()
+    assert base.kept(data / "backups") == []
+    worker._first_at = 0.0
+    await worker.round()
+    (taken,) = base.kept(data / "backups")
+    assert taken.is_base
+    await worker.round()
+    assert base.kept(data / "backups") == [taken]
+    await pool.close()
+
+
+async def _state(url: str) -> backups.BackupState:
+    pool = await open_pool(url)
+    async with pool.acquire() as connection:
+        state = await backups.state(connection)
+    await pool.close()
+    return state
+
+
 def _companies(terminal: Terminal) -> list[str]:
     return [one["name"] for one in terminal.json("company", "list")]
 
@@ -80,12 +105,16 @@ async def test_the_embedded_database_goes_back_to_any_moment(bare_terminal: Term
     assert_refused(first.run("backup", "verify"), "holds no backup")
     settings = archive.settings_for(first.data, kept)
     with running(first.data, exclusive=False, settings=settings) as url:
-        assert Path(first.json("backup")["file"]).parent == kept
+        await _nights(url, first.data)
         first.json("company", "add", "Between", "--country", "NL")
         moment = await _moment(url)
         first.json("company", "add", "After", "--country", "NL")
-    drill = first.json("backup", "verify")
-    assert (drill["ok"], drill["problem"]) == (True, None)
+        drill = first.json("backup", "verify")
+        state = await _state(url)
+    assert (drill["ok"], drill["problem"], state.drill_ok) == (True, None, True)
+    assert state.backup_age_s is not None
+    assert state.drill_age_s is not None
+    assert state.backup_age_s > state.drill_age_s >= 0
 
     second = Terminal(folder / "second")
     assert_refused(second.run("restore", str(kept), "--at", "2020-01-01"), "no base backup in")
@@ -95,12 +124,7 @@ async def test_the_embedded_database_goes_back_to_any_moment(bare_terminal: Term
         assert _companies(second) == ["Before", "Between"]
         assert_refused(second.run("worker"), "run `voucherd recover` first")
         assert second.json("recover")["done"] is True
-        pool = await open_pool(url)
-        async with pool.acquire() as connection:
-            state = await backups.state(connection)
-        await pool.close()
-    assert state.backup_age_s is None or state.backup_age_s >= 0
-    assert (state.drill_age_s, state.drill_ok) == (None, None)
+        assert (await _state(url)).drill_ok is None
 
 
 @pytest.mark.soak
@@ -111,10 +135,7 @@ async def test_a_spoilt_backup_is_found_by_the_drill(bare_terminal: Terminal) ->
         packed = Path(bare_terminal.json("backup")["file"]) / "base.tar.gz"
         packed.write_bytes(packed.read_bytes()[:100_000])
         assert_refused(bare_terminal.run("backup", "verify"), "is no good", "can't be unpacked")
-        pool = await open_pool(url)
-        async with pool.acquire() as connection:
-            state = await backups.state(connection)
-        await pool.close()
+        state = await _state(url)
         assert_refused(
             Terminal(bare_terminal.data.parent / "second").run("restore", str(packed.parent.parent)),
             "can't be unpacked",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,11 +14,13 @@ import pytest
 
 from tests.cli.terminal import Terminal, assert_refused, assert_wrong_usage
 from tests.shop import Company, Shop, open_shop
+from voucherd.actors import SYSTEM
 from voucherd.db import Pool, open_pool, transaction
 from voucherd.embedded import running
 from voucherd.ids import State
 from voucherd.migrate import migrate
-from voucherd.recovery import store
+from voucherd.recovery import deeds, store
+from voucherd.recovery.deeds import NothingToRecover, Plan
 from voucherd.trail.chain import TrailSealing
 from voucherd.trail.heads import HeadPublisher
 
@@ -204,7 +207,9 @@ async def test_a_lost_head_tells_of_a_restore_by_other_tools(
         assert_refused(terminal.run("recover"), "nothing tells")
 
 
-async def test_two_recoveries_at_once_are_one(terminal: Terminal, pool: Pool, database_url: str) -> None:
+async def test_a_second_recovery_of_a_restore_is_refused(
+    terminal: Terminal, pool: Pool, database_url: str
+) -> None:
     """OP-120: a recovery of the same restore withholds nothing a second time, whenever it comes."""
     moment = "2026-11-15T12:00:00+00:00"
     async with _restored(pool, database_url, terminal.data) as (_, _, lots):
@@ -215,6 +220,22 @@ async def test_two_recoveries_at_once_are_one(terminal: Terminal, pool: Pool, da
             "was recovered after that moment already",
         )
         assert await _cursors(pool) == [2]
+
+
+async def test_of_two_recoveries_at_once_one_finds_nothing_to_do(
+    terminal: Terminal, pool: Pool, database_url: str
+) -> None:
+    """OP-120: the second waits for the first, and then sees that nothing is left to recover."""
+    async with _restored(pool, database_url, terminal.data) as (shop, _, lots):
+
+        async def once() -> Plan:
+            async with transaction(pool) as tx:
+                return await deeds.recover(tx, SYSTEM, terminal.data, None, {lots[0]: 2})
+
+        ends = await asyncio.gather(once(), once(), return_exceptions=True)
+        assert {type(end) for end in ends} == {Plan, NothingToRecover}
+        assert await _cursors(pool) == [2]
+        await shop.assert_books_balance()
 
 
 @pytest.mark.parametrize("words", [("--moment", "yesterday"), ("--sold", "1="), ("--sold", "-1=5")])
