@@ -81,6 +81,8 @@ async def _nights(url: str, data: Path) -> None:
     assert taken.is_base
     await worker.round()
     assert base.kept(data / "backups") == [taken]
+    async with pool.acquire() as connection:
+        assert not await nightly.archive_stuck(connection)
     await pool.close()
 
 

@@ -51,6 +51,10 @@ class NightlyBackups:
 
     async def round(self) -> int:
         """Take a backup if one is due and nobody else is at it; how many were taken."""
+        async with self._pool.acquire() as conn:
+            if await archive_stuck(conn):
+                # The server keeps what it can't archive, until its disk is full.
+                logger.error("archive_stuck", folder=str(self._settings.backup_folder))
         if not self._due():
             return 0
         with alone(self._settings.backup_folder) as mine:
@@ -94,6 +98,15 @@ async def take(pool: Pool, actor: Actor, settings: Settings) -> tuple[Kept, Back
         await backups.record_taken(tx, actor, taken.path, about)
     await asyncio.to_thread(base.prune, settings.backup_folder, settings.backup_keep)
     return taken, about
+
+
+async def archive_stuck(conn: Connection) -> bool:
+    """Whether the server has failed to archive its log since it last succeeded."""
+    return bool(
+        await conn.fetchval(
+            "SELECT last_failed_time > coalesce(last_archived_time, '-infinity') FROM pg_stat_archiver"
+        )
+    )
 
 
 async def can_copy(conn: Connection) -> bool:
