@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -150,9 +150,9 @@ async def ranges(conn: Connection) -> list[Withheld]:
     return [one for one in map(_withheld, rows) if one.count]
 
 
-def _withheld(row: Sequence[object]) -> Withheld:
+def _withheld(row: Any) -> Withheld:
     number, lot, product, face_minor, face_currency, *rest = row
-    return Withheld(number, lot, product, Money(face_minor, face_currency), *rest)  # type: ignore[arg-type]
+    return Withheld(number, lot, product, Money(face_minor, face_currency), *rest)
 
 
 async def ends_of(
