@@ -1154,8 +1154,8 @@ CREATE TABLE code (
     PRIMARY KEY (lot_id, seq)
 );
 CREATE UNIQUE INDEX code_blind ON code (blind);
--- Only a rotation of the vault keys seals it anew.
-CREATE TRIGGER code_append_only BEFORE DELETE OR UPDATE OF lot_id, seq, blind OR TRUNCATE ON code
+-- Only a rotation of the vault keys, and a release, seal it anew.
+CREATE TRIGGER code_append_only BEFORE DELETE OR UPDATE OF blind OR TRUNCATE ON code
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Refuses a code without a lot. A foreign key does the same and doubles the time of an import (measured: 12 µs a row
@@ -2263,6 +2263,113 @@ END $$;
 CREATE TRIGGER app_user_keys AFTER UPDATE OF role, active ON app_user
     FOR EACH ROW WHEN (old.role IS DISTINCT FROM new.role OR old.active IS DISTINCT FROM new.active) EXECUTE
         FUNCTION tell_keys();
+
+
+-- ── Recovery ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- One row is a restore of this database to an earlier moment (OP-119). While recovered_at is NULL nothing may be sold.
+CREATE TABLE recovery (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    noted_at     timestamptz NOT NULL DEFAULT now(),
+    moment       timestamptz NOT NULL,  -- What happened after it is unknown to this database.
+    source       text NOT NULL CHECK (length(source) BETWEEN 1 AND 300),  -- What it was restored from, in words.
+    recovered_at timestamptz  -- When `voucherd recover` withheld codes and let the numbers jump.
+);
+CREATE UNIQUE INDEX recovery_open ON recovery ((true)) WHERE recovered_at IS NULL;
+CREATE TRIGGER recovery_kept BEFORE DELETE OR UPDATE OF id, noted_at, moment, source OR TRUNCATE ON recovery
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER recovery_once BEFORE UPDATE OF recovered_at ON recovery
+    FOR EACH ROW WHEN (old.recovered_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
+
+-- One row is a range of codes of a lot that may have been sold in a time that this database does not know. The cursor
+-- of the lot has passed them, so nobody sells them from there.
+CREATE TABLE withheld (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    recovery_id bigint NOT NULL REFERENCES recovery(id),
+    lot_id      bigint NOT NULL,
+    seq_from    integer NOT NULL CHECK (seq_from >= 0),
+    seq_to      integer NOT NULL,
+    UNIQUE (lot_id, seq_from),
+    CONSTRAINT withheld_some CHECK (seq_from < seq_to)
+);
+CREATE TRIGGER withheld_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON withheld
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Refuses to withhold a code twice, a code that was sold, or one that may still be sold. It stands for a foreign key,
+-- too, which every sale would pay for.
+CREATE FUNCTION guard_withheld() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM lot WHERE id IN (SELECT lot_id FROM fresh) ORDER BY id FOR NO KEY UPDATE;
+    IF EXISTS (
+        SELECT FROM fresh f LEFT JOIN lot l ON l.id = f.lot_id
+        WHERE l.id IS NULL OR f.seq_to > l.cursor
+           OR EXISTS (SELECT FROM withheld w WHERE w.lot_id = f.lot_id AND w.id <> f.id
+                      AND w.seq_from < f.seq_to AND w.seq_to > f.seq_from)
+           OR EXISTS (SELECT FROM outcome o WHERE o.lot_id = f.lot_id AND o.seq_from < f.seq_to
+                      AND o.seq_from + (o.line_to - o.line_from) > f.seq_from)) THEN
+        RAISE EXCEPTION 'these codes were sold or withheld already, or the cursor has not passed them'
+            USING ERRCODE = 'exclusion_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER withheld_guard AFTER INSERT ON withheld REFERENCING NEW TABLE AS fresh
+    FOR EACH STATEMENT EXECUTE FUNCTION guard_withheld();
+
+-- One row is a range of withheld codes that the operator found unsold. They moved to a new lot, because a lot sells
+-- forwards only.
+CREATE TABLE withheld_release (
+    lot_id      bigint PRIMARY KEY,  -- The lot that they are in now.
+    withheld_id bigint NOT NULL REFERENCES withheld(id),
+    seq_from    integer NOT NULL,
+    seq_to      integer NOT NULL,
+    released_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT withheld_release_some CHECK (seq_from < seq_to)
+);
+CREATE INDEX withheld_release_of ON withheld_release (withheld_id);
+CREATE TRIGGER withheld_release_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON withheld_release
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Refuses to release a code that is not withheld, or was released already.
+CREATE FUNCTION guard_releases() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM lot WHERE id IN (SELECT w.lot_id FROM fresh f JOIN withheld w ON w.id = f.withheld_id)
+    ORDER BY id FOR NO KEY UPDATE;
+    IF EXISTS (
+        SELECT FROM fresh f JOIN withheld w ON w.id = f.withheld_id LEFT JOIN lot l ON l.id = f.lot_id
+        WHERE l.id IS NULL OR f.seq_from < w.seq_from OR f.seq_to > w.seq_to
+           OR EXISTS (SELECT FROM withheld_release r WHERE r.withheld_id = f.withheld_id AND r.lot_id <> f.lot_id
+                      AND r.seq_from < f.seq_to AND r.seq_to > f.seq_from)) THEN
+        RAISE EXCEPTION 'these codes are not withheld' USING ERRCODE = 'exclusion_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER withheld_release_guard AFTER INSERT ON withheld_release REFERENCING NEW TABLE AS fresh
+    FOR EACH STATEMENT EXECUTE FUNCTION guard_releases();
+
+-- Refuses to move a code that was not released to the lot it goes to.
+CREATE FUNCTION guard_code_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM withheld_release r JOIN withheld w ON w.id = r.withheld_id
+                   WHERE r.lot_id = NEW.lot_id AND w.lot_id = OLD.lot_id
+                     AND OLD.seq >= r.seq_from AND OLD.seq < r.seq_to AND NEW.seq = OLD.seq - r.seq_from) THEN
+        RAISE EXCEPTION 'a code stays in its place' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER code_stays BEFORE UPDATE OF lot_id, seq ON code
+    FOR EACH ROW EXECUTE FUNCTION guard_code_moves();
+
+-- One row is a restore that was tried out beside the database (OP-122), and how it ended.
+CREATE TABLE drill (
+    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at        timestamptz NOT NULL DEFAULT now(),
+    backup_at timestamptz NOT NULL,  -- When the backup was taken that was tried.
+    ok        boolean NOT NULL,
+    said      text NOT NULL CHECK (length(said) <= 500),  -- What was wrong; empty if nothing was.
+    seconds   double precision NOT NULL CHECK (seconds >= 0::double precision)
+);
+CREATE TRIGGER drill_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON drill
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

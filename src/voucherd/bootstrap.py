@@ -12,7 +12,7 @@ import asyncpg
 
 from voucherd.connections import Session, connect
 from voucherd.db import UNAVAILABLE
-from voucherd.embedded import running
+from voucherd.embedded import archive, running
 from voucherd.settings import Settings, without_passwords
 
 LOOK_EVERY_S: Final = 0.5
@@ -40,9 +40,11 @@ async def database(settings: Settings, *, exclusive: bool) -> AsyncIterator[str]
     if settings.database_url is not None:
         yield settings.database_url
         return
+    # The same for every command: a server that ran without its archive would leave a gap in it.
+    kept = archive.settings_for(settings.data, settings.backup_folder) if settings.backup_keep else {}
     # Starting blocks the loop, on purpose: nothing else runs yet, and a thread that outlives a cancelled
     # start would leave a server behind.
-    with running(settings.data, exclusive=exclusive) as url:
+    with running(settings.data, exclusive=exclusive, settings=kept) as url:
         yield url
 
 

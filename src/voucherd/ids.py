@@ -27,11 +27,23 @@ LINES_MAX: Final = 10_000
 ORDER_NUMBER_BITS: Final = 39
 """Numbers of orders, and so of lines, stay below 2^53: every reader of JSON takes them as they are."""
 
+EPOCH_BLOCKS_MIN: Final = 1 << 20
+"""Blocks of order ids that a new epoch leaves out at least: half a milliard of live orders (OP-121)."""
+EPOCH_BLOCKS_A_SECOND: Final = 8
+"""Blocks that it leaves out for each second of the lost time; a block is 512 live orders."""
+
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS: Final = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
 _VALUES: Final = {pair: value for value, pair in enumerate(_PAIRS)}
 _SHIFTS: Final = tuple(range(120, -1, -10))
 _SEALED_CHARACTERS: Final = 26  # 128 bits in base 32.
+
+
+def epoch_blocks(last: int, lost_s: float) -> int:
+    """The block of order ids that a new epoch begins behind: none of it was taken in the lost time."""
+    # A clock that went wrong must not use up all numbers there are.
+    free = (1 << ORDER_NUMBER_BITS) // ORDER_BLOCK_SIZE - last
+    return last + min(max(EPOCH_BLOCKS_MIN, int(lost_s * EPOCH_BLOCKS_A_SECOND)), free // 4)
 
 
 class State(IntEnum):

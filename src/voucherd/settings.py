@@ -288,14 +288,19 @@ class Settings:
     mail_from: Annotated[str, _sender] = "voucherd <no-reply@localhost>"
     operator_second_factor: Annotated[bool, _yes_or_no] = True  # The operator's people must have one.
     processes: Annotated[int, _whole(1, 256)] = 1  # Of `serve`; each uses one core.
+    backup_folder: Annotated[Path, _path] = Path()  # Default: backups in `data`. Of the embedded server.
+    backup_hour: Annotated[int, _whole(0, 23)] = 2  # UTC.
+    backup_keep: Annotated[int, _whole(0, 1000)] = 7  # Backups; 0: none is taken, and no log is archived.
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:
-        # Three defaults depend on other settings; a frozen object can only be completed this way.
+        # Four defaults depend on other settings; a frozen object can only be completed this way.
         if self.master_key_file == Path():
             object.__setattr__(self, "master_key_file", self.data / "master.key")
         if self.mail_folder == Path():
             object.__setattr__(self, "mail_folder", self.data / "mail")
+        if self.backup_folder == Path():
+            object.__setattr__(self, "backup_folder", self.data / "backups")
         if not self.public_url:
             object.__setattr__(self, "public_url", _address(self.host, self.port))
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import structlog
 
 from voucherd import traces
+from voucherd.backups import nightly
 from voucherd.catalogue import fx_feed
 from voucherd.connections import Limits
 from voucherd.db import Pool, close, open_pool
@@ -106,6 +107,7 @@ class Worker:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
         self._caches = OrderCaches.empty(settings)
         self.dispatcher = Dispatcher(pool, sealer, self._caches, self._wake_calls)
+        self.backups = nightly.NightlyBackups(pool, settings)
         self._sealing = TrailSealing(pool, sealer.trail_key)
         self._heads = HeadPublisher(pool, settings.data)
         self._turns: background.Turns = {}
@@ -208,6 +210,13 @@ ROUNDS: Final = (
     Round("announce_low", 1.0, "balances below their alert", lambda w: low_balance.announce(w.pool)),
     Round("announce_stock", 1.0, "products in or out of stock", lambda w: w.stock.round()),
     Round("seal_trail", 1.0, "the audit trail", lambda w: w.seal_trail()),
+    Round(
+        "back_up",
+        nightly.LOOK_EVERY_S,
+        "backups of the embedded database",
+        lambda w: w.backups.round(),
+        lambda w: w.backups.wanted,
+    ),
     Round("fan_out", 0.1, "webhooks of new events", lambda w: w.fan_out(), _tells),
     Round("remove_deliveries", 60.0, "webhooks sent long ago", lambda w: history.sweep(w.pool), _tells),
     Round(

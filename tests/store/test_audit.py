@@ -165,6 +165,11 @@ BREAKS: Final = purchases.BREAKS | {
     "a code is on two lines": Break(
         "code-once", "UPDATE outcome SET seq_from = 0 WHERE lot_id IS NOT NULL AND seq_from > 0"
     ),
+    "a withheld code is on a line": Break(
+        "code-once",
+        "INSERT INTO withheld (recovery_id, lot_id, seq_from, seq_to)"
+        " SELECT 1, lot_id, seq_from, seq_from + 1 FROM outcome WHERE lot_id IS NOT NULL",
+    ),
     "a line got a code of another product": Break(
         "code-of-its-product", "UPDATE lot SET product_id = product_id + 1 WHERE cursor > 0"
     ),
@@ -180,6 +185,12 @@ BREAKS: Final = purchases.BREAKS | {
         "UPDATE lot SET cursor = cursor + 1 WHERE id IN (SELECT lot_id FROM outcome WHERE seq_from > 0)",
     ),
     "a code is missing": Break("lot-has-its-codes", "DELETE FROM code WHERE seq = 1"),
+    "a released code is still in the lot that it left": Break(
+        "lot-has-its-codes",
+        "WITH held AS (INSERT INTO withheld (recovery_id, lot_id, seq_from, seq_to)"
+        " SELECT 1, id, 0, 1 FROM lot WHERE NOT generated LIMIT 1 RETURNING id)"
+        " INSERT INTO withheld_release (lot_id, withheld_id, seq_from, seq_to) SELECT -id, id, 0, 1 FROM held",
+    ),
     "a generated lot has a code": Break(
         "lot-has-its-codes",
         "INSERT INTO code SELECT id, 0, 'x', decode(md5('x'), 'hex') FROM lot WHERE generated LIMIT 1",

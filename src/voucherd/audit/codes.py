@@ -21,13 +21,14 @@ CHECKS: Final = (
     ),
     Check(
         "code-once",
-        "no code is on two lines",
+        "no code is on two lines, and none is withheld and on a line",
         """
-        SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to, end_before, order_id, line_from
-        FROM (SELECT *, max(seq_from + line_to - line_from) OVER (
-                         PARTITION BY lot_id ORDER BY seq_from, order_id, line_from
-                         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS end_before
-              FROM outcome WHERE lot_id IS NOT NULL) c
+        SELECT lot_id, seq_from, seq_to, end_before, order_id, line_from
+        FROM (SELECT *, max(seq_to) OVER (PARTITION BY lot_id ORDER BY seq_from, order_id, line_from
+                                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS end_before
+              FROM (SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to, order_id, line_from
+                    FROM outcome WHERE lot_id IS NOT NULL
+                    UNION ALL SELECT lot_id, seq_from, seq_to, NULL, NULL FROM withheld) taken) c
         WHERE end_before > seq_from
         """,
     ),
@@ -46,27 +47,36 @@ CHECKS: Final = (
     ),
     Check(
         "cursor-is-what-is-sold",
-        "a lot's cursor is the end of what was sold, without gaps, and never passes the lot's end",
+        "a lot's cursor is the end of what was sold or withheld, without gaps, and never passes the lot's end",
         """
         SELECT coalesce(l.id, c.lot_id) AS lot_id, l.size, l.cursor, coalesce(c.sold, 0) AS sold,
                coalesce(c.furthest, 0) AS furthest
         FROM lot l FULL JOIN (
-            SELECT lot_id, sum(line_to - line_from) AS sold, max(seq_from + line_to - line_from) AS furthest
-            FROM outcome WHERE lot_id IS NOT NULL GROUP BY lot_id) c ON c.lot_id = l.id
+            SELECT lot_id, sum(seq_to - seq_from) AS sold, max(seq_to) AS furthest
+            FROM (SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to
+                  FROM outcome WHERE lot_id IS NOT NULL
+                  UNION ALL SELECT lot_id, seq_from, seq_to FROM withheld) taken GROUP BY lot_id) c ON c.lot_id = l.id
         WHERE l.id IS NULL OR l.cursor <> coalesce(c.sold, 0) OR l.cursor <> coalesce(c.furthest, 0)
            OR l.cursor > l.size OR l.cursor < 0
         """,
     ),
     Check(
         "lot-has-its-codes",
-        "a lot has as many codes as its size says, from the first position to the last; a generated one has none",
+        "a lot has a code at each position but for those that went to another lot; a generated one has none",
         """
-        SELECT coalesce(l.id, c.lot_id) AS lot_id, l.size, l.generated, coalesce(c.count, 0) AS codes, c.first, c.last
+        SELECT coalesce(l.id, c.lot_id) AS lot_id, l.size, l.generated, coalesce(c.count, 0) AS codes, c.first, c.last,
+               coalesce(r.released, 0) AS released
         FROM lot l FULL JOIN (
             SELECT lot_id, count(*) AS count, min(seq) AS first, max(seq) AS last FROM code GROUP BY lot_id) c
           ON c.lot_id = l.id
-        WHERE l.id IS NULL OR (l.generated AND c.lot_id IS NOT NULL)
-           OR (NOT l.generated AND (coalesce(c.count, 0) <> l.size OR c.first <> 0 OR c.last <> l.size - 1))
+        LEFT JOIN (
+            SELECT w.lot_id, sum(r.seq_to - r.seq_from) AS released,
+                   sum((SELECT count(*) FROM code k
+                        WHERE k.lot_id = w.lot_id AND k.seq >= r.seq_from AND k.seq < r.seq_to)) AS still_here
+            FROM withheld_release r JOIN withheld w ON w.id = r.withheld_id GROUP BY w.lot_id) r ON r.lot_id = l.id
+        WHERE l.id IS NULL OR (l.generated AND c.lot_id IS NOT NULL) OR r.still_here > 0
+           OR (NOT l.generated AND (coalesce(c.count, 0) + coalesce(r.released, 0) <> l.size OR c.first < 0
+                                    OR c.last >= l.size))
         """,
     ),
 )

@@ -17,8 +17,9 @@ PARTS: Final = {
     "worker": "Run the background work.",
     "migrate": "Bring the database to this program's schema.",
     "audit": "Check every invariant on the live database.",
-    "backup": "Write the embedded database to a file.",
+    "backup": "Back the embedded database up, or try a backup out.",
     "restore": "Put a backup back into an empty data folder.",
+    "recover": "Make a restored database safe to sell from.",
     "version": "Say which version this is.",
 }
 """Commands of their own; each file holds one."""

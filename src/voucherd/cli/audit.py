@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ from voucherd.clock import iso
 from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Connection, owns_tables, tenants_locked
 from voucherd.trail import chain
 from voucherd.trail.chain import Head
-from voucherd.trail.heads import FILE, NoHead, read_file
+from voucherd.trail.heads import FILE, NoHead, missing, read_notes
 from voucherd.vault.master_key import has_master
 from voucherd.vault.seal import Sealer
 
@@ -49,8 +50,11 @@ async def audit(
     ] = True,
 ) -> Output:
     """Check every invariant on the live database; exit 1 with the offending rows if one is broken."""
-    noted = _noted(context.settings.data / FILE, head or [])
+    own, brought = _noted(context.settings.data / FILE, head or [])
     async with context.connection() as connection:
+        # Heads of a time that a restore has lost prove nothing any more, once the operator has recovered.
+        lost = set(await missing(connection, own))
+        noted = [one for one, _ in own if one in lost or await chain.holds(connection, one)] + brought
         sealer, note = await _sealer(context, connection)
         locked = await tenants_locked(connection)
         owned = await owns_tables(connection)
@@ -114,15 +118,17 @@ def _note(folder: Path, broken: int) -> None:
         books_noted.write(folder, LastAudit(clock.now(), broken))
 
 
-def _noted(own: Path, given: Sequence[str]) -> list[Head]:
+def _noted(own: Path, given: Sequence[str]) -> tuple[list[tuple[Head, datetime | None]], list[Head]]:
     """The heads that must be in the chain: those of the worker's file, and those that the auditor brings along."""
-    found: list[Head] = []
-    for file in [own, *(Path(one) for one in given if Path(one).is_file())]:
-        try:
-            found += read_file(file)
-        except NoHead as wrong:
-            raise CommandRefused(f"{file}: {str(wrong)!r} is not a head of the trail") from None
-    return found + [noted_head(one) for one in given if not Path(one).is_file()]
+    brought = [head for one in given if Path(one).is_file() for head, _ in _read(Path(one))]
+    return _read(own), brought + [noted_head(one) for one in given if not Path(one).is_file()]
+
+
+def _read(file: Path) -> list[tuple[Head, datetime | None]]:
+    try:
+        return read_notes(file)
+    except NoHead as wrong:
+        raise CommandRefused(f"{file}: {str(wrong)!r} is not a head of the trail") from None
 
 
 async def _sealer(context: CommandContext, connection: Connection) -> tuple[Sealer | None, str | None]:

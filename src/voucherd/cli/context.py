@@ -19,6 +19,7 @@ from voucherd.connections import COMMAND
 from voucherd.db import Connection, Pool, Tx, close, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, newer, pending, refusal_of_newer, service_url
+from voucherd.recovery.signs import refuse_unrecovered
 from voucherd.settings import Settings
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.vault.seal import Sealer
@@ -132,3 +133,9 @@ async def refuse_pending(pool: Pool) -> None:
     if missing:
         count = "1 migration" if len(missing) == 1 else f"{len(missing)} migrations"
         raise CommandRefused(f"the database waits for {count}: run `voucherd migrate` first")
+
+
+async def refuse_restored(pool: Pool, settings: Settings) -> None:
+    """Refuse to sell from a database that was restored before `voucherd recover` has made it safe (OP-119)."""
+    async with pool.acquire() as connection:
+        await refuse_unrecovered(connection, settings.data)

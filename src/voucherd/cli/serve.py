@@ -10,7 +10,7 @@ from typer import Option
 from voucherd import app as program
 from voucherd import processes
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext, pool_of, refuse_pending
+from voucherd.cli.context import CommandContext, pool_of, refuse_pending, refuse_restored
 from voucherd.cli.output import Output
 from voucherd.settings import Settings
 
@@ -53,6 +53,8 @@ async def serve_until_told(
         context.ending.leave_to_server()
         on_ready(base_url)
 
+    async with pool_of(url) as pool:
+        await refuse_restored(pool, settings)
     if settings.processes > 1:
         await processes.run(
             settings, url, processes=settings.processes, with_worker=with_worker, on_ready=on_ready

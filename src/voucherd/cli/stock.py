@@ -16,6 +16,7 @@ from typer import Argument, Option
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.catalogue.texts import face_text
+from voucherd.cli import stock_withheld
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
 from voucherd.cli.files import FormatOption, OutFile, name_of, save
@@ -202,3 +203,7 @@ def _document(lot: LotLine) -> dict[str, Any]:
         purchaseCurrency=lot.purchase.currency,
         valueLeft=lot.value_left.decimal(),
     )
+
+
+command(app, "withheld")(stock_withheld.list_withheld)
+command(app, "release")(stock_withheld.release)

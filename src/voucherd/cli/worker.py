@@ -7,7 +7,7 @@ import contextlib
 
 from voucherd import logs, worker
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext, pool_of, refuse_pending
+from voucherd.cli.context import CommandContext, pool_of, refuse_pending, refuse_restored
 from voucherd.cli.output import Output
 from voucherd.metrics import worker_status
 
@@ -21,6 +21,7 @@ async def work(context: CommandContext) -> None:
     async with context.database(wait=True) as url:
         async with pool_of(url) as pool:
             await refuse_pending(pool)
+            await refuse_restored(pool, context.settings)
         context.say(Output({"working": True}, "Working; Ctrl-C stops it."))
         # To be told to stop is how a worker ends, not a failure.
         with contextlib.suppress(asyncio.CancelledError):

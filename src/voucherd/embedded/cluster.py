@@ -18,10 +18,12 @@ HALF_MADE: Final = ".new-"
 # The owner is no superuser: it owns its database, may make others and may look at the server's state; migrations and
 # backups run as it. The service has a role that owns nothing, so it can alter no table and switch off no guard; like
 # the owner it is not bound by the policies, which are for the tenants' role. That one is taken by reads that serve one
-# company, and owns nothing either. The superuser has no password, and without one nobody can log in as it.
+# company, and owns nothing either. The role for backups copies the server's files. The superuser has no password, and
+# without one nobody can log in as it.
 SETUP: Final = """\
 CREATE ROLE voucherd LOGIN CREATEDB PASSWORD '{password}'
 CREATE ROLE voucherd_service LOGIN BYPASSRLS PASSWORD '{password}'
+CREATE ROLE voucherd_backup LOGIN REPLICATION PASSWORD '{password}'
 GRANT pg_monitor, pg_checkpoint, pg_signal_backend TO voucherd
 GRANT pg_monitor TO voucherd_service
 CREATE ROLE voucherd_tenant NOLOGIN

@@ -99,9 +99,9 @@ def settle(data: Path) -> DataFolder:
     data = data.resolve()
     server = account.private() if account.is_root() else account.ourselves()
     data.parent.mkdir(parents=True, exist_ok=True)
-    _make_ours(data, server)
+    make_passable(data, server)
     if server.can_enter(data):
-        _make_ours(data / HOME, server)
+        make_passable(data / HOME, server)
     else:
         _settle_elsewhere(data, server)
     place = find(data)
@@ -114,7 +114,7 @@ def _settle_elsewhere(data: Path, server: ServerAccount) -> None:
     home = SYSTEM_ROOT / f"{_digest(data)}-{secrets.token_hex(4)}"
     SYSTEM_ROOT.parent.mkdir(parents=True, exist_ok=True)
     durable.make_folder(SYSTEM_ROOT, 0o711)
-    _make_ours(home, server)
+    make_passable(home, server)
     if durable.write_once(data / POINTER, home.name) != home.name:
         home.rmdir()
     else:
@@ -123,7 +123,8 @@ def _settle_elsewhere(data: Path, server: ServerAccount) -> None:
         )
 
 
-def _make_ours(folder: Path, server: ServerAccount) -> None:
+def make_passable(folder: Path, server: ServerAccount) -> None:
+    """The folder exists; made here, it is ours, and the server's account may pass through."""
     # Root keeps the folder, and the private group lets the server and nobody else pass through.
     if server.switches:
         durable.make_folder(folder, 0o710, (0, server.gid))

@@ -10,13 +10,14 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from voucherd import clock
-from voucherd.db import Pool
+from voucherd.db import Connection, Pool
 from voucherd.trail import chain
 from voucherd.trail.chain import Head
 
@@ -44,11 +45,34 @@ def read_head(text: str) -> Head:
 
 def read_file(path: Path) -> list[Head]:
     """The heads in a file: the first word of each line; none if there is no file."""
+    return [head for head, _ in read_notes(path)]
+
+
+def read_notes(path: Path) -> list[tuple[Head, datetime | None]]:
+    """The heads in a file, and when each was noted if its line says so."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace")[:FILE_CHARS_MAX].splitlines()
     except FileNotFoundError:
         return []
-    return [read_head(line.split()[0]) for line in lines if line.strip()]
+    return [(read_head(words[0]), _moment(words[1:])) for words in map(str.split, lines) if words]
+
+
+def _moment(words: Sequence[str]) -> datetime | None:
+    try:
+        return datetime.fromisoformat(words[0])
+    except (IndexError, ValueError):
+        return None
+
+
+async def missing(conn: Connection, notes: Sequence[tuple[Head, datetime | None]]) -> list[Head]:
+    """Those that the chain lacks; a head that was noted before a recovery is of the time that was lost (OP-119)."""
+    recovered_at = await conn.fetchval("SELECT max(recovered_at) FROM recovery")
+    return [
+        head
+        for head, noted_at in notes
+        if not await chain.holds(conn, head)
+        and (recovered_at is None or noted_at is None or noted_at > recovered_at)
+    ]
 
 
 class HeadPublisher:
@@ -63,8 +87,9 @@ class HeadPublisher:
         """Write the heads into the file and, now and then, into the log; what was noted and is lost stays noted."""
         async with self._pool.acquire() as conn:
             found = {head.book: head for head in await chain.heads(conn)}
-            noted = {head.book: head for head in self._noted()}
-            lost = [head for head in noted.values() if not await chain.holds(conn, head)]
+            notes = self._noted()
+            lost = await missing(conn, notes)
+            noted = {head.book: head for head, _ in notes if head in lost or await chain.holds(conn, head)}
         due = time.monotonic() - self._logged_at >= LOG_EVERY_S
         if due:
             self._logged_at = time.monotonic()
@@ -79,9 +104,9 @@ class HeadPublisher:
         if found != noted:
             self._write(list(found.values()), tell=due)
 
-    def _noted(self) -> list[Head]:
+    def _noted(self) -> list[tuple[Head, datetime | None]]:
         try:
-            return read_file(self._path)
+            return read_notes(self._path)
         except (OSError, NoHead) as problem:
             logger.error("trail_heads_unreadable", file=str(self._path), error=repr(problem))
             return []

@@ -262,7 +262,9 @@ def _machine(facts: HealthFacts) -> Iterator[HealthCheck]:
 
 def _backup(taken: Backup | None) -> HealthCheck:
     if taken is None:
-        said = "Run `voucherd backup FILE`, best of all every night, and keep the master key elsewhere."
+        said = (
+            "A worker takes one every night; `voucherd backup` takes one now. Keep the master key elsewhere."
+        )
         return HealthCheck("Last backup", "never", said, Mark.LOOK)
     age_s = (clock.now() - taken.at).total_seconds()
     said = f"{number(max(1, taken.bytes // _MIB))} MiB, taken in {duration(taken.seconds)}."

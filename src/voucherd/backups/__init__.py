@@ -27,6 +27,7 @@ from voucherd.embedded import binaries
 RUN_S_MAX: Final = 6 * 3600.0
 LOOK_EVERY_S: Final = 0.2
 STOP_S_MAX: Final = 10.0
+SAID_CHARS_MAX: Final = 500
 _MAGIC: Final = b"PGDMP"
 _CREATED: Final = re.compile(r"^;\s+Archive created at (\S+ \S+)", re.MULTILINE)
 
@@ -46,6 +47,29 @@ class Backup(Struct, frozen=True):
     seconds: float
 
 
+class Drill(Struct, frozen=True):
+    """A restore that was tried out, and what was wrong with it."""
+
+    name: str
+    backup_at: datetime
+    said: str
+    """Empty if nothing was wrong."""
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the backup is good."""
+        return not self.said
+
+
+class BackupState(Struct, frozen=True):
+    """How backups are doing; None for what never happened."""
+
+    backup_age_s: float | None
+    drill_age_s: float | None
+    drill_ok: bool | None
+
+
 async def take(url: str, file: Path, progress: Progress = lambda _bytes: None) -> Backup:
     """Write the whole database to a new file that only its owner can read."""
     began, started = datetime.now(UTC), time.monotonic()
@@ -55,7 +79,7 @@ async def take(url: str, file: Path, progress: Progress = lambda _bytes: None) -
         os.close(descriptor)
         # The restoring account gives rights anew: the roles of this server mean nothing on another.
         flags = ["--format=custom", "--compress=gzip:5", "--no-owner", "--no-privileges", f"--file={half}"]
-        await _run("pg_dump", flags, url, lambda: progress(half.stat().st_size))
+        await run("pg_dump", flags, url, lambda: progress(half.stat().st_size))
         size = _sync(half)
         # A link, unlike a rename, replaces nothing that is there.
         os.link(half, file)
@@ -77,7 +101,7 @@ async def taken_at(file: Path) -> datetime:
         raise BackupFailed(f"{file} can't be read: {error.strerror}") from None
     if head != _MAGIC:
         raise BackupFailed(f"{file} is not a backup")
-    listed = _CREATED.search(await _run("pg_restore", ["--list", str(file)]))
+    listed = _CREATED.search(await run("pg_restore", ["--list", str(file)]))
     if listed is None:
         raise BackupFailed(f"{file} does not say when it was taken")
     return datetime.fromisoformat(listed[1]).replace(tzinfo=UTC)
@@ -86,7 +110,7 @@ async def taken_at(file: Path) -> datetime:
 async def put_back(url: str, file: Path) -> None:
     """Fill an empty database from the file: all of it, or nothing."""
     flags = ["--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges", str(file)]
-    await _run("pg_restore", flags, url)
+    await run("pg_restore", flags, url)
 
 
 async def record_taken(tx: Tx, actor: Actor, file: Path, backup: Backup) -> None:
@@ -97,9 +121,29 @@ async def record_taken(tx: Tx, actor: Actor, file: Path, backup: Backup) -> None
     await trail.record(tx, actor, "backup.take", f"file {file.name}", {"bytes": backup.bytes})
 
 
-async def record_restored(tx: Tx, actor: Actor, file: Path) -> None:
-    """Write down that a backup was put back, in the database that it became."""
-    await trail.record(tx, actor, "backup.restore", f"file {file.name}")
+async def record_drill(tx: Tx, actor: Actor, drill: Drill) -> None:
+    """Write down how a restore ended that was tried out."""
+    await tx.execute(
+        "INSERT INTO drill (backup_at, ok, said, seconds) VALUES ($1, $2, $3, $4)",
+        drill.backup_at,
+        drill.ok,
+        drill.said[:SAID_CHARS_MAX],
+        drill.seconds,
+    )
+    await trail.record(tx, actor, "backup.verify", drill.name, {"ok": drill.ok})
+
+
+async def state(connection: Connection) -> BackupState:
+    """How old the last backup and the last drill are by the database's clock, for health and metrics."""
+    row = await connection.fetchrow(
+        """
+        SELECT extract(epoch FROM now() - (SELECT at FROM backup ORDER BY id DESC LIMIT 1))::float8,
+               extract(epoch FROM now() - d.at)::float8, d.ok
+        FROM (SELECT) one LEFT JOIN (SELECT at, ok FROM drill ORDER BY id DESC LIMIT 1) d ON true
+        """
+    )
+    assert row is not None, "a left join gives one row"
+    return BackupState(*row)
 
 
 async def last(connection: Connection) -> Backup | None:
@@ -108,7 +152,7 @@ async def last(connection: Connection) -> Backup | None:
     return None if row is None else Backup(*row)
 
 
-async def _run(
+async def run(
     program: str,
     flags: Sequence[str],
     url: str | None = None,
