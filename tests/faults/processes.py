@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -67,6 +68,16 @@ class Process:
                 self._process.kill()
             await asyncio.wait_for(self._process.communicate(), STOP_S_MAX)
             self._process = None
+
+    def freeze(self) -> None:
+        """SIGSTOP: it does nothing at all, and its connections stay open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT: it goes on as if no time had passed."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
 
 class Server(Process):
