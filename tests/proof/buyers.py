@@ -82,7 +82,7 @@ class Buyer:
     promises: Promises
     seed: int
     goods: tuple[str, ...] = (*("now",) * 9, "bought")
-    resolves: float = 0.2
+    resolves: float = 0.4
     """How many of its orders it resolves; the others it confirms."""
 
     def __post_init__(self) -> None:
@@ -127,12 +127,19 @@ class Buyer:
         headers = self.company.bearer() | {"idempotency-key": uuid4().hex}
         if body:
             headers["content-type"] = "application/json"
-        lost_at: float | None = None
+        try:
+            return await self._repeated(stop, operation, (method, path, headers, body))
+        finally:
+            self.promises.heard(self.seed)
+
+    async def _repeated(
+        self, stop: asyncio.Event, operation: str, request: tuple[str, str, dict[str, str], bytes]
+    ) -> tuple[str, int, Any] | None:
         for number in range(TRIES_MAX):
             host = self._away if number % 2 else self.home
             began_at = time.monotonic()
             try:
-                status, answer = await self._callers[host].call(method, path, headers, body)
+                status, answer = await self._callers[host].call(*request)
             except Lost:
                 self.promises.answers["lost"] += 1
                 status, answer = 503, b""
@@ -142,12 +149,10 @@ class Buyer:
                 took_s = time.monotonic() - began_at
                 self.promises.resolve_s[host] = max(self.promises.resolve_s.get(host, 0.0), took_s)
             if status not in UNHEARD:
-                if lost_at is not None:
-                    self.promises.retry_s = max(self.promises.retry_s, time.monotonic() - lost_at)
                 return host, status, json.loads(answer) if status in {200, 201} else None
             if stop.is_set():
                 return None
-            lost_at = began_at if lost_at is None else lost_at
+            self.promises.lost(self.seed, began_at)
             await asyncio.sleep(PAUSE_S)
         return None
 

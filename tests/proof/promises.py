@@ -39,6 +39,8 @@ class Promises:
     """The longest that each host took to answer a Resolve."""
     retry_s: float = 0.0
     """The longest that a client repeated a call under its key before it heard what had become of it."""
+    repeating: dict[int, float] = field(default_factory=dict)
+    """The clients that repeat a call now, and since when."""
 
     def note(self, operation: str, status: int, body: bytes) -> None:
         """Remember an answer."""
@@ -53,6 +55,16 @@ class Promises:
             self.strange[f"{trx} shows other codes than before"] += 1
         self.owners[trx], self.goods[trx] = company, goods
         self.sold_at.setdefault(host, []).append(time.monotonic())
+
+    def lost(self, client: int, moment: float) -> None:
+        """A client does not know what became of a call that it made then, and repeats it."""
+        self.repeating.setdefault(client, moment)
+
+    def heard(self, client: int) -> None:
+        """It knows now, or gives up."""
+        began_at = self.repeating.pop(client, None)
+        if began_at is not None:
+            self.retry_s = max(self.retry_s, time.monotonic() - began_at)
 
     def since(self, host: str, moment: float) -> int:
         """How many orders a host has sold since then."""

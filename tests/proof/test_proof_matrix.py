@@ -25,7 +25,6 @@ TELLING: Final = (
     "kill -9 / database",
     "SIGSTOP / database",
     "read-only / database",
-    "kill -9 / worker",
     "black hole / receiver",
 )
 """The cells that tell the most: `make test` runs them, all others are for `make soak`."""

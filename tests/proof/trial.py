@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass, field
 from typing import Final
 
 import httpx
 
-from tests.proof.buyers import Buyer
+from tests.proof.buyers import Buyer, Caller, Lost
 from tests.proof.cells import ELSEWHERE_S, Cell, everything_told, fault
 from tests.proof.installation import APIS, RESOLVE_LIMIT_S, Installation
 from tests.proof.promises import Promises
@@ -108,10 +109,14 @@ class Trial:
 
     async def _under_fault(self) -> None:
         cell, findings, promises = self._cell, self.findings, self.promises
-        promises.resolve_s.clear()
         limit_s = ELSEWHERE_S + findings.slack_s
-        async with fault(self._shop, cell):
+        orders = {host: await self._created(host) for host in APIS if host not in cell.silent}
+        promises.resolve_s.clear()
+        promises.retry_s = 0.0
+        async with fault(self._shop, cell), asyncio.TaskGroup() as group:
             begin = time.monotonic()
+            for host, trx in orders.items():
+                group.create_task(self._resolve(host, trx))
             # Longer than allowed: a demand that is missed is measured, not only missed.
             await self._sold(cell.elsewhere, begin, 2.5 * limit_s)
             if cell.not_ready:
@@ -127,6 +132,35 @@ class Trial:
         sells = await self._sold(APIS, over, 2.5 * again_s)
         findings.again_s = time.monotonic() - over
         findings.demand(sells and findings.again_s <= again_s, f"sold again after {findings.again_s:.1f} s")
+        # Until everybody knows what became of the calls that were lost.
+        ends = over + 2.5 * RETRY_S_MAX + findings.slack_s
+        while promises.repeating and time.monotonic() < ends:  # noqa: ASYNC110 - Nothing tells us.
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _created(self, host: str) -> str:
+        """An order that is resolved once the fault is there."""
+        body = {"items": [{"productSlug": "now", "amount": 1}], "paymentCurrency": "EUR"}
+        url = f"{self._shop.servers[host].url}/api/1.03/order"
+        response = await self._shop.shop.client.post(url, json=body, headers=self._shop.companies[0].bearer())
+        assert response.status_code == 201, response.text
+        return str(response.json()["trx"])
+
+    async def _resolve(self, host: str, trx: str) -> None:
+        """Resolve an order while the fault lasts, and look at the clock."""
+        company, caller = self._shop.companies[0], Caller(self._shop.servers[host])
+        began = time.monotonic()
+        try:
+            status, answer = await caller.call(
+                "PATCH", f"/api/1.03/order/resolve/{trx}", company.bearer(), b""
+            )
+            self.promises.note("resolve", status, answer)
+        except Lost:
+            status, answer = 0, b""
+        took_s = time.monotonic() - began
+        caller.close()
+        self.promises.resolve_s[host] = max(self.promises.resolve_s.get(host, 0.0), took_s)
+        if status == 200 and json.loads(answer)["orderStatus"] == "finished":
+            self.promises.sold(host, trx, json.loads(answer), company, "now")
 
     async def _ask_ready(self) -> None:
         """A host that can't sell says so to its load balancer."""
