@@ -17,7 +17,19 @@ from voucherd.catalogue.store import brand_of
 
 SHOWN_MAX: Final = 40
 """So many promised orders are asked for again over HTTP; all are looked up in the database."""
+READ_MAX: Final = 20_000
+"""Orders of one look at the database."""
 ALLOWED: Final = frozenset({200, 201, 204, 400, 402, 404, 409, 422, 503})
+
+_STORED: Final = """
+    SELECT o.id, o.status, o.charged_minor - o.refunded_minor = o.price_minor + o.vat_minor AS whole,
+           (SELECT count(*) FROM entry e WHERE e.order_id = o.id AND e.kind = 2) AS charges,
+           ARRAY(SELECT c.blind FROM outcome t
+                 JOIN code c ON c.lot_id = t.lot_id AND c.seq >= t.seq_from
+                            AND c.seq < t.seq_from + t.line_to - t.line_from
+                 WHERE t.order_id = o.id ORDER BY t.line_from, c.seq) AS blinds
+    FROM orders o WHERE o.id = ANY($1::bigint[])
+"""
 
 
 @dataclass
@@ -98,18 +110,10 @@ class Promises:
                 slug: await brand_of(conn, version.product_id) for slug, version in shop.products.items()
             }
         wanted = {shop.ids.order_id(trx): trx for trx in self.codes}
-        rows = await shop.pool.fetch(
-            """
-            SELECT o.id, o.status, o.charged_minor - o.refunded_minor = o.price_minor + o.vat_minor AS whole,
-                   (SELECT count(*) FROM entry e WHERE e.order_id = o.id AND e.kind = 2) AS charges,
-                   ARRAY(SELECT c.blind FROM outcome t
-                         JOIN code c ON c.lot_id = t.lot_id AND c.seq >= t.seq_from
-                                    AND c.seq < t.seq_from + t.line_to - t.line_from
-                         WHERE t.order_id = o.id ORDER BY t.line_from, c.seq) AS blinds
-            FROM orders o WHERE o.id = ANY($1::bigint[])
-            """,
-            list(wanted),
-        )
+        numbers = sorted(number for number in wanted if number is not None)
+        rows = []
+        for at in range(0, len(numbers), READ_MAX):
+            rows += await shop.pool.fetch(_STORED, numbers[at : at + READ_MAX])
         assert len(rows) == len(wanted), f"{len(wanted) - len(rows)} promised orders are lost"
         for row in rows:
             trx = wanted[row["id"]]
