@@ -22,7 +22,7 @@ from tests.faults.processes import SERVICE, WALLET_IS_ENDLESS, Server, environme
 from tests.faults.test_kill import shop_of
 from tests.patience import HANG_S, until_true
 from tests.proof.buyers import Buyer
-from tests.proof.cells import FAILOVER_S
+from tests.proof.cells import ELSEWHERE_S, FAILOVER_S, SLOW_S, fill
 from tests.proof.promises import Promises
 from tests.proof.trio import IS_HERE, Node, Trio, trio
 from tests.shop import Shop
@@ -33,10 +33,12 @@ FAILOVERS: Final = int(os.environ.get("VOUCHERD_SOAK_FAILOVERS", "6"))
 ORDERS: Final = int(os.environ.get("VOUCHERD_SOAK_ORDERS", "10000"))
 """The proof of a release: 50 failovers and 1,000,000 acknowledged orders."""
 BUYERS: Final = 24
-LOT: Final = 9_900
-SHELF_MIN: Final = 4 * LOT
+LOT: Final = 5_000
+SHELF_MIN: Final = 2 * LOT
 SALES_MIN: Final = 20
 HOSTS: Final = ("api-1", "api-2")
+HINDRANCES: Final = ("slow link", "read-only", "disk full")
+HINDERED_S: Final = 6.0
 
 pytestmark = [
     pytest.mark.soak,
@@ -46,20 +48,20 @@ pytestmark = [
 
 
 def _kill(node: Node) -> None:
-    node.program.send(signal.SIGKILL)
+    node.send(signal.SIGKILL)
 
 
 async def _start(node: Node) -> None:
-    await node.program.kill()
+    await node.kill()
     await node.program.start()
 
 
 def _freeze(node: Node) -> None:
-    node.program.send(signal.SIGSTOP)
+    node.send(signal.SIGSTOP)
 
 
 async def _thaw(node: Node) -> None:
-    node.program.send(signal.SIGCONT)
+    node.send(signal.SIGCONT)
 
 
 def _cut(node: Node) -> None:
@@ -119,11 +121,32 @@ class Market:
 
 
 @asynccontextmanager
-async def market() -> AsyncIterator[Market]:
+async def hindered(leader: Node, fault: str) -> AsyncIterator[None]:
+    """A leader that still leads, but is slow, may not write, or has no room to."""
+    ballast = leader.folder / "ballast"
+    if fault == "slow link":
+        leader.clients.slow_s = SLOW_S
+    elif fault == "read-only":
+        await leader.order("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
+    else:
+        await asyncio.to_thread(fill, ballast)
+    try:
+        yield
+    finally:
+        if fault == "slow link":
+            leader.clients.heal()
+        elif fault == "read-only":
+            await leader.order("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+        else:
+            await asyncio.to_thread(ballast.unlink)
+
+
+@asynccontextmanager
+async def market(*, disks: bool = False) -> AsyncIterator[Market]:
     """A trio with a shop on it and two API hosts that know all three addresses."""
     folder = Path(tempfile.mkdtemp(prefix="voucherd-trio-", dir="/tmp"))
     try:
-        async with trio(folder) as cluster:
+        async with trio(folder, disks=disks) as cluster:
             await migrate(cluster.url)
             pool = await open_pool(cluster.url, size_max=4)
             surroundings = environment(cluster.url, folder, resolve_limit_s=3.0, confirm_wait_s=1.0)
@@ -136,25 +159,31 @@ async def market() -> AsyncIterator[Market]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@asynccontextmanager
+async def buying(here: Market) -> AsyncIterator[None]:
+    """Buyers at work for as long as the block lasts."""
+    stop = asyncio.Event()
+    companies = [await here.shop.company(balance=WALLET_IS_ENDLESS) for _ in range(4)]
+    async with asyncio.TaskGroup() as group:
+        group.create_task(here.keep_stocked(stop))
+        for at in range(BUYERS):
+            home = HOSTS[at % len(HOSTS)]
+            buyer = Buyer(here.servers, home, companies[at % 4], here.promises, at, ("now",), 0.1)
+            group.create_task(buyer.buy_until(stop))
+        try:
+            yield
+        finally:
+            stop.set()
+
+
 async def test_no_failover_loses_an_acknowledged_order() -> None:
     """Invariants 1 to 4: every order that a client was told of is there with its codes, whichever server leads."""
-    stop = asyncio.Event()
     async with market() as here:
-        companies = [await here.shop.company(balance=WALLET_IS_ENDLESS) for _ in range(4)]
-        async with asyncio.TaskGroup() as group:
-            group.create_task(here.keep_stocked(stop))
-            for at in range(BUYERS):
-                home = HOSTS[at % len(HOSTS)]
-                buyer = Buyer(here.servers, home, companies[at % 4], here.promises, at, ("now",), 0.1)
-                group.create_task(buyer.buy_until(stop))
-            try:
-                for number in range(FAILOVERS):
-                    due = ORDERS * (number + 1) // (FAILOVERS + 1)
-                    await _sold(here, due)
-                    await here.fail_over(list(WAYS)[number % len(WAYS)])
-                await _sold(here, ORDERS)
-            finally:
-                stop.set()
+        async with buying(here):
+            for number in range(FAILOVERS):
+                await _sold(here, ORDERS * (number + 1) // (FAILOVERS + 1))
+                await here.fail_over(list(WAYS)[number % len(WAYS)])
+            await _sold(here, ORDERS)
         await here.cluster.whole()
         await here.promises.assert_kept(here.shop, [server.url for server in here.servers.values()])
     longest = max(outage_s for _, outage_s in here.outages_s)
@@ -167,6 +196,24 @@ async def test_no_failover_loses_an_acknowledged_order() -> None:
     sys.stdout.write(f"\n{json.dumps(figures)}\n")
     assert not here.promises.strange, here.promises.strange
     assert longest <= FAILOVER_S, figures
+
+
+@pytest.mark.parametrize("fault", HINDRANCES)
+async def test_a_leader_that_is_hindered_breaks_no_promise(fault: str) -> None:
+    """Invariants 1 to 4, OP-46: a leader that is slow, read-only or full costs sales for a while, and no order."""
+    async with market(disks=fault == "disk full") as here:
+        leader = await here.cluster.leader()
+        async with buying(here):
+            await _sold(here, SALES_MIN)
+            async with hindered(leader, fault):
+                await asyncio.sleep(HINDERED_S)
+            over = time.monotonic()
+            await until_true(lambda: all(here.promises.since(host, over) >= SALES_MIN for host in HOSTS))
+            again_s = max(here.promises.gap_s(host, over, time.monotonic()) for host in HOSTS)
+        await here.cluster.whole()
+        await here.promises.assert_kept(here.shop, [server.url for server in here.servers.values()])
+    assert not here.promises.strange, here.promises.strange
+    assert again_s <= (FAILOVER_S if fault == "disk full" else ELSEWHERE_S)
 
 
 async def _sold(here: Market, count: int) -> None:

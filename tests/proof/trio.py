@@ -18,6 +18,7 @@ import asyncpg
 import httpx
 
 from tests.patience import until
+from tests.proof.installation import small_disk
 from tests.proof.links import Link
 
 NODES: Final = 3
@@ -27,6 +28,7 @@ STOP_S_MAX: Final = 60.0
 TTL_S: Final = 20
 """The shortest that Patroni allows: most of an outage is the wait for this to run out."""
 ACCOUNT: Final = "postgres"
+DISK_MIB: Final = 1_500
 
 
 def free_port() -> int:
@@ -50,6 +52,15 @@ def family(pid: int) -> list[int]:
     for one in found:
         found += parents.get(one, [])
     return found
+
+
+def tell(pids: list[int], number: signal.Signals) -> None:
+    """Send a signal to those of them that are still there."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
 
 
 class Program:
@@ -78,13 +89,8 @@ class Program:
 
     def send(self, number: signal.Signals) -> None:
         """Tell it and everything that it started the same."""
-        if self._process is None:
-            return
-        for pid in family(self._process.pid):
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                continue
+        if self._process is not None:
+            tell(family(self._process.pid), number)
 
     async def kill(self) -> None:
         """SIGKILL, with all that it started."""
@@ -119,14 +125,43 @@ class Node:
         """End it, and its wires."""
         for link in (self.clients, self.locks):
             link.heal()
-        await self.program.kill()
+        await self.kill()
         for link in (self.clients, self.locks):
             await link.stop()
+
+    def send(self, number: signal.Signals) -> None:
+        """Tell Patroni and its server the same; the server is nobody's child."""
+        self.program.send(number)
+        try:
+            pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError, IndexError):
+            return  # It does not run.
+        if str(self.folder).encode() in command:
+            tell(family(pid), number)
+
+    async def kill(self) -> None:
+        """SIGKILL for all of it."""
+        self.send(signal.SIGKILL)
+        await self.program.kill()
 
     @property
     def address(self) -> str:
         """Where its clients and its standbys find it."""
         return f"127.0.0.1:{self.clients.port}"
+
+    async def order(self, *statements: str) -> None:
+        """Say something to this very server, whatever state it is in."""
+        conn = await asyncpg.connect(
+            f"postgresql://postgres:x@{self.address}/postgres?sslmode=disable",
+            timeout=10.0,
+            server_settings={"default_transaction_read_only": "off"},
+        )
+        try:
+            for statement in statements:
+                await conn.execute(statement)
+        finally:
+            await conn.close()
 
     async def role(self) -> str:
         """What Patroni says that it is; nothing if it does not answer."""
@@ -260,10 +295,12 @@ def _own_folder(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def trio(folder: Path) -> AsyncIterator[Trio]:
-    """A running trio; nothing of it is left afterwards."""
+async def trio(folder: Path, *, disks: bool = False) -> AsyncIterator[Trio]:
+    """A running trio, on small disks if told so; nothing of it is left afterwards."""
     made = Trio(_own_folder(folder))
     async with AsyncExitStack() as stack:
+        for node in made.nodes if disks else ():
+            stack.enter_context(small_disk(node.folder, DISK_MIB))
         stack.push_async_callback(made.stop)
         await made.start()
         yield made
