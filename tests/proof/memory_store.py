@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias, TypeVar
@@ -183,9 +183,9 @@ class Database:
             self.waits.setdefault(wait.order_id, []).append(wait)
         self.waits = {number: waits for number, waits in self.waits.items() if waits}
 
-    def spawn(self, work: Awaitable[None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Let the database do something, whatever becomes of the host that asked for it."""
-        task = self.loop.create_task(work)  # type: ignore[arg-type]
+        task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 

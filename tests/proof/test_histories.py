@@ -22,8 +22,8 @@ from tests.proof.linearizable import Call, check
 from tests.proof.small_shop import DONE, NO_STOCK, Rules, SmallShop
 from tests.shop import Shop, open_shop
 from voucherd.db import Pool
-from voucherd.orders import confirm as confirming
-from voucherd.orders.answers import OrderReader
+from voucherd.orders import store
+from voucherd.orders.answers import Answer, OrderReader
 from voucherd.orders.rules.ruling import Ruling
 from voucherd.orders.service import OrderService
 
@@ -33,7 +33,7 @@ AT_ONCE: Final = 25
 PLANTED_AT_ONCE: Final = 10
 PLANTED_MAX: Final = 60
 """Within so many histories a planted fault must be found."""
-QUICK: Final = {"resolve_limit_s": 0.6, "confirm_wait_s": 0.02}
+QUICK: Final[dict[str, Any]] = {"resolve_limit_s": 0.6, "confirm_wait_s": 0.02}
 
 
 def sender(client: httpx.AsyncClient, url: str = "") -> Send:
@@ -103,12 +103,11 @@ def plant_code_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     async def wrong(self: OrderReader, *arguments: Any) -> Any:
         replies = list(await stored(self, *arguments))
         for at, reply in enumerate(replies):
-            codes = getattr(reply, "codes", None)
-            if not codes or len(codes[0]) != 1:
+            if not isinstance(reply, Answer) or not reply.codes or len(reply.codes[0]) != 1:
                 continue
             if last:
                 replies[at] = replace(reply, codes=last[0])
-            last[:] = [codes]
+            last[:] = [reply.codes]
         return replies
 
     monkeypatch.setattr(OrderReader, "stored", wrong)
@@ -116,13 +115,13 @@ def plant_code_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plant_double_spend(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sale does not reach the wallet: the same money is spent again."""
-    save = confirming.store.save
+    save = store.save
 
     async def forgetful(tx: Any, ruling: Ruling, *more: Any) -> Any:
         ruling.entries.clear()
         return await save(tx, ruling, *more)
 
-    monkeypatch.setattr(confirming.store, "save", forgetful)
+    monkeypatch.setattr(store, "save", forgetful)
 
 
 PLANTED: Final = {
