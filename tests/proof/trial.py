@@ -20,7 +20,7 @@ BUYERS_AT_HOME: Final = 4
 SALES_MIN: Final = 5
 """So many sales show that a host sells."""
 LOOK_EVERY_S: Final = 0.05
-PATIENCE: Final = 20
+PATIENCE: Final = 10
 """A machine that needs so long for a sale in calm times may need that many times longer under a fault."""
 CALM_S_MAX: Final = 120.0
 RETRY_S_MAX: Final = 5.0
@@ -118,7 +118,7 @@ class Trial:
             for host, trx in orders.items():
                 group.create_task(self._resolve(host, trx))
             # Longer than allowed: a demand that is missed is measured, not only missed.
-            await self._sold(cell.elsewhere, begin, 2.5 * limit_s)
+            await self._sold(cell.elsewhere, begin, 1.5 * limit_s)
             if cell.not_ready:
                 await self._ask_ready()
             await asyncio.sleep(max(0.0, begin + cell.lasts_s - time.monotonic()))
@@ -129,11 +129,11 @@ class Trial:
             findings.demand(gap_s <= limit_s, f"{host} sold nothing for {gap_s:.1f} s")
         over = time.monotonic()
         again_s = cell.again_s + findings.slack_s
-        sells = await self._sold(APIS, over, 2.5 * again_s)
+        sells = await self._sold(APIS, over, 1.5 * again_s)
         findings.again_s = time.monotonic() - over
         findings.demand(sells and findings.again_s <= again_s, f"sold again after {findings.again_s:.1f} s")
         # Until everybody knows what became of the calls that were lost.
-        ends = over + 2.5 * RETRY_S_MAX + findings.slack_s
+        ends = over + 1.5 * RETRY_S_MAX + findings.slack_s
         while promises.repeating and time.monotonic() < ends:  # noqa: ASYNC110 - Nothing tells us.
             await asyncio.sleep(LOOK_EVERY_S)
 
