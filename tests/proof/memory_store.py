@@ -239,9 +239,20 @@ class Session:
         self._idle = self._database.loop.call_later(IDLE_S_MAX, self.abort)
 
     async def lock(self, order_ids: Sequence[int]) -> Facts:
-        """Lock what these orders need, waiting for those who came first, and read it."""
+        """Lock what these orders need, and read it."""
+        await self._take(self._database.keys(order_ids))
+        return self._database.facts(order_ids)
+
+    async def top_up(self, company_id: int, amount_minor: int) -> None:
+        """Money comes in, in a transaction of its own."""
+        await self._take([(WALLET, company_id)])
+        self._database.top_up(company_id, amount_minor)
+        self._release()
+
+    async def _take(self, keys: Sequence[Key]) -> None:
+        """Lock these, waiting for those who came first."""
         database = self._database
-        for key in database.keys(order_ids) if database.locking else ():
+        for key in keys if database.locking else ():
             while database.owners.get(key, self) is not self:
                 turn: asyncio.Future[None] = database.loop.create_future()
                 database.queues.setdefault(key, deque()).append((self, turn))
@@ -251,7 +262,6 @@ class Session:
             database.owners[key] = self
             self._keys.append(key)
             self._stay()
-        return database.facts(order_ids)
 
     async def stage(self, ruling: Ruling, step: Step) -> None:
         """Write the ruling, for nobody else to see yet."""

@@ -390,7 +390,10 @@ class World:
 
     def _goods_or_money(self, which: str) -> None:
         if which == "top up":
-            self.database.top_up(self.weather.choice(COMPANIES), self.weather.randint(500, 5_000))
+            operator = Session(self.database, Link(self.network))
+            self.database.spawn(
+                operator.top_up(self.weather.choice(COMPANIES), self.weather.randint(500, 5_000))
+            )
         else:
             listing = self.weather.choice(list(LISTINGS.values()))
             self.database.restock(listing.version.product_id, FACE_MINOR, self.weather.randint(1, 8))
