@@ -96,8 +96,22 @@ bench: setup  ## Measure against pgbench on the same server, and write bench/RES
 bench-quick: setup  ## Whether sales are as fast as they were: two ratios and the processor time of an order, in 90 s
 	@$(BIN)/python -m bench.quick
 
+# A trio of servers and clocks that can be set, for the long runs only.
+.PHONY: soak-packages
+soak-packages:
+	@missing=; \
+	command -v patroni >/dev/null || missing="$$missing patroni"; \
+	command -v etcd >/dev/null || missing="$$missing etcd-server"; \
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing="$$missing faketime"; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing for the long runs:$$missing …"; \
+	    (apt-get install -y -qq $$missing || (apt-get update -qq && apt-get install -y -qq $$missing)) >/dev/null; \
+	  else echo "Missing here:$$missing. The runs that need it will be skipped." >&2; fi; fi
+
 .PHONY: soak
-soak: develop  ## The long runs: kill -9 storms, a hundred thousand carts, a million malformed requests, races
+soak: develop soak-packages  ## The long runs: kill -9 storms, the whole fault matrix, failovers, races (docs/proof.md)
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m soak --timeout 3600 $(TESTS)
 
 # SECONDS is a variable of bash, too, but not one that make hands on.

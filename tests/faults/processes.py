@@ -84,6 +84,16 @@ class Process:
             await asyncio.wait_for(self._process.communicate(), STOP_S_MAX)
             self._process = None
 
+    def freeze(self) -> None:
+        """SIGSTOP: it does nothing at all, and its connections stay open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT: it goes on as if no time had passed."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+
 
 class Server(Process):
     """A server; what it says is its address."""
