@@ -60,21 +60,6 @@ class Process:
         self.line = line.decode().strip()
         self.is_up = True
 
-    def freeze(self) -> None:
-        """SIGSTOP: it holds what it has, and does nothing any more."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """SIGCONT: it goes on as if no time had passed."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
-    def signal(self, number: int) -> None:
-        """Send it a signal, such as one that lets it stand still."""
-        assert self._process is not None
-        self._process.send_signal(number)
-
     async def kill(self) -> None:
         """SIGKILL: it gets no chance to finish anything."""
         self.is_up = False
@@ -85,7 +70,7 @@ class Process:
             self._process = None
 
     def freeze(self) -> None:
-        """SIGSTOP: it does nothing at all, and its connections stay open."""
+        """SIGSTOP: it holds what it has, does nothing at all, and its connections stay open."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 

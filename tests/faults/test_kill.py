@@ -251,12 +251,15 @@ async def test_a_repeated_confirm_gets_through_after_its_server_froze_or_was_kil
             )
             busy = await shop.client.patch(other.url + path, headers=headers)
             assert busy.status_code == 409
-            victim.signal(way)
+            if way is signal.SIGSTOP:
+                victim.freeze()
+            else:
+                await victim.kill()
             await shop.stock("later", 1)
             second = await _through(shop, other.url + path, headers)
             assert (second.status_code, second.json()["orderStatus"]) == (200, "finished")
             if way is signal.SIGSTOP:
-                victim.signal(signal.SIGCONT)
+                victim.thaw()
                 woken = await first
                 # Each links to its own address.
                 said = woken.content.replace(victim.url.encode(), other.url.encode())
