@@ -159,11 +159,11 @@ class Repeats(RuleBasedStateMachine):
         hosts = [host for host in self.hosts if host is not None and host is not but and host.key == key]
         return [host for host in hosts if host.call is not None or host.gate.stopped is not None]
 
-    def _is_held(self, key: str) -> bool:
+    def _is_held(self, key: str, but: Host | None = None) -> bool:
         """Whether a repeated request may be told to wait: somebody is at it, or was until a moment ago."""
         return self.clock_s < self.crashed_s.get(key, 0.0) + EVERY_S or any(
             not host.gate.frozen or self.clock_s <= host.gate.frozen_s + GONE_S
-            for host in self._others_at(key)
+            for host in self._others_at(key, but)
         )
 
     async def _host(self, at: int) -> Host:
@@ -184,6 +184,7 @@ class Repeats(RuleBasedStateMachine):
     async def _go_on(self, at: int) -> None:
         host = self.hosts[at]
         if host is not None and host.gate.stopped is not None:
+            host.excused = host.excused or self._is_held(host.key, host)
             for other in self._others_at(host.key, host):
                 host.excused = other.excused = True
             host.gate.go_on()
