@@ -1,7 +1,8 @@
-"""The network of an address: what one customer of a network provider has, and limits count as one. Pure."""
+"""Addresses: the network of one, which limits count as one customer, and where to listen. Pure."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import IPv4Address, ip_address
 from typing import Final
@@ -25,3 +26,13 @@ def network_of(address: str) -> str:
         return str(found)
     kept = int(found) >> (128 - IPV6_PREFIX) << (128 - IPV6_PREFIX)
     return f"{type(found)(kept)}/{IPV6_PREFIX}"
+
+
+def listen_address(text: str) -> tuple[str, int] | None:
+    """The host and port in a text such as 127.0.0.1:8081; None for `off`."""
+    if text.lower() == "off":
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65_535:
+        raise ValueError("an address and a port such as 127.0.0.1:8081, or off")
+    return host.strip("[]"), int(port)

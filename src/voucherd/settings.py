@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, TypeAlias, get_type_hints
 from urllib.parse import urlsplit
 
 from voucherd import email_address
+from voucherd.networks import listen_address
 
 PREFIX: Final = "VOUCHERD_"
 DAY_S: Final = 86_400
@@ -151,16 +152,6 @@ def _listen(raw: Any) -> str:
     value = str(raw).strip()
     listen_address(value)
     return value
-
-
-def listen_address(text: str) -> tuple[str, int] | None:
-    """The host and port in a text such as 127.0.0.1:8081; None for `off`."""
-    if text.lower() == "off":
-        return None
-    host, _, port = text.rpartition(":")
-    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65_535:
-        raise ValueError("an address and a port such as 127.0.0.1:8081, or off")
-    return host.strip("[]"), int(port)
 
 
 def feed_url(raw: Any) -> str:

@@ -18,7 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.terminal import Terminal
 from tests.cli.test_processes import children, gone, serving
 from tests.patience import HANG_S, wait_until
-from voucherd.settings import Settings, SettingsError, listen_address
+from voucherd.networks import listen_address
+from voucherd.settings import Settings, SettingsError
 
 TOKEN = "s3cret-of-the-operator"
 TRUSTED = {"authorization": f"Bearer {TOKEN}"}

@@ -10,8 +10,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from voucherd.metrics.of_process import ProcessParts
 from voucherd.metrics.page import Metrics
 from voucherd.metrics.siblings import Siblings
+from voucherd.networks import listen_address
 from voucherd.server.status_listener import NOT_FOUND, StatusAnswer, listening
-from voucherd.settings import Settings, listen_address
+from voucherd.settings import Settings
 from voucherd.worker import Worker
 
 LATE_S_MAX: Final = 60.0
