@@ -138,6 +138,8 @@ wheel: setup  ## Build the wheel into dist/: what a machine installs that has no
 
 .PHONY: image
 image: wheel  ## Build the container image with buildah, from Debian's packages and the wheel
+	@{ command -v buildah && command -v mmdebstrap; } >/dev/null || [ "$$(id -u)" != 0 ] \
+	  || apt-get install -y -qq --no-install-recommends buildah mmdebstrap >/dev/null
 	@deploy/container/build.sh
 
 .PHONY: lock

@@ -24,12 +24,12 @@ class Installed:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.program = folder / "bin" / "voucherd"
-        [self._packages] = (folder / "lib").glob("python*/site-packages")
+        [self.packages] = (folder / "lib").glob("python*/site-packages")
 
     @property
     def package(self) -> Path:
         """Where the wheel's own files are."""
-        return self._packages / "voucherd"
+        return self.packages / "voucherd"
 
     def run(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run one command to its end, in a folder that has nothing to do with the project."""
@@ -43,17 +43,18 @@ class Installed:
             cwd="/",
         )
 
-    def add(self, name: str) -> None:
-        """Let the environment have a distribution of this suite's own: linked, because nothing is fetched."""
-        try:
-            found = distribution(name)
-        except PackageNotFoundError:
-            # The lock is for every system, and some lines of it are for others than this.
-            return
-        for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
-            place = self._packages / top
-            if not place.exists():
-                place.symlink_to(str(found.locate_file(top)))
+
+def link(name: str, folder: Path) -> None:
+    """Let a folder of packages have a distribution of this suite's own: linked, because nothing is fetched."""
+    try:
+        found = distribution(name)
+    except PackageNotFoundError:
+        # The lock is for every system, and some lines of it are for others than this.
+        return
+    for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+        place = folder / top
+        if not place.exists():
+            place.symlink_to(str(found.locate_file(top)))
 
 
 def clean_environment() -> dict[str, str]:
@@ -76,7 +77,7 @@ def install(wheel: Path, folder: Path) -> Installed:
     _pip("--python", str(folder / "bin" / "python"), "install", *options, str(wheel))
     made = Installed(folder)
     for name in locked_names(LOCK):
-        made.add(name)
+        link(name, made.packages)
     return made
 
 
