@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ SLOW_S: Final = 0.05
 MOMENTS_MAX: Final = 200
 """Tries to catch a host in the middle of a sale."""
 HOURS: Final = 2
+CLOCK_S_MAX: Final = 600.0
 BALLAST: Final = "ballast"
 
 
@@ -61,8 +63,8 @@ CELLS: Final = (
     Cell("slow link", ONE, (OTHER,)),
     Cell("read-only", ONE, (OTHER,), not_ready=(ONE,)),
     Cell("disk full", ONE, APIS, disk=True),
-    Cell("clock +2 h", ONE, APIS, clocks=True),
-    Cell("clock -2 h", ONE, APIS, clocks=True),
+    Cell("clock +2 h", ONE, APIS, lasts_s=2.0, clocks=True),
+    Cell("clock -2 h", ONE, APIS, lasts_s=2.0, clocks=True),
     Cell("connection limit", ONE, (OTHER,)),
     Cell("kill -9", "worker"),
     Cell("SIGSTOP", "worker"),
@@ -70,8 +72,8 @@ CELLS: Final = (
     Cell("slow link", "worker"),
     Cell("read-only", "worker"),
     Cell("disk full", "worker", disk=True),
-    Cell("clock +2 h", "worker", clocks=True),
-    Cell("clock -2 h", "worker", clocks=True),
+    Cell("clock +2 h", "worker", lasts_s=2.0, clocks=True),
+    Cell("clock -2 h", "worker", lasts_s=2.0, clocks=True),
     Cell("connection limit", "worker"),
     Cell("kill -9", "database", (), again_s=FAILOVER_S),
     Cell("SIGSTOP", "database", (), lasts_s=6.0),
@@ -79,8 +81,8 @@ CELLS: Final = (
     Cell("slow link", "database", APIS, lasts_s=2.0),
     Cell("read-only", "database", (), lasts_s=3.0, not_ready=APIS),
     Cell("disk full", "database", (), lasts_s=6.0, again_s=FAILOVER_S, disk=True),
-    Cell("clock +2 h", "database", APIS, clocks=True),
-    Cell("clock -2 h", "database", APIS, clocks=True),
+    Cell("clock +2 h", "database", APIS, lasts_s=2.0, clocks=True),
+    Cell("clock -2 h", "database", APIS, lasts_s=2.0, clocks=True),
     Cell("connection limit", "database", (), lasts_s=3.0),
     Cell("kill -9", "supplier"),
     Cell("SIGSTOP", "supplier"),
@@ -264,6 +266,9 @@ async def _make_room(shop: Installation, target: str) -> None:
 def _jump(hours: int) -> Callable[[Installation, str], Awaitable[None]]:
     async def jump(shop: Installation, target: str) -> None:
         shop.clocks[target].set(hours)
+        if target == "database":
+            offset_s = await shop.pool.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8")
+            assert abs(offset_s - time.time() - 3600 * hours) < CLOCK_S_MAX, "its clock did not jump"
 
     return jump
 
