@@ -116,7 +116,7 @@ async def _take(conn: Connection) -> ShopFigures:
         webhooks=await webhook_metrics.take(conn),
         heads=await chain.heads(conn),
         stock=await stock_metrics.take(conn),
-        workers=sum(worker.present for worker in await heartbeat.seen(conn)),
+        workers=sum(one.works and one.present for one in await heartbeat.seen(conn)),
         backup_age_s=None if backup is None else (clock.now() - backup.at).total_seconds(),
         wallets_low={state.word: len(await low_balance.low(conn, state)) for state in State},
     )
