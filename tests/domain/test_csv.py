@@ -35,7 +35,7 @@ def test_a_text_that_looks_like_a_formula_is_made_harmless(start: str) -> None:
 
 @given(st.text(_ANY, min_size=1).filter(lambda text: text.lstrip("'")[:1] not in tuple("=+-@\t\r\n＝＋－＠")))
 def test_any_other_text_stays_as_it_is(text: str) -> None:
-    """OP-60: an apostrophe only where it is needed, or where one before a formula would be taken for ours; no text is an
+    """OP-60: an apostrophe only where it is needed, or where one that is there would be taken for ours; no text is an
     empty cell.
     """
     assert read_back(safe(text)) == text
