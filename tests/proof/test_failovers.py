@@ -107,6 +107,7 @@ class Market:
             await end(leader)  # type: ignore[misc]
         first = [self.promises.gap_s(host, began, time.monotonic()) for host in HOSTS]
         self.outages_s.append((way, max(first)))
+        sys.stdout.write(f"\n{way}: {max(first):.1f} s, {len(self.promises.codes)} acknowledged\n")
 
     async def keep_stocked(self, stop: asyncio.Event) -> None:
         """Put codes on the shelf as they are sold; a database that is away is asked again."""
