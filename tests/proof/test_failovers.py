@@ -49,10 +49,13 @@ pytestmark = [
 
 def _kill(node: Node) -> None:
     node.send(signal.SIGKILL)
+    # Nobody listens where a server was killed; a wire that took the call would hide that.
+    node.clients.refuse()
 
 
 async def _start(node: Node) -> None:
     await node.kill()
+    await node.clients.start()
     await node.program.start()
 
 
