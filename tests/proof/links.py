@@ -27,9 +27,14 @@ class Link:
         self.port = 0
 
     async def start(self) -> None:
-        """Listen on a port of its own."""
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        """Listen on a port of its own, always the same."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def refuse(self) -> None:
+        """Refuse connections, as a machine does where nobody listens; `start` listens again."""
+        assert self._server is not None
+        self._server.close()
 
     async def stop(self) -> None:
         """Close everything."""

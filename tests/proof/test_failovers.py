@@ -49,10 +49,13 @@ pytestmark = [
 
 def _kill(node: Node) -> None:
     node.send(signal.SIGKILL)
+    # Nobody listens where a server was killed; a wire that took the call would hide that.
+    node.clients.refuse()
 
 
 async def _start(node: Node) -> None:
     await node.kill()
+    await node.clients.start()
     await node.program.start()
 
 
@@ -107,6 +110,7 @@ class Market:
             await end(leader)  # type: ignore[misc]
         first = [self.promises.gap_s(host, began, time.monotonic()) for host in HOSTS]
         self.outages_s.append((way, max(first)))
+        sys.stdout.write(f"\n{way}: {max(first):.1f} s, {len(self.promises.codes)} acknowledged\n")
 
     async def keep_stocked(self, stop: asyncio.Event) -> None:
         """Put codes on the shelf as they are sold; a database that is away is asked again."""
