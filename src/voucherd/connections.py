@@ -60,11 +60,12 @@ class Limits(NamedTuple):
     def of_service(cls, transaction_s_max: float) -> Limits:
         """For sales, and all that shares rows with them.
 
-        A process that freezes in a transaction loses it before those that wait for its locks give up. PostgreSQL has no
-        limit of a whole transaction before version 17: a batch has a deadline of its own (`db.within`), and once its
-        process is frozen the transaction lasts until its statement ends and the session has been idle for too long.
+        A process that freezes in a transaction loses it before those that wait for its locks give up, and so early that
+        of its own sessions that wait behind it only one gets the lock. PostgreSQL has no limit of a whole transaction
+        before version 17: a batch has a deadline of its own (`db.within`), and once its process is frozen the
+        transaction lasts until its statement ends and the session has been idle for too long.
         """
-        return cls(STATEMENT_S_MAX, transaction_s_max, 0.75 * transaction_s_max)
+        return cls(STATEMENT_S_MAX, transaction_s_max, transaction_s_max / 2)
 
     @property
     def settings(self) -> dict[str, str]:
