@@ -25,7 +25,9 @@ def shown(results: str) -> str:
     """The README's table: some rows and columns of the results' first one."""
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in _first_table(results)]
     head, _rule, *rows = lines
-    chosen = [head, *(row for row in rows if row[0] in SHOWN)]
+    # A name may come twice, as a part of two lifecycles: the first is that of Confirm.
+    firsts = {row[0]: row for row in reversed(rows)}
+    chosen = [head, *(firsts[name] for name in SHOWN)]
     picked = [[row[column].removeprefix("· ") for column in COLUMNS] for row in chosen]
     picked.insert(1, ["---"] * len(COLUMNS))
     return "\n".join("| " + " | ".join(row) + " |" for row in picked)

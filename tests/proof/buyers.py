@@ -135,8 +135,8 @@ class Buyer:
     async def _repeated(
         self, stop: asyncio.Event, operation: str, request: tuple[str, str, dict[str, str], bytes]
     ) -> tuple[str, int, Any] | None:
-        for number in range(TRIES_MAX):
-            host = self._away if number % 2 else self.home
+        host, other = self.home, self._away
+        for _ in range(TRIES_MAX):
             began_at = time.monotonic()
             try:
                 status, answer = await self._callers[host].call(*request)
@@ -153,6 +153,9 @@ class Buyer:
             if stop.is_set():
                 return None
             self.promises.lost(self.seed, began_at)
+            if not answer:
+                # Only silence sends it elsewhere: who says "come again" is there.
+                host, other = other, host
             await asyncio.sleep(PAUSE_S)
         return None
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from voucherd.embedded import durable, place
+from voucherd.embedded import durable, place, programs
 from voucherd.embedded.errors import EmbeddedError
 
 FOLDER: Final = "archive"
@@ -21,6 +21,7 @@ SEGMENT_CHARS: Final = 24
 
 def settings_for(data: Path, backups: Path) -> dict[str, str]:
     """The server's settings that keep its log in the folder of backups; none where its account can't get there."""
+    programs.package()  # Before anything is made for a server that is not there.
     try:
         found = place.settle(data)
         for folder in (backups, backups / FOLDER):

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 def binaries() -> Path:
     """The folder of PostgreSQL's programs (pg_dump, pgbench, psql, …) for use by this process."""
-    folder = _package() / INSTALL / "bin"
+    folder = package() / INSTALL / "bin"
     if not (folder / "postgres").is_file():
         raise EmbeddedError(f"{DISTRIBUTION} holds no PostgreSQL {MAJOR} for this platform")
     return folder
@@ -48,7 +48,8 @@ def binaries_for(account: ServerAccount, system_root: Path) -> Path:
     return copied
 
 
-def _package() -> Path:
+def package() -> Path:
+    """Where the package is; refused if it is not installed."""
     # The package is only located, never imported: importing it starts machinery that we do not want.
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -60,7 +61,7 @@ def _package() -> Path:
 
 
 def _copy(target: Path) -> None:
-    package = _package()
+    package = package()
     durable.make_folder(target.parent.parent, 0o711)
     durable.make_folder(target.parent, 0o711)
     # Copied under another name and renamed, so that a copy that is there is a whole one.
