@@ -206,6 +206,8 @@ async def _worker_was_seen(machine: Machine) -> None:
     address = f"postgresql://voucherd_service:{password}@127.0.0.1:{machine.ports['db']}/voucherd"
     connection = await asyncpg.connect(address)
     try:
-        await until(lambda: connection.fetchval("SELECT count(*) FROM process_seen WHERE works"), "no worker was seen")
+        await until(
+            lambda: connection.fetchval("SELECT count(*) FROM process_seen WHERE works"), "no worker was seen"
+        )
     finally:
         await connection.close()

