@@ -124,7 +124,7 @@ def test_programs_that_the_server_cannot_reach_are_copied_once(
     package = closed / programs.PACKAGE
     package.mkdir()
     (package / programs.INSTALL).symlink_to(binaries().parent)
-    monkeypatch.setattr(programs, "_package", lambda: package)
+    monkeypatch.setattr(programs, "package", lambda: package)
     copies = place.SYSTEM_ROOT / "binaries"
     for _ in range(2):
         with running(made, exclusive=True) as address:

@@ -166,10 +166,10 @@ async def test_sales_go_on_at_the_next_host_of_the_address_though_the_first_is_s
 def test_a_sale_may_take_two_seconds_and_its_host_is_gone_before_the_others_give_up() -> None:
     """OP-106: the limits of a session of the service, of which the shortest is that of doing nothing."""
     limits = Limits.of_service(Settings().transaction_s_max)
-    assert limits == (30.0, 2.0, 1.5)
+    assert limits == (30.0, 2.0, 1.0)
     assert limits.idle_s < limits.lock_s <= Settings().transaction_s_max
     assert limits.settings == {
         "statement_timeout": "30000",
         "lock_timeout": "2000",
-        "idle_in_transaction_session_timeout": "1500",
+        "idle_in_transaction_session_timeout": "1000",
     }
