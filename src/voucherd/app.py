@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 import structlog
@@ -106,35 +106,24 @@ async def running(
 ) -> AsyncIterator[AsgiApp]:
     """The program behind one ASGI app; what was started first is stopped last."""
     traces.start(settings.traces_url)
-    pool = await open_pool(
-        database_url,
-        size_max=settings.pool_size,
-        size_min=2,
-        look_ups=True,
-        limits=Limits.of_service(settings.transaction_s_max),
-    )
-    try:
-        async with pool.acquire() as conn:
-            key_ring = await open_key_ring(conn, settings)
-            if not await tenants_locked(conn):
-                logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
-            if await owns_tables(conn):
-                logger.warning("tables_owned", reason=TABLES_OWNED)
+    async with AsyncExitStack() as started:
+        if settings.traces_url is not None:
+            started.push_async_callback(asyncio.to_thread, traces.stop)
+        pool = await open_pool(
+            database_url,
+            size_max=settings.pool_size,
+            size_min=2,
+            look_ups=True,
+            limits=Limits.of_service(settings.transaction_s_max),
+        )
+        started.push_async_callback(close, pool)
+        key_ring = await _opened_key_ring(pool, settings)
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
         services = build_services(pool, settings, key_ring, authenticator)
         heartbeat = Heartbeat(pool, works=with_worker)
         idempotent = IdempotentCalls(pool, services.sealer, services, heartbeat)
         worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)
-        access_log = None if settings.access_log == "off" else AccessLog(full=settings.access_log == "full")
-        parts = ProcessParts(
-            orders=services.orders,
-            pool=pool,
-            streams=services.streams,
-            access_log=access_log,
-            rounds=worker.rounds,
-            calls=worker.dispatcher.calls,
-        )
-        metrics = Metrics(parts, siblings, settings.data)
+        metrics, access_log = _watching(services, worker, siblings)
         app = App(
             api=Api(services, authenticator, idempotent),
             site=Site(services),
@@ -154,24 +143,40 @@ async def running(
             worker.start()
         if access_log is not None:
             access_log.start()
-        try:
-            async with metrics.siblings.shown(metrics.packed):
-                yield AsgiApp(HttpService(app, settings, metrics.observe, release_waiting_calls))
-        finally:
-            await services.jobs.stop()
-            await worker.stop()
-            await services.streams.stop()
-            await services.orders.stop()
-            await idempotent.stop()
-            await heartbeat.stop()
-            await authenticator.stop()
-            await key_ring.stop()
-            if access_log is not None:
-                await asyncio.to_thread(access_log.stop)
-    finally:
-        await close(pool)
-        if settings.traces_url is not None:
-            await asyncio.to_thread(traces.stop)
+            started.push_async_callback(asyncio.to_thread, access_log.stop)
+        parts = (key_ring, authenticator, heartbeat, idempotent, services.orders, services.streams, worker)
+        for part in (*parts, services.jobs):
+            started.push_async_callback(part.stop)
+        async with metrics.siblings.shown(metrics.packed):
+            yield AsgiApp(HttpService(app, settings, metrics.observe, release_waiting_calls))
+
+
+async def _opened_key_ring(pool: Pool, settings: Settings) -> KeyRing:
+    """The vault's keys, from a database that is looked at: what does not stand as it should is said."""
+    async with pool.acquire() as conn:
+        key_ring = await open_key_ring(conn, settings)
+        if not await tenants_locked(conn):
+            logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
+        if await owns_tables(conn):
+            logger.warning("tables_owned", reason=TABLES_OWNED)
+    return key_ring
+
+
+def _watching(
+    services: Services, worker: Worker, siblings: Siblings | None
+) -> tuple[Metrics, AccessLog | None]:
+    """What the operator sees of this process."""
+    settings = services.settings
+    access_log = None if settings.access_log == "off" else AccessLog(full=settings.access_log == "full")
+    parts = ProcessParts(
+        orders=services.orders,
+        pool=services.pool,
+        streams=services.streams,
+        access_log=access_log,
+        rounds=worker.rounds,
+        calls=worker.dispatcher.calls,
+    )
+    return Metrics(parts, siblings, settings.data), access_log
 
 
 async def serve(

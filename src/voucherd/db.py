@@ -31,8 +31,6 @@ else:
 Tx: TypeAlias = Connection
 """A connection inside a transaction that its caller opened and will end."""
 
-COMMIT_S_MAX: Final = 10.0
-"""Once COMMIT is sent only the server ends the transaction: to wait for its answer keeps nobody from a lock."""
 CLOSE_S_MAX: Final = 5.0
 UNDO_S_MAX: Final = 1.0
 """A session that can't be asked to undo is dropped, and the server undoes what it left."""
@@ -126,6 +124,10 @@ class Undone(Exception):
     """A batch failed before its COMMIT was sent, so nothing of it is stored; the cause tells why."""
 
 
+class OutcomeUnknown(Exception):
+    """COMMIT was sent and its answer did not come: the batch is stored or not, and a look at its orders tells."""
+
+
 @contextmanager
 def nothing_stored() -> Iterator[None]:
     """A part of a batch before it stores anything: an error in it comes out as `Undone`."""
@@ -146,7 +148,7 @@ async def within(
         return
     begun = connection.transaction()
     try:
-        with TimeLimit(connection, s_max):
+        with TimeLimit(connection, s_max), kept_if_writable(connection):
             await begun.start()
             yield connection
     except BaseException as error:
@@ -154,8 +156,11 @@ async def within(
         if isinstance(error, Exception):
             raise Undone from error
         raise
-    with TimeLimit(connection, COMMIT_S_MAX):
+    try:
+        # Its time is over with the batch's: from here on only the server ends the transaction, and keeps no lock.
         await begun.commit()
+    except (asyncio.CancelledError, *UNAVAILABLE) as error:
+        raise OutcomeUnknown from error
 
 
 async def _undo(connection: Connection, begun: Transaction) -> None:
@@ -179,10 +184,18 @@ class TimeLimit:
         # A plain timer: asyncio's own way, which cancels the task, costs every sale several times as much.
         self._timer = asyncio.get_running_loop().call_later(self._s_max, _drop, self._connection)
 
-    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._timer.cancel()
-        if kind is asyncpg.ReadOnlySQLTransactionError:
-            _drop(self._connection)  # Another host may take it.
+
+
+@contextmanager
+def kept_if_writable(connection: Connection) -> Iterator[None]:
+    """Drops a connection whose server takes nothing, such as a standby: another host may."""
+    try:
+        yield
+    except asyncpg.ReadOnlySQLTransactionError:
+        _drop(connection)
+        raise
 
 
 def _drop(connection: Connection) -> None:

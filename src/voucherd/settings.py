@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from email.utils import formataddr, getaddresses
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias, get_type_hints
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Final, get_type_hints
 
-from voucherd import email_address
-from voucherd.networks import listen_address
+from voucherd import setting_values as kinds
+from voucherd.setting_values import Network, Reader
 
 PREFIX: Final = "VOUCHERD_"
 DAY_S: Final = 86_400
 OTLP: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
-SMTP_PORTS: Final = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
-Network: TypeAlias = IPv4Network | IPv6Network
 
 # Not settings of the service: where the file is, and what the test suite reads.
 _OTHER_VARIABLES: Final = (PREFIX + "CONFIG", PREFIX + "TEST_")
@@ -40,248 +34,59 @@ def without_passwords(text: str) -> str:
     return _QUERY_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1***", text))
 
 
-# ── readers: from what a flag, a variable or the file says to a value; a ValueError completes "must be …" ──
-
-Reader: TypeAlias = Callable[[Any], Any]
-
-
-def _whole(least: int, most: int) -> Reader:
-    def read(raw: Any) -> int:
-        rule = f"a whole number between {least} and {most}"
-        if isinstance(raw, bool | float):
-            raise ValueError(rule)
-        try:
-            value = int(raw)
-        except (TypeError, ValueError):
-            raise ValueError(rule) from None
-        if not least <= value <= most:
-            raise ValueError(rule)
-        return value
-
-    return read
-
-
-def _seconds(least: float, most: float) -> Reader:
-    def read(raw: Any) -> float:
-        rule = f"a number of seconds between {least:g} and {most:.12g}"
-        if isinstance(raw, bool):
-            raise ValueError(rule)
-        try:
-            value = float(raw)
-        except (TypeError, ValueError):
-            raise ValueError(rule) from None
-        if not (math.isfinite(value) and least <= value <= most):
-            raise ValueError(rule)
-        return value
-
-    return read
-
-
-def _one_of(*words: str) -> Reader:
-    def read(raw: Any) -> str:
-        value = str(raw).lower()
-        if value not in words:
-            raise ValueError("one of " + ", ".join(words))
-        return value
-
-    return read
-
-
-def _text(raw: Any) -> str:
-    if not isinstance(raw, str) or not raw.strip():
-        raise ValueError("a text")
-    return raw.strip()
-
-
-def _secret(raw: Any) -> str:
-    # The place that uses it says why it is refused, without a word of it.
-    return str(raw).strip()
-
-
-def _token(raw: Any) -> str:
-    value = str(raw).strip()
-    if not re.fullmatch(r"[\x21-\x7e]{16,200}", value):
-        raise ValueError("a secret of 16 to 200 letters, digits and signs")
-    return value
-
-
-def _command(raw: Any) -> tuple[str, ...]:
-    rule = "a program and its arguments, as a shell would read them"
-    try:
-        words = tuple(shlex.split(raw)) if isinstance(raw, str) else tuple(map(str, raw))
-    except (TypeError, ValueError):
-        raise ValueError(rule) from None
-    if not words:
-        raise ValueError(rule)
-    return words
-
-
-def _path(raw: Any) -> Path:
-    if not isinstance(raw, str | Path):
-        raise ValueError("a path")
-    return Path(raw).expanduser()
-
-
-def _country(raw: Any) -> str:
-    value = str(raw).upper()
-    if not re.fullmatch("[A-Z]{2}", value):
-        raise ValueError("a country of two letters, such as NL")
-    return value
-
-
-def _database_url(raw: Any) -> str:
-    value = str(raw)
-    if not value.startswith(("postgresql://", "postgres://")):
-        raise ValueError("a URL that starts with postgresql://")
-    return value
-
-
-def _public_url(raw: Any) -> str:
-    rule = "an address such as https://shop.example.com, without a query"
-    try:
-        parts = urlsplit(str(raw))
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise ValueError(rule) from None
-    if not sound or parts.query or parts.fragment or parts.username is not None:
-        raise ValueError(rule)
-    return str(raw).rstrip("/")
-
-
-def _listen(raw: Any) -> str:
-    value = str(raw).strip()
-    listen_address(value)
-    return value
-
-
-def feed_url(raw: Any) -> str:
-    """The address of a file of rates: over TLS, or on this machine."""
-    rule = "an address such as https://bank.example/rates.xml, without a user or fragment"
-    try:
-        parts = urlsplit(str(raw))
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise ValueError(rule) from None
-    if not sound or parts.username is not None or parts.fragment or not str(raw).isascii():
-        raise ValueError(rule)
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
-        raise ValueError("an address that starts with https:// (http is for this machine only)")
-    return str(raw)
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _smtp_url(raw: Any) -> str:
-    rule = "an address such as smtp+starttls://user:password@mail.example.com:587"
-    try:
-        parts = urlsplit(str(raw))
-        sound = parts.scheme in SMTP_PORTS and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise ValueError(rule) from None
-    if not sound or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ValueError(rule)
-    if parts.scheme == "smtp" and not _is_this_machine(parts.hostname or ""):
-        raise ValueError("smtp+starttls:// or smtps:// (smtp is for this machine only)")
-    return str(raw)
-
-
-def _sender(raw: Any) -> str:
-    found = getaddresses([str(raw)])
-    try:
-        ((name, address),) = found
-        # A machine that mails itself has no other name.
-        if not re.fullmatch(r"[a-z][a-z0-9.-]*@localhost", address):
-            address = email_address.read(address)
-    except ValueError:
-        found = []
-    if not found or not str(raw).isprintable():
-        raise ValueError("a sender such as Shop <no-reply@shop.example.com>")
-    return formataddr((name, address))
-
-
-def _yes_or_no(raw: Any) -> bool:
-    words = {
-        "true": True,
-        "yes": True,
-        "on": True,
-        "1": True,
-        "false": False,
-        "no": False,
-        "off": False,
-        "0": False,
-    }
-    try:
-        return words[str(raw).lower()]
-    except KeyError:
-        raise ValueError("true or false") from None
-
-
-def _networks(raw: Any) -> tuple[Network, ...]:
-    words = raw.split(",") if isinstance(raw, str) else raw
-    try:
-        return tuple(ip_network(str(word).strip()) for word in words if str(word).strip())
-    except (TypeError, ValueError):
-        raise ValueError("addresses or networks such as 10.0.0.0/8, with commas between") from None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
     """Everything about this process that an operator may choose."""
 
-    database_url: Annotated[str | None, _database_url] = None  # None: the embedded server in `data`.
-    migration_url: Annotated[str | None, _database_url] = None  # Of the tables' owner; None: database_url.
-    data: Annotated[Path, _path] = Path(".voucherd")
-    master_key_file: Annotated[Path, _path] = Path()  # Default: master.key in `data`.
-    master_key: Annotated[str | None, _secret] = None  # The key itself, instead of a file.
-    master_key_command: Annotated[tuple[str, ...], _command] = ()  # What prints the key, instead of a file.
-    host: Annotated[str, _text] = "127.0.0.1"
-    port: Annotated[int, _whole(0, 65_535)] = 8080  # 0: any free one.
-    public_url: Annotated[str, _public_url] = ""  # Default: http:// and the host and port.
-    operator_country: Annotated[str, _country] = "NL"
-    fx_url: Annotated[str | None, feed_url] = None  # None: rates are imported by hand.
-    fx_age_s_max: Annotated[float, _seconds(0, 366 * DAY_S)] = 7.0 * DAY_S  # 0: of any age.
-    margin_min_bp: Annotated[int, _whole(-10_000, 10_000)] = 0  # Of the cost; -10000: sell at any loss.
-    confirm_wait_s: Annotated[float, _seconds(0, 3600)] = 25.0
-    resolve_limit_s: Annotated[float, _seconds(0.001, 3600)] = 30.0
-    answer_limit_s: Annotated[float, _seconds(0.1, 3600)] = 15.0  # Of calls and pages that wait for no order.
-    batch_limit_s: Annotated[float, _seconds(0.1, 3600)] = 4.0  # Of a batch whose database does not answer.
-    confirmation_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 86_400.0
-    delivery_window_s: Annotated[float, _seconds(0.001, 366 * DAY_S)] = 259_200.0
-    transaction_s_max: Annotated[float, _seconds(0.1, 3600)] = (
+    database_url: Annotated[str | None, kinds.database_url] = None  # None: the embedded server in `data`.
+    migration_url: Annotated[str | None, kinds.database_url] = None  # Of the tables' owner; None: database_url.
+    data: Annotated[Path, kinds.path] = Path(".voucherd")
+    master_key_file: Annotated[Path, kinds.path] = Path()  # Default: master.key in `data`.
+    master_key: Annotated[str | None, kinds.secret] = None  # The key itself, instead of a file.
+    master_key_command: Annotated[tuple[str, ...], kinds.command] = ()  # What prints the key, instead of a file.
+    host: Annotated[str, kinds.text] = "127.0.0.1"
+    port: Annotated[int, kinds.whole(0, 65_535)] = 8080  # 0: any free one.
+    public_url: Annotated[str, kinds.public_url] = ""  # Default: http:// and the host and port.
+    operator_country: Annotated[str, kinds.country] = "NL"
+    fx_url: Annotated[str | None, kinds.feed_url] = None  # None: rates are imported by hand.
+    fx_age_s_max: Annotated[float, kinds.seconds(0, 366 * DAY_S)] = 7.0 * DAY_S  # 0: of any age.
+    margin_min_bp: Annotated[int, kinds.whole(-10_000, 10_000)] = 0  # Of the cost; -10000: sell at any loss.
+    confirm_wait_s: Annotated[float, kinds.seconds(0, 3600)] = 25.0
+    resolve_limit_s: Annotated[float, kinds.seconds(0.001, 3600)] = 30.0
+    answer_limit_s: Annotated[float, kinds.seconds(0.1, 3600)] = 15.0  # Of calls and pages that wait for no order.
+    batch_limit_s: Annotated[float, kinds.seconds(0.1, 3600)] = 4.0  # Of a batch whose database does not answer.
+    confirmation_window_s: Annotated[float, kinds.seconds(0.001, 366 * DAY_S)] = 86_400.0
+    delivery_window_s: Annotated[float, kinds.seconds(0.001, 366 * DAY_S)] = 259_200.0
+    transaction_s_max: Annotated[float, kinds.seconds(0.1, 3600)] = (
         2.0  # Of a batch of sales; its locks end with it.
     )
-    pool_size: Annotated[int, _whole(2, 1000)] = 10
-    database_wait_s: Annotated[float, _seconds(0, 366 * DAY_S)] = 60.0  # At the start, for one that is away.
-    log_level: Annotated[str, _one_of("debug", "info", "warning", "error", "critical")] = "info"
-    log_format: Annotated[str, _one_of("auto", "json", "plain")] = "auto"
-    access_log: Annotated[str, _one_of("off", "sampled", "full")] = "sampled"
-    traces_url: Annotated[str | None, _public_url] = None  # Of an OTLP/HTTP collector; None: no traces.
-    trusted_proxies: Annotated[tuple[Network, ...], _networks] = ()
-    connections_max: Annotated[int, _whole(1, 1_000_000)] = 20_000  # Of clients, in one process.
-    connections_of_address_max: Annotated[int, _whole(1, 1_000_000)] = 2_000
-    strangers_per_minute_max: Annotated[int, _whole(1, 1_000_000_000)] = 300  # Of an address.
-    waiting_calls_max: Annotated[int, _whole(1, 1_000_000)] = 10_000
-    body_bytes_max: Annotated[int, _whole(1024, 64 * 1024 * 1024)] = 262_144
-    body_bytes_held_max: Annotated[int, _whole(1024, 2**40)] = 256 * 1024 * 1024  # In one process.
-    body_bytes_held_of_address_max: Annotated[int, _whole(1024, 2**40)] = 96 * 1024 * 1024
-    metrics_token: Annotated[str | None, _token] = None  # Who brings it sees /metrics; None: nobody does.
-    worker_listen: Annotated[str, _listen] = (
+    pool_size: Annotated[int, kinds.whole(2, 1000)] = 10
+    database_wait_s: Annotated[float, kinds.seconds(0, 366 * DAY_S)] = 60.0  # At the start, for one that is away.
+    log_level: Annotated[str, kinds.one_of("debug", "info", "warning", "error", "critical")] = "info"
+    log_format: Annotated[str, kinds.one_of("auto", "json", "plain")] = "auto"
+    access_log: Annotated[str, kinds.one_of("off", "sampled", "full")] = "sampled"
+    traces_url: Annotated[str | None, kinds.public_url] = None  # Of an OTLP/HTTP collector; None: no traces.
+    trusted_proxies: Annotated[tuple[Network, ...], kinds.networks] = ()
+    connections_max: Annotated[int, kinds.whole(1, 1_000_000)] = 20_000  # Of clients, in one process.
+    connections_of_address_max: Annotated[int, kinds.whole(1, 1_000_000)] = 2_000
+    strangers_per_minute_max: Annotated[int, kinds.whole(1, 1_000_000_000)] = 300  # Of an address.
+    waiting_calls_max: Annotated[int, kinds.whole(1, 1_000_000)] = 10_000
+    body_bytes_max: Annotated[int, kinds.whole(1024, 64 * 1024 * 1024)] = 262_144
+    body_bytes_held_max: Annotated[int, kinds.whole(1024, 2**40)] = 256 * 1024 * 1024  # In one process.
+    body_bytes_held_of_address_max: Annotated[int, kinds.whole(1024, 2**40)] = 96 * 1024 * 1024
+    metrics_token: Annotated[str | None, kinds.token] = None  # Who brings it sees /metrics; None: nobody does.
+    worker_listen: Annotated[str, kinds.listen] = (
         "127.0.0.1:8081"  # Of `worker`: health and metrics; off: nowhere.
     )
-    webhook_networks: Annotated[tuple[Network, ...], _networks] = ()  # Beside the public internet.
-    mail_folder: Annotated[Path, _path] = Path()  # Default: mail in `data`.
-    smtp_url: Annotated[str | None, _smtp_url] = None  # None: mail stays in its folder.
-    mail_from: Annotated[str, _sender] = "voucherd <no-reply@localhost>"
-    operator_second_factor: Annotated[bool, _yes_or_no] = True  # The operator's people must have one.
-    processes: Annotated[int, _whole(1, 256)] = 1  # Of `serve`; each uses one core.
-    backup_folder: Annotated[Path, _path] = Path()  # Default: backups in `data`. Of the embedded server.
-    backup_hour: Annotated[int, _whole(0, 23)] = 2  # UTC.
-    backup_keep: Annotated[int, _whole(0, 1000)] = 7  # Backups; 0: none is taken, and no log is archived.
+    webhook_networks: Annotated[tuple[Network, ...], kinds.networks] = ()  # Beside the public internet.
+    mail_folder: Annotated[Path, kinds.path] = Path()  # Default: mail in `data`.
+    smtp_url: Annotated[str | None, kinds.smtp_url] = None  # None: mail stays in its folder.
+    mail_from: Annotated[str, kinds.sender] = "voucherd <no-reply@localhost>"
+    operator_second_factor: Annotated[bool, kinds.yes_or_no] = True  # The operator's people must have one.
+    processes: Annotated[int, kinds.whole(1, 256)] = 1  # Of `serve`; each uses one core.
+    backup_folder: Annotated[Path, kinds.path] = Path()  # Default: backups in `data`. Of the embedded server.
+    backup_hour: Annotated[int, kinds.whole(0, 23)] = 2  # UTC.
+    backup_keep: Annotated[int, kinds.whole(0, 1000)] = 7  # Backups; 0: none is taken, and no log is archived.
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:

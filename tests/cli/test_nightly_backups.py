@@ -12,7 +12,7 @@ import pytest
 from tests.cli.terminal import Terminal, assert_refused
 from voucherd import backups
 from voucherd.backups import base, nightly
-from voucherd.backups.base import Kept
+from voucherd.backups.server_files import Kept
 from voucherd.db import open_pool
 from voucherd.embedded import archive, running
 from voucherd.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from tests.store.deeds_in_code import modules
 from voucherd import email_address
 from voucherd.people.users import UserDraft
-from voucherd.settings import _sender
+from voucherd.setting_values import sender
 
 NONE = (
     "a@b.c, d@e.f",
@@ -58,8 +58,8 @@ def test_an_address_is_stored_in_one_form() -> None:
     assert email_address.read("Ann+x@Bücher.example") == "ann+x@xn--bcher-kva.example"
     assert email_address.looked_up("ann@bücher.example") == email_address.read("ann@xn--bcher-kva.example")
     assert email_address.looked_up(" -oQ/tmp@X.y ") == "-oq/tmp@x.y"
-    assert _sender("Shop <No-Reply@shop.example>") == "Shop <no-reply@shop.example>"
-    assert _sender("voucherd <no-reply@localhost>") == "voucherd <no-reply@localhost>"
+    assert sender("Shop <No-Reply@shop.example>") == "Shop <no-reply@shop.example>"
+    assert sender("voucherd <no-reply@localhost>") == "voucherd <no-reply@localhost>"
 
 
 def test_nobody_else_reads_addresses() -> None:

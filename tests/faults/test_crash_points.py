@@ -308,6 +308,7 @@ async def test_a_retry_after_a_lost_commit_is_told_that_the_order_was_confirmed(
     found = await stage.shop.find(stage.company, trx)
 
     assert (lost.status_code, stumble.statements[-1], stumble.commits) == (503, "COMMIT;", 1)
+    assert "it may be done or not" in lost.text
     assert (again.status_code, again.text) == (400, "this order can not be confirmed")
     assert found["orderStatus"] == "finished"
     assert len(set(delivered(found))) == 2

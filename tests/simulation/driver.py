@@ -14,6 +14,7 @@ from tests.faults.stumbling import ProcessFailed
 from tests.patience import HANG_S
 from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import World
+from voucherd.db import OutcomeUnknown
 from voucherd.ids import State
 from voucherd.orders.answers import Answer, StoredUnseen
 from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
@@ -27,6 +28,7 @@ FALLS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     StoredUnseen,
+    OutcomeUnknown,
     ProcessFailed,
     RuntimeError,  # A gate whose batch was cancelled.
 )

@@ -9,12 +9,13 @@ import structlog
 from voucherd.api import errors
 from voucherd.batcher import BatcherFull
 from voucherd.catalogue.pricing import NoVatRate
-from voucherd.db import UNAVAILABLE
+from voucherd.db import UNAVAILABLE, OutcomeUnknown
 from voucherd.http import HttpError, Request, Response
 from voucherd.idempotency.model import TicketTaken
 from voucherd.keys.callers import Forbidden, Unauthorized
 from voucherd.limits.strangers import TooManyStrangers
 from voucherd.orders.answers import StoredUnseen
+from voucherd.server.bounds import LATE_WRITE
 
 IN_USE: Final = (
     "idempotency_key_in_use",
@@ -45,6 +46,9 @@ def failed(request: Request, error: Exception) -> Response:  # noqa: PLR0911 - O
             return errors.error(
                 request, 503, "done_but_unseen", "done, but it can not be shown now: find the order"
             )
+        case OutcomeUnknown():
+            logger.error("outcome_unknown", request_id=request.id, error=repr(error.__cause__))
+            return errors.http_error(request, LATE_WRITE)
     if isinstance(error, UNAVAILABLE):
         logger.error("database_unavailable", request_id=request.id, error=repr(error))
         return _unavailable(request, "unavailable", "service unavailable")

@@ -17,7 +17,7 @@ import structlog
 from voucherd import backups, clock
 from voucherd.actors import SYSTEM, Actor
 from voucherd.backups import Backup, base
-from voucherd.backups.base import Kept
+from voucherd.backups.server_files import Kept
 from voucherd.db import Connection, Pool, transaction
 from voucherd.embedded import EmbeddedPostgres
 from voucherd.settings import Settings

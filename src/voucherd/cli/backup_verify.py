@@ -11,7 +11,7 @@ from pathlib import Path
 from voucherd import audit as books
 from voucherd import backups
 from voucherd.backups import BackupFailed, Drill, base
-from voucherd.backups.base import Kept
+from voucherd.backups.server_files import Kept
 from voucherd.cli.context import CommandContext, pool_of
 from voucherd.cli.output import CommandRefused, Output
 from voucherd.db import Connection

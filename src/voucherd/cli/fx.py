@@ -21,7 +21,7 @@ from voucherd.cli.files import name_of
 from voucherd.cli.output import Output, facts, listed, stacked
 from voucherd.cli.words import read_currency
 from voucherd.money import RATE_DIGITS
-from voucherd.settings import feed_url
+from voucherd.setting_values import feed_url
 
 app = noun()
 margin = noun()

@@ -15,7 +15,7 @@ from typer import Argument, Option
 from voucherd import backups
 from voucherd.actors import Actor
 from voucherd.backups import base
-from voucherd.backups.base import Kept
+from voucherd.backups.server_files import Kept
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext, pool_of
 from voucherd.cli.output import CommandRefused, Output

@@ -10,7 +10,7 @@ from email.utils import parseaddr
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from voucherd.settings import SMTP_PORTS
+from voucherd.setting_values import SMTP_PORTS
 
 TIMEOUT_S: Final = 20.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -10,7 +11,7 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
-from voucherd.db import UNAVAILABLE, Connection, Pool, TimeLimit
+from voucherd.db import UNAVAILABLE, Connection, Pool
 from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.find import Total
@@ -29,9 +30,6 @@ READ_ORDERS_MAX: Final = vault.READ_CODES_MAX // INLINE_LINES_MAX
 
 _NOT_READ: Final = (asyncpg.PostgresError, *UNAVAILABLE)
 """The database said no, or is away."""
-
-READ_S_MAX: Final = 5.0
-"""For reading codes once their sale is stored."""
 
 Codes = list[list[tuple[str, str]]]
 _NONE: Final[SealedCodes] = {}
@@ -94,20 +92,18 @@ class OrderReader:
     ) -> list[Reply]:
         """The answers to stored calls: if something fails here, no call is run again for it."""
         try:
-            with TimeLimit(conn, READ_S_MAX):
+            try:
                 return await self.shown(conn, answers, sealed)
-        except _NOT_READ as error:
-            logger.warning("answer_read_again", error=repr(error))
-        except Exception:
-            if len(answers) == 1:
-                raise
-            # One answer that can't be made must not take the others along.
-            return [await self._shown_alone(conn, answer) for answer in answers]
-        try:
-            with TimeLimit(conn, READ_S_MAX):
-                return await self.shown(conn, answers)
-        except _NOT_READ as error:
-            raise StoredUnseen from error
+            except _NOT_READ as error:
+                logger.warning("answer_read_again", error=repr(error))
+            except Exception:
+                if len(answers) == 1:
+                    raise
+                # One answer that can't be made must not take the others along.
+                return [await self._shown_alone(conn, answer) for answer in answers]
+            return await self.shown(conn, answers)
+        except (asyncio.CancelledError, *_NOT_READ) as error:
+            raise StoredUnseen from error  # The batch's time is over, or the database is away.
 
     async def _shown_alone(self, conn: Connection, answer: Order | Refusal) -> Reply:
         try:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from voucherd.batcher import Batcher, bounds_of
-from voucherd.db import Connection, Pool, TimeLimit, as_tenant, become_tenant, within
+from voucherd.db import Connection, Pool, as_tenant, become_tenant, kept_if_writable, within
 from voucherd.ids import State
 from voucherd.orders import reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
@@ -35,8 +35,6 @@ from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
 from voucherd.vault.seal import Sealer
 
-UNLOCKED_S_MAX: Final = 5.0
-"""For a batch that holds no lock that others want, unless those that do have longer."""
 RESOLVE_MARGIN_S_MAX: Final = 1.0
 """Resolve cancels this long before its limit, so that the answer is there in time."""
 
@@ -53,7 +51,6 @@ class OrderService:
     def __init__(self, pool: Pool, sealer: Sealer, settings: Settings) -> None:
         self._pool = pool
         self._settings = settings
-        self._unlocked_s_max = max(UNLOCKED_S_MAX, settings.transaction_s_max)
         self._numbers = OrderNumbers()
         self.losses = LossLog()
         self.counts = SalesCounts()
@@ -268,7 +265,7 @@ class OrderService:
         began = perf_counter()
         async with self._pool.acquire() as conn:
             self.counts.waited(perf_counter() - began)
-            with TimeLimit(conn, self._unlocked_s_max):
+            with kept_if_writable(conn):
                 answers = await create(conn, commands, self._numbers, self._caches, self._policy)
             self.losses.note(commands, answers)
             self.counts.note("create", answers)
@@ -276,8 +273,7 @@ class OrderService:
 
     async def _quote(self, commands: Sequence[Create]) -> list[Quote | Refusal]:
         async with self._pool.acquire() as conn:
-            with TimeLimit(conn, self._unlocked_s_max):
-                answers = await quote(conn, commands, self._caches, self._policy)
+            answers = await quote(conn, commands, self._caches, self._policy)
             self.losses.note(commands, answers)
             return answers
 
@@ -303,16 +299,14 @@ class OrderService:
     async def _find(self, wanted: Sequence[_Find]) -> list[Reply]:
         order_ids, owners = reading.owned(wanted)
         async with self._pool.acquire() as conn:
-            with TimeLimit(conn, self._unlocked_s_max):
-                orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
+            orders = await reading.read(conn, order_ids, self._caches.versions, owners=owners)
             found = [
                 _of_caller(
                     None if find.order_id is None else orders.get(find.order_id), find.company_id, find.state
                 )
                 for find in wanted
             ]
-            with TimeLimit(conn, self._unlocked_s_max):
-                return await self.reader.shown(conn, found)
+            return await self.reader.shown(conn, found)
 
     async def note_download(self, order: Order) -> None:
         """Remember that codes of the order left as a file."""

@@ -18,7 +18,7 @@ from voucherd.catalogue.price_deeds import NothingSaid
 from voucherd.catalogue.pricing import NoVatRate
 from voucherd.catalogue.rate_deeds import NoMargin, VatRateNotFound
 from voucherd.catalogue.store import UnknownProduct
-from voucherd.db import UNAVAILABLE
+from voucherd.db import UNAVAILABLE, OutcomeUnknown
 from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
 from voucherd.keys.callers import Forbidden
 from voucherd.keys.store import KeyNotFound
@@ -34,7 +34,7 @@ from voucherd.people import sessions
 from voucherd.people.members import PersonNotFound
 from voucherd.people.roles import Right
 from voucherd.people.users import PasswordChecksBusy as PasswordsBusy
-from voucherd.server.bounds import LATE
+from voucherd.server.bounds import LATE, LATE_WRITE
 from voucherd.services import Services
 from voucherd.suppliers.store import UnknownSupplier
 from voucherd.webhooks.endpoints import EndpointNotFound
@@ -150,6 +150,11 @@ class Site:
         except StoredUnseen:
             text = "It is done, but can't be shown just now. Look at your orders before you try again."
             response = self._problem(visit, HttpError(503, "done_but_unseen", text))
+        except OutcomeUnknown as error:
+            logger.error("outcome_unknown", request_id=request.id, error=repr(error.__cause__))
+            response = self._problem(
+                visit, HttpError(503, LATE_WRITE.code, _LATE, headers=LATE_WRITE.headers)
+            )
         except TooManyTries as refused:
             text = f"Too many tries in vain. Wait {refused.wait_s} seconds, then try again."
             retry = (b"retry-after", str(refused.wait_s).encode())

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from voucherd.networks import network_of
-from voucherd.settings import Network
+from voucherd.setting_values import Network
 
 FILES_KEPT: Final = 256
 """Files that a process needs beside its clients' connections: the database's, suppliers', receivers' of webhooks."""

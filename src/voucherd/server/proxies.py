@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
-from voucherd.settings import Network
+from voucherd.setting_values import Network
 
 HEADER: Final = b"x-forwarded-for"
 UNKNOWN: Final = ""
