@@ -38,7 +38,7 @@ async def run(request: Request) -> bool:
                 await MEASURES[part](session)
             except (LoadFailed, ChildFailed, TimeoutError) as failure:
                 # The other parts' minutes are not to be lost with this one's.
-                sys.stderr.write(f"{part} failed: {failure}\n")
+                sys.stderr.write(f"{part} failed: {failure!r}\n")
                 failed.append(part)
             if at == 0:
                 yard = yard.averaged(await pgbench.measure())

@@ -6,7 +6,7 @@ from typing import Final
 
 from voucherd.db import Pool, transaction
 
-BULK_S_MAX: Final = 600.0
+BULK_S_MAX: Final = 1_800.0
 CHUNK: Final = 20_000
 BRANDS: Final = 5_000
 CATEGORIES: Final = 20
