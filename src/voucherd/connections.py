@@ -62,8 +62,8 @@ class Limits(NamedTuple):
 
         A process that freezes in a transaction loses it before those that wait for its locks give up, and so early that
         of its own sessions that wait behind it only one gets the lock. PostgreSQL has no limit of a whole transaction
-        before version 17: a batch has a deadline of its own (`db.within`), and once its process is frozen the
-        transaction lasts until its statement ends and the session has been idle for too long.
+        before version 17: a batch bounds each of its statements (`db.within`), so that once its process is frozen the
+        transaction is over when that time has passed and the session has been idle for too long.
         """
         return cls(STATEMENT_S_MAX, transaction_s_max, transaction_s_max / 2)
 
@@ -116,13 +116,16 @@ class ServiceConnection(_Connection):
     The driver would ask the server to stop the statement, over a second connection, and keep the first one until the
     server has done so. A server that hangs does not even take the second one. Here it is asked, too, so that a server
     that lives does no work for nobody; but nobody waits for its answer.
+
+    It is never asked to stop a COMMIT. One that waits for a standby would end at once, on the leader alone, and others
+    would be told of a sale that a failover forgets.
     """
 
-    __slots__ = ("_abandoned", "_given_back")
+    __slots__ = ("_abandoned", "_commits", "_given_back")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._abandoned = self._given_back = False
+        self._abandoned = self._commits = self._given_back = False
 
     def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> Coroutine[Any, Any, str]:
         """Run a statement; the transaction of an abandoned one is over by itself.
@@ -131,7 +134,17 @@ class ServiceConnection(_Connection):
         """
         if self._abandoned and query.startswith("ROLLBACK"):
             return _nothing()
+        if query.startswith("COMMIT"):
+            return self._commit(super().execute(query, timeout=timeout))
         return super().execute(query, *arguments, timeout=timeout)
+
+    async def _commit(self, statement: Coroutine[Any, Any, str]) -> str:
+        self._commits = True
+        try:
+            return await statement
+        finally:
+            # The driver has cancelled by now what it wants to cancel.
+            self._commits = False
 
     def _on_release(self, stacklevel: int = 1) -> None:
         """It is given back to its pool, which looks at it in the next turn of the loop."""
@@ -151,6 +164,8 @@ class ServiceConnection(_Connection):
         self._abandoned = True
         # The protocol is not done with its own work when it says so.
         self._loop.call_soon(self._drop)
+        if self._commits:
+            return
         task = self._loop.create_task(
             _ask_to_stop(self._addr, self._params, self._protocol.backend_pid, self._protocol.backend_secret)
         )

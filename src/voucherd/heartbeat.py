@@ -33,6 +33,16 @@ THERE: Final = (
 )
 """Whether a process is there, in SQL: its id, and for how many seconds it may have been silent."""
 
+_END_SILENT: Final = r"""
+    SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
+    WHERE a.datname = current_database() AND a.application_name = current_setting('application_name')
+      AND a.state = 'active' AND a.wait_event = 'ClientRead' AND a.backend_xid IS NOT NULL AND a.query !~* '^\s*COPY'
+      AND a.state_change < clock_timestamp() - current_setting('idle_in_transaction_session_timeout')::interval
+      AND (pg_has_role(r.oid, 'USAGE') OR (pg_has_role('pg_signal_backend', 'USAGE') AND NOT r.rolsuper))
+"""
+"""A statement that is used for the first time is sent in two messages. A process that freezes between them is not idle
+to PostgreSQL: none of its limits ends that session, which may hold a wallet. One that reads a COPY waits for good."""
+
 _running_here: Final[set[UUID]] = set()
 """Those that are this very process: its tests run several programs in one."""
 
@@ -79,7 +89,7 @@ class Heartbeat:
                 await self.leave()
 
     async def beat(self) -> None:
-        """Say that this process is there, and of those that have ended on this machine that they are not."""
+        """Say that this process is there, and of those that have ended here that they are not; end silent sessions."""
         neighbours = await self._pool.fetch(
             """
             WITH said AS (
@@ -101,6 +111,8 @@ class Heartbeat:
         if ended:
             await self._pool.execute("DELETE FROM process_seen WHERE id = ANY($1::uuid[])", ended)
             logger.warning("process_ended_without_a_word", count=len(ended))
+        if freed := await self._pool.fetchval(_END_SILENT):
+            logger.warning("silent_session_ended", count=freed)
 
     async def leave(self) -> None:
         """Take the row away."""

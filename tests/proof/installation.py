@@ -27,19 +27,25 @@ from voucherd.embedded.place import settle
 from voucherd.embedded.session import _running
 from voucherd.ids import State
 from voucherd.migrate import migrate
+from voucherd.settings import Settings
 from voucherd.suppliers.store import SupplierDraft, add_offer, add_supplier
 from voucherd.webhooks import endpoints
 from voucherd.webhooks.endpoints import Draft
 
 APIS: Final = ("api-1", "api-2")
 RESOLVE_LIMIT_S: Final = 3.0
-LIMITS: Final = {"resolve_limit_s": RESOLVE_LIMIT_S, "confirm_wait_s": 1.0}
+LIMITS: Final = {
+    "resolve_limit_s": RESOLVE_LIMIT_S,
+    "confirm_wait_s": 1.0,
+    # As it is in production: it is what ends the locks of a host that is gone.
+    "transaction_s_max": Settings().transaction_s_max,
+}
 STOCK: Final = 3_000
 DATABASE_MIB: Final = 400
 FAKETIME: Final = tuple(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
 ROLES: Final = "".join(
     f"CREATE ROLE {name} LOGIN BYPASSRLS PASSWORD '{{password}}'\n"
-    f"GRANT voucherd_service, pg_monitor TO {name}\n"
+    f"GRANT voucherd_service, pg_monitor, pg_signal_backend TO {name}\n"
     f"GRANT voucherd_tenant TO {name} WITH INHERIT FALSE, SET TRUE\n"
     for name in ("api_1", "api_2", "worker")
 )
@@ -145,9 +151,13 @@ class Installation:
         """Whether a session of this role holds a transaction open, waiting for its host, and keeps others waiting."""
         return bool(
             await self.pool.fetchval(
-                "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE usename = $1"
-                " AND state = 'idle in transaction' AND query ~ 'wallet|orders'"
-                " AND clock_timestamp() - state_change > interval '150 ms')",
+                """
+                SELECT EXISTS (SELECT FROM pg_stat_activity WHERE usename = $1 AND state = 'idle in transaction'
+                               AND clock_timestamp() - state_change > interval '150 ms')
+                   AND EXISTS (SELECT FROM pg_stat_activity o, pg_stat_activity h
+                               WHERE h.usename = $1 AND o.usename <> $1 AND o.wait_event_type = 'Lock'
+                                 AND h.pid = ANY(pg_blocking_pids(o.pid)))
+                """,
                 role,
             )
         )

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.links import Link, linked
 from tests.faults.stumbling import Stumble, StumbleAtCommit, Way, open_stumbling_pool
-from tests.patience import HANG_S, until, until_true
+from tests.patience import HANG_S, until, until_blocked, until_true
 from tests.shop import open_shop
 from voucherd import app, connections
 from voucherd.connections import COMMAND, MIGRATION, Limits, addresses_of, connect
@@ -31,6 +31,7 @@ from voucherd.db import (
     within,
 )
 from voucherd.embedded import throwaway
+from voucherd.heartbeat import Heartbeat
 from voucherd.orders.answers import OrderReader
 
 LIMITS = Limits(statement_s=HANG_S, lock_s=HANG_S, idle_s=HANG_S)
@@ -187,6 +188,27 @@ async def test_a_batch_that_takes_too_long_is_dropped_with_its_connection(
     await service.close()
 
 
+async def test_the_server_ends_a_batch_that_waits_for_locks_though_nobody_can_tell_it_to(
+    pool: Pool, database_url: str
+) -> None:
+    """OP-106: a process that is cut off waits for no lock any longer than its batch may take, however many it needs."""
+    service = await open_pool(database_url, size_max=1, limits=LIMITS)
+    async with service.acquire() as connection:
+        number = connection.get_server_pid()
+    async with transaction(pool) as tx:
+        await tx.execute("LOCK TABLE brand")
+        with pytest.raises(Undone):
+            async with (
+                service.acquire() as connection,
+                within(connection, of_a_batch=True, s_max=0.05) as batch,
+            ):
+                await batch.execute("SELECT FROM brand")
+        # The server does not notice that a connection is closed while its statement waits for a lock.
+        look = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock')"
+        await until(lambda: pool.fetchval(look, number), "it still waits for its lock")
+    await service.close()
+
+
 async def test_a_batch_that_pauses_for_too_long_is_thrown_out_and_undone(
     pool: Pool, database_url: str
 ) -> None:
@@ -204,6 +226,38 @@ async def test_a_batch_that_pauses_for_too_long_is_thrown_out_and_undone(
         await pause()
     assert await service.fetchval("SELECT 1") == 1
     await service.close()
+
+
+async def test_a_session_that_falls_silent_between_two_messages_of_a_statement_is_ended_by_a_heartbeat(
+    pool: Pool, database_url: str
+) -> None:
+    """OP-106: PostgreSQL takes it for busy, whatever its limits are, and it may hold a wallet. A COPY may wait."""
+    limits = LIMITS._replace(idle_s=0.05)
+    other = await open_pool(database_url, size_max=1, limits=limits)
+    silent, copying = await connect(database_url, limits), await connect(database_url, limits)
+    more, ended = asyncio.Event(), asyncio.Event()
+
+    async def rows() -> AsyncIterator[bytes]:
+        yield b"1\n"
+        await more.wait()
+
+    await pool.execute("CREATE TABLE note (id int)")
+    copied = asyncio.create_task(copying.copy_to_table("note", source=rows()))
+    silent.add_termination_listener(lambda _: ended.set())
+    await silent.execute("BEGIN; LOCK TABLE brand; SELECT pg_current_xact_id()")
+    await silent.prepare("SELECT 1")
+    heart = Heartbeat(other, works=False)
+
+    async def beaten() -> bool:
+        await heart.beat()
+        return ended.is_set()
+
+    await until(beaten, "its lock is never free")
+    more.set()
+    assert await copied == "COPY 1"
+    await heart.leave()
+    await copying.close()
+    await other.close()
 
 
 async def test_an_answer_to_commit_that_is_lost_is_not_called_undone(link: Link) -> None:
@@ -224,6 +278,37 @@ async def test_an_answer_to_commit_that_is_lost_is_not_called_undone(link: Link)
     with pytest.raises(OutcomeUnknown):
         await losing
     service.terminate()
+
+
+async def test_a_commit_that_nobody_waits_for_any_longer_is_not_asked_to_stop(
+    pool: Pool, database_url: str
+) -> None:
+    """OP-106: asked to stop while it waits for a standby, the server would show a sale that a failover forgets."""
+    await pool.execute(
+        """
+        CREATE TABLE note (id int);
+        CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(17); RETURN NULL; END';
+        CREATE CONSTRAINT TRIGGER note_waits AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION wait_for_the_test();
+        """
+    )
+    service = await open_pool(database_url, size_max=1, limits=LIMITS)
+
+    async def note() -> None:
+        async with service.acquire() as connection, within(connection, of_a_batch=True) as batch:
+            await batch.execute("INSERT INTO note VALUES (1)")
+
+    async with transaction(pool) as tx:
+        await tx.execute("SELECT pg_advisory_xact_lock(17)")
+        noting = asyncio.create_task(note())
+        await until_blocked(pool)
+        noting.cancel()
+        with pytest.raises(OutcomeUnknown):
+            await noting
+        await until_true(lambda: not connections._cancels)
+    await until(lambda: pool.fetchval("SELECT EXISTS (SELECT FROM note)"), "its COMMIT was stopped")
+    await service.close()
 
 
 async def test_a_statement_that_nobody_waits_for_gives_its_connection_back_though_the_link_is_silent(
