@@ -95,10 +95,30 @@ CHECKS: Final = (
         SELECT coalesce(o.id, b.order_id) AS order_id, b.wallet_id, o.charged_minor, o.refunded_minor, o.held_minor,
                coalesce(b.amount, 0) AS entries_minor, coalesce(b.hold, 0) AS entries_hold_minor
         FROM orders o FULL JOIN booked b ON b.order_id = o.id LEFT JOIN wallet w ON w.id = b.wallet_id
-        WHERE o.id IS NULL OR coalesce(b.amount, 0) <> o.refunded_minor - o.charged_minor
+        WHERE (o.id IS NULL AND NOT EXISTS (
+                  SELECT FROM archive_file f WHERE b.order_id BETWEEN f.first_id AND f.last_id))
+           OR coalesce(b.amount, 0) <> o.refunded_minor - o.charged_minor
            OR coalesce(b.hold, 0) <> o.held_minor
            OR (b.wallet_id IS NOT NULL AND (w.id IS NULL OR w.company_id <> o.company_id
                OR w.currency <> o.payment_currency OR w.state <> (o.id & 1)))
+        """,
+    ),
+    Check(
+        "archived-orders-fit",
+        "the entries of a wallet's archived orders sum to what those were charged and refunded, and hold nothing",
+        """
+        SELECT coalesce(a.wallet_id, e.wallet_id) AS wallet_id, coalesce(a.charged, 0) AS charged_minor,
+               coalesce(a.refunded, 0) AS refunded_minor, coalesce(e.amount, 0) AS entries_minor,
+               coalesce(e.hold, 0) AS entries_hold_minor
+        FROM (SELECT wallet_id, sum(charged_minor) AS charged, sum(refunded_minor) AS refunded
+              FROM archived_wallet GROUP BY 1) a
+        FULL JOIN (
+            SELECT e.wallet_id, sum(e.amount_minor) AS amount, sum(e.hold_minor) AS hold
+            FROM entry e JOIN (
+                SELECT DISTINCT b.order_id FROM entry b LEFT JOIN orders o ON o.id = b.order_id
+                WHERE b.order_id IS NOT NULL AND o.id IS NULL) gone ON gone.order_id = e.order_id
+            GROUP BY 1) e ON e.wallet_id = a.wallet_id
+        WHERE coalesce(e.amount, 0) <> coalesce(a.refunded, 0) - coalesce(a.charged, 0) OR coalesce(e.hold, 0) <> 0
         """,
     ),
 )

@@ -149,13 +149,25 @@ GONE_ON: Final = {
         SELECT a.id AS lot_id, l.size, l.cursor, coalesce(b.seq_to, 0) + c.sold AS sold, c.furthest
         FROM audited_lot a LEFT JOIN lot l ON l.id = a.id
         LEFT JOIN LATERAL (
-            SELECT seq_from + line_to - line_from AS seq_to FROM outcome WHERE lot_id = a.id AND seq_from < a.low
-            ORDER BY seq_from DESC LIMIT 1) b ON true
+            SELECT max(seq_to) AS seq_to FROM (
+                (SELECT seq_from + line_to - line_from AS seq_to FROM outcome WHERE lot_id = a.id AND seq_from < a.low
+                 ORDER BY seq_from DESC LIMIT 1)
+                UNION ALL SELECT seq_to FROM archived_codes WHERE lot_id = a.id AND seq_from < a.low) before) b ON true
         CROSS JOIN LATERAL (
-            SELECT sum(line_to - line_from) AS sold, max(seq_from + line_to - line_from) AS furthest
-            FROM outcome WHERE lot_id = a.id AND seq_from >= a.low) c
+            SELECT sum(seq_to - seq_from) AS sold, max(seq_to) AS furthest FROM (
+                SELECT seq_from, seq_from + line_to - line_from AS seq_to FROM outcome
+                WHERE lot_id = a.id AND seq_from >= a.low
+                UNION ALL SELECT seq_from, seq_to FROM archived_codes
+                WHERE lot_id = a.id AND seq_from >= a.low) taken) c
         WHERE l.id IS NULL OR l.cursor <> coalesce(b.seq_to, 0) + c.sold OR l.cursor <> c.furthest
            OR l.cursor > l.size OR l.cursor < 0
+    """,
+    # All entries of all archived orders are for the whole audit; here the sums must at least fit the months.
+    "archived-orders-fit": """
+        SELECT m.month, m.orders, w.orders AS wallets_orders
+        FROM archive_month m JOIN (
+            SELECT month, sum(orders) AS orders FROM archived_wallet GROUP BY month) w ON w.month = m.month
+        WHERE w.orders > m.orders
     """,
 }
 """Checks that go on from a mark instead of beginning at nothing."""

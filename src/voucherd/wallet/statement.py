@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool, as_tenant, tenant
 from voucherd.ids import State, state_of
+from voucherd.replica import Behind, ReadPool
 from voucherd.statements import Where
 from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.store import Balance, balances
@@ -99,8 +100,9 @@ class _Span(Struct, frozen=True):
 class Statements:
     """Reads balances and statements; a connection is held for one page at a time."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, lists: ReadPool | None = None) -> None:
         self._pool = pool
+        self._lists = ReadPool(pool) if lists is None else lists
 
     async def balances(self, company_id: int, state: State) -> list[Balance]:
         """The company's balances."""
@@ -116,14 +118,22 @@ class Statements:
         self, account: WalletAccount, filters: StatementFilters, *, after: int | None, size: int
     ) -> Part:
         """One page."""
-        async with self._pool.acquire() as conn:
+
+        async def found(conn: Connection) -> Part:
+            await _refuse_behind(conn, account)
             return await page(conn, account, filters, after=after, size=size)
+
+        return await self._lists.read(found)
 
     async def balances_at(self, account: WalletAccount, moments: Sequence[datetime]) -> list[int]:
         """The balance just before each of these moments, in minor units; found by halving, like a period's ends."""
-        async with self._pool.acquire() as conn:
+
+        async def found(conn: Connection) -> list[int]:
+            await _refuse_behind(conn, account)
             rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
-        return [row[0] for row in rows]
+            return [row[0] for row in rows]
+
+        return await self._lists.read(found)
 
     async def whole(
         self, account: WalletAccount, filters: StatementFilters
@@ -136,6 +146,13 @@ class Statements:
             if part.after is None:
                 return
             after = part.after
+
+
+async def _refuse_behind(conn: Connection, account: WalletAccount) -> None:
+    """Leave it to the primary where a standby has not come as far as the account was seen to be."""
+    seq = await conn.fetchval("SELECT seq FROM wallet WHERE id = $1", account.wallet_id)
+    if seq is None or seq < account.last_seq:
+        raise Behind(f"wallet {account.wallet_id} at {seq}, not at {account.last_seq}")
 
 
 async def find(conn: Connection, company_id: int, currency: str, state: State) -> WalletAccount | None:
