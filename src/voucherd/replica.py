@@ -32,7 +32,11 @@ _LAG: Final = (
 
 
 class Behind(Exception):
-    """The standby has not come as far as this read needs."""
+    """The standby has not come as far as this read needs; others it may well serve."""
+
+
+class Lagging(Exception):
+    """The standby is further behind than anybody should see."""
 
 
 class ReadPool:
@@ -51,7 +55,14 @@ class ReadPool:
         if self._replica is not None and time.monotonic() >= self._away_until:
             try:
                 return await self._from_replica(self._replica, work, s_max)
-            except (Behind, asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *UNAVAILABLE) as error:
+            except Behind:
+                pass
+            except (
+                Lagging,
+                asyncpg.SerializationError,
+                asyncpg.DeadlockDetectedError,
+                *UNAVAILABLE,
+            ) as error:
                 # A standby ends reads that hold up its replay, and says so as a failed serialization.
                 self._away_until = time.monotonic() + AWAY_S
                 logger.warning(
@@ -80,5 +91,5 @@ class ReadPool:
         assert row is not None
         standby, lag_s = row
         if standby and lag_s > self._lag_s_max:
-            raise Behind(f"{lag_s:.1f} seconds")
+            raise Lagging(f"{lag_s:.1f} seconds")
         self._looked_at = time.monotonic()

@@ -111,8 +111,12 @@ class Statements:
 
     async def account(self, company_id: int, currency: str, state: State) -> WalletAccount | None:
         """The company's account, as far as it has come by now."""
-        async with tenant(self._pool, company_id, state) as conn:
-            return await find(conn, company_id, currency, state)
+
+        async def found(conn: Connection) -> WalletAccount | None:
+            async with as_tenant(conn, company_id, state):
+                return await find(conn, company_id, currency, state)
+
+        return await self._lists.read(found)
 
     async def page(
         self, account: WalletAccount, filters: StatementFilters, *, after: int | None, size: int
