@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from voucherd.archive.model import ArchiveRefused, months_back
 from voucherd.audit import audit_since
 from voucherd.db import Pool
 from voucherd.ids import State
+from voucherd.reports.sold import SalesArchived, Span, sales
 
 MONTHS = 13
 
@@ -313,6 +314,14 @@ async def test_lists_and_reports_say_where_the_archive_begins(quick_shop: Shop) 
 
     assert len(page["data"]) == 1
     assert page["metadata"]["archivedBefore"] == f"{model.next_month(month)}T00:00:00.000Z"
+    async with shop.pool.acquire() as conn:
+        until = await store.sold_until(conn)
+        assert until is not None
+        with pytest.raises(SalesArchived, match="are in the archive: choose a later day"):
+            await sales(conn, Span(until, until + timedelta(days=1), State.LIVE), [])
+        later = until + timedelta(microseconds=1)
+        report = await sales(conn, Span(later, later + timedelta(days=1), State.LIVE), [])
+    assert report.lines[0].figures[0] == 1
 
 
 async def test_the_archive_knows_every_column_of_what_it_takes(pool: Pool) -> None:
