@@ -769,7 +769,7 @@ CREATE INDEX entry_kind ON entry (wallet_id, kind, seq) WHERE kind IN (1, 3, 6);
 CREATE INDEX entry_order ON entry (order_id) WHERE order_id IS NOT NULL;
 -- The reference of a top-up makes it happen once.
 CREATE UNIQUE INDEX entry_top_up_once ON entry (wallet_id, reference) WHERE kind = 1;
-CREATE TRIGGER entry_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON entry
+CREATE TRIGGER entry_append_only BEFORE UPDATE OR TRUNCATE ON entry
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Brings the balance up to date with new entries; each must continue the entries of its wallet without a gap.
@@ -2392,8 +2392,8 @@ CREATE TABLE archive_file (
     CONSTRAINT archive_file_in_order CHECK (first_id <= last_id)
 );
 
--- One row is what the orders of a month that left the tables were charged and refunded in one wallet. Their entries
--- stay, and must add up to it.
+-- One row is what the orders of a month that left the tables were charged and refunded in one wallet, which is the sum
+-- of the entries that left with them.
 -- Companies read: (wallet_id IN ( SELECT w.id FROM wallet w)).
 CREATE TABLE archived_wallet (
     wallet_id      bigint NOT NULL REFERENCES wallet(id),
@@ -2403,6 +2403,17 @@ CREATE TABLE archived_wallet (
     refunded_minor bigint NOT NULL,
     PRIMARY KEY (wallet_id, month),
     CONSTRAINT archived_wallet_refunds CHECK (refunded_minor BETWEEN 0 AND charged_minor)
+);
+
+-- One row is how a wallet stood behind the last of its entries that left the tables. From there on its entries are
+-- without a gap; of those up to there only top-ups, corrections and entries of orders that stayed are left.
+-- Companies read: (wallet_id IN ( SELECT w.id FROM wallet w)).
+CREATE TABLE archived_ledger (
+    wallet_id     bigint PRIMARY KEY REFERENCES wallet(id),
+    seq           bigint NOT NULL CHECK (seq > 0),  -- The number of that entry.
+    balance_minor bigint NOT NULL,
+    held_minor    bigint NOT NULL,
+    CONSTRAINT archived_ledger_not_overdrawn CHECK (held_minor >= 0 AND balance_minor >= held_minor)
 );
 
 -- One row is a range of codes of a lot that were sold to orders which left the tables. Ranges that touch are one.
@@ -2455,6 +2466,8 @@ BEGIN
     END IF;
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
+CREATE TRIGGER entry_kept BEFORE DELETE ON entry
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 -- Only an order that was never confirmed may be removed (OP-40), and one that is in the archive (OP-129).
 CREATE TRIGGER orders_kept BEFORE DELETE ON orders
     FOR EACH ROW WHEN (old.status <> 0) EXECUTE FUNCTION refuse_unarchived();
@@ -2470,6 +2483,8 @@ CREATE TRIGGER archive_file_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNCATE O
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_wallet_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNCATE ON archived_wallet
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
+CREATE TRIGGER archived_ledger_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNCATE ON archived_ledger
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_codes_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNCATE ON archived_codes
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_purchase_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNCATE ON archived_purchase
@@ -2477,8 +2492,47 @@ CREATE TRIGGER archived_purchase_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNC
 CREATE TRIGGER archived_view_stays BEFORE DELETE OR TRUNCATE ON archived_view
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 
--- Takes orders of a month out of the tables. What the books need of them stays behind: sums for each wallet, ranges of
--- codes, lines of purchases, and what recipients saw. Only the owner of the tables may.
+-- Takes the entries of orders out of the ledger, and leaves behind how each wallet stood after the last of them.
+CREATE FUNCTION remove_archived_entries(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM orders o LEFT JOIN entry e ON e.order_id = o.id LEFT JOIN wallet w ON w.id = e.wallet_id
+        WHERE o.id = ANY (ids) GROUP BY o.id
+        HAVING coalesce(sum(e.amount_minor), 0) <> o.refunded_minor - o.charged_minor
+            OR coalesce(sum(e.hold_minor), 0) <> 0
+            OR NOT coalesce(bool_and((w.company_id, w.currency, w.state)
+                                     IS NOT DISTINCT FROM (o.company_id, o.payment_currency, (o.id & 1)::smallint))
+                            FILTER (WHERE e.seq IS NOT NULL), true)) THEN
+        RAISE EXCEPTION 'the entries of an order are not what it was charged and refunded'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    -- From where the last run has left to the last entry that goes now, every one is there and carries on.
+    IF EXISTS (
+        SELECT FROM (SELECT wallet_id, max(seq) AS seq FROM entry WHERE order_id = ANY (ids) GROUP BY 1) last
+        JOIN entry e ON e.wallet_id = last.wallet_id AND e.seq = last.seq
+        LEFT JOIN archived_ledger a ON a.wallet_id = last.wallet_id
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS count, sum(b.amount_minor) AS amount, sum(b.hold_minor) AS hold FROM entry b
+            WHERE b.wallet_id = last.wallet_id AND b.seq > coalesce(a.seq, 0) AND b.seq <= last.seq) between_them
+        WHERE last.seq > coalesce(a.seq, 0)
+          AND (between_them.count <> last.seq - coalesce(a.seq, 0)
+               OR coalesce(a.balance_minor, 0) + between_them.amount <> e.balance_after_minor
+               OR coalesce(a.held_minor, 0) + between_them.hold <> e.held_after_minor)) THEN
+        RAISE EXCEPTION 'the entries of a wallet do not continue one another'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    INSERT INTO archived_ledger AS a (wallet_id, seq, balance_minor, held_minor)
+    SELECT e.wallet_id, e.seq, e.balance_after_minor, e.held_after_minor
+    FROM (SELECT wallet_id, max(seq) AS seq FROM entry WHERE order_id = ANY (ids) GROUP BY 1) last
+    JOIN entry e ON e.wallet_id = last.wallet_id AND e.seq = last.seq
+    ON CONFLICT (wallet_id) DO UPDATE
+    SET seq = excluded.seq, balance_minor = excluded.balance_minor, held_minor = excluded.held_minor
+    WHERE a.seq < excluded.seq;
+    DELETE FROM entry WHERE order_id = ANY (ids);
+END $$;
+
+-- Takes orders of a month out of the tables, with their entries. What the books need of them stays behind: sums for
+-- each wallet, ranges of codes, lines of purchases, and what recipients saw. Only the owner of the tables may.
 CREATE FUNCTION remove_archived(of_month date, ids bigint[]) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     lots    bigint[];
@@ -2548,6 +2602,7 @@ BEGIN
     SELECT v.order_id, v.line, o.company_id, v.link_viewed_at, v.voucher_viewed_at, v.returned_at
     FROM line_view v JOIN orders o ON o.id = v.order_id WHERE v.order_id = ANY (ids);
 
+    PERFORM remove_archived_entries(ids);
     DELETE FROM line_view WHERE order_id = ANY (ids);
     DELETE FROM attempt_line WHERE order_id = ANY (ids);
     DELETE FROM outcome WHERE order_id = ANY (ids);

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.shop import Company, Shop
+from voucherd import clock
 from voucherd.actors import SYSTEM
 from voucherd.archive import deeds, model, store
 from voucherd.archive.deeds import Archived
@@ -19,6 +20,8 @@ from voucherd.audit import audit_since
 from voucherd.db import Pool
 from voucherd.ids import State
 from voucherd.reports.sold import SalesArchived, Span, sales
+from voucherd.wallet.ledger import EntryKind
+from voucherd.wallet.statement import StatementFilters
 
 MONTHS = 13
 
@@ -296,6 +299,30 @@ async def test_a_link_of_an_archived_order_shows_its_code(quick_shop: Shop) -> N
     order = (await shop.order_service.find(order_id, company.id, State.LIVE)).order
     assert [view.line for view in order.views] == [0]
     assert order.views[0].voucher_at is not None
+    await shop.assert_books_balance()
+
+
+async def test_a_statement_goes_on_behind_the_movements_that_are_archived(quick_shop: Shop) -> None:
+    """OP-130, invariant 1: the entries of archived orders leave with them; the balance carries on from there."""
+    shop = quick_shop
+    sold = await sold_in(shop)
+    before = await shop.balance(sold.company)
+    await make_old(shop)
+    await archive(shop)
+    assert {row[0] for row in await shop.pool.fetch("SELECT kind FROM entry")} == {EntryKind.TOP_UP}
+    moments = [clock.now() - timedelta(days=30), clock.now() + timedelta(days=1)]
+    await sold.sell(("gift-10", 1))
+    after = await shop.balance(sold.company)
+
+    statements = shop.program.services.statements
+    account = await statements.account(sold.company.id, "EUR", State.LIVE)
+    assert account is not None
+    for filters in (StatementFilters(), StatementFilters(date_from=moments[0], date_to=moments[1])):
+        part = await statements.page(account, filters, after=None, size=100)
+        assert [line.balance_after_minor for line in part.lines] == [after.minor]
+        assert part.lines[0].amount_minor == after.minor - before.minor
+    assert (await statements.balances_at(account, moments))[1] == after.minor
+    await shop.top_up(sold.company, "5.00 EUR")
     await shop.assert_books_balance()
 
 

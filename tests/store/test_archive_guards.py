@@ -23,6 +23,13 @@ INSERT INTO archive_file (month, name, first_id, last_id, orders, bytes, sha256)
 VALUES ('2020-01-01', 'a.parquet', 2, 4, 1, 1, sha256('x'));
 SELECT set_config('voucherd.archiving', 'off', true);
 """
+BOOKED = """
+ALTER TABLE entry DISABLE TRIGGER entry_payment_tied;
+INSERT INTO entry (wallet_id, seq, kind, amount_minor, balance_after_minor, held_after_minor, order_id, reference, at)
+VALUES (2, 1, 6, 200, 200, 0, NULL, 'r', '2020-01-15'), (2, 2, 2, -121, 79, 0, 2, NULL, '2020-01-15'),
+       (2, 3, 6, 1, 80, 0, NULL, 's', '2020-01-15'), (2, 4, 3, 121, 201, 0, 2, NULL, '2020-01-16'),
+       (2, 5, 6, 1, 202, 0, NULL, 't', '2020-01-17');
+"""
 REMOVE = "SELECT remove_archived('2020-01-01', '{{{}}}')"
 
 
@@ -35,7 +42,7 @@ async def tx(pool: Pool) -> AsyncIterator[Tx]:
         undone = conn.transaction()
         await undone.start()
         await cancel(conn, 0, 20)
-        await conn.execute(NOTED)
+        await conn.execute(NOTED + BOOKED)
         yield conn
         await undone.rollback()
 
@@ -50,6 +57,21 @@ async def test_an_order_that_is_over_and_in_a_file_may_leave(tx: Tx) -> None:
     row = await tx.fetchrow("SELECT wallet_id, orders, charged_minor, refunded_minor FROM archived_wallet")
     assert tuple(row or ()) == (2, 1, 121, 121)
     assert await tx.fetchval("SELECT current_setting('voucherd.archiving')") == "off"
+    rows = await tx.fetch("SELECT seq, kind FROM entry WHERE wallet_id = 2 ORDER BY seq")
+    assert [tuple(row) for row in rows] == [(1, 6), (3, 6), (5, 6)]
+    row = await tx.fetchrow("SELECT wallet_id, seq, balance_minor, held_minor FROM archived_ledger")
+    assert tuple(row or ()) == (2, 4, 201, 0)
+
+
+async def test_an_order_whose_entries_do_not_fit_stays(tx: Tx) -> None:
+    """Invariant 1: what was charged is what the entries tell, and the chain is whole, or nothing leaves."""
+    more = "UPDATE orders SET charged_minor = 121, refunded_minor = 0 WHERE id = 2;"
+    await refused(tx, more + REMOVE.format(2), "not what it was charged and refunded")
+    await tx.execute("ALTER TABLE entry DISABLE TRIGGER USER")
+    broken = "UPDATE entry SET balance_after_minor = 200 WHERE seq = 4;"
+    await refused(tx, broken + REMOVE.format(2), "do not continue one another")
+    gone = "DELETE FROM entry WHERE seq = 3;"
+    await refused(tx, gone + REMOVE.format(2), "do not continue one another")
 
 
 async def test_every_other_order_stays(tx: Tx) -> None:
@@ -90,6 +112,8 @@ async def test_codes_of_archived_orders_become_ranges_and_none_is_sold_twice(tx:
     "change",
     [
         "DELETE FROM outcome",
+        "DELETE FROM entry",
+        "DELETE FROM archived_ledger",
         "DELETE FROM attempt_line",
         "DELETE FROM line_view",
         "DELETE FROM orders WHERE id = 2",

@@ -189,6 +189,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "archived_wallet": {
         "wallet_id": "2", "month": "'2020-01-01'", "orders": "1", "charged_minor": "2", "refunded_minor": "1",
     },
+    "archived_ledger": {"wallet_id": "2", "seq": "1", "balance_minor": "5", "held_minor": "1"},
     "archived_codes": {"lot_id": "2", "seq_from": "1", "seq_to": "3"},
     "archived_purchase": {
         "attempt_id": "'00000000-0000-0000-0000-000000000001'", "month": "'2020-01-01'", "lines": "1",
@@ -630,6 +631,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("archived_wallet_orders_check", {"orders": "0"}),
     ("archived_wallet_charged_minor_check", {"charged_minor": "-1"}),
     ("archived_wallet_refunds", {"refunded_minor": "3"}),
+    ("archived_ledger_seq_check", {"seq": "0"}),
+    ("archived_ledger_not_overdrawn", {"held_minor": "6"}),
     ("archived_codes_seq_from_check", {"seq_from": "-1"}),
     ("archived_codes_some", {"seq_to": "1"}),
     ("archived_purchase_lines_check", {"lines": "0"}),

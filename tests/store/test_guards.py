@@ -655,6 +655,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
             "archive_file_kept",  # These and those that let the archive take rows: tests/store/test_archive_guards.py.
             "archive_month_kept",
             "archived_codes_kept",
+            "archived_ledger_kept",
             "archived_purchase_kept",
             "archived_view_once",
             "archived_view_stays",
@@ -670,6 +671,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
             "drill_append_only",
             "entry_append_only",
             "entry_carry",
+            "entry_kept",
             "entry_payment_tied",  # This and the ties themselves: tests/store/test_payment_guards.py.
             "event_append_only",
             "event_mark_forwards",

@@ -17,11 +17,9 @@ from typing import Any, Final
 import msgspec
 
 from voucherd.archive.model import (
-    ITEM,
     MANIFEST,
     ORDER,
-    OUTCOME,
-    PURCHASE,
+    PARTS,
     ArchivedRow,
     ArchiveFile,
     ArchiveRefused,
@@ -64,7 +62,7 @@ def _schema() -> Any:
     def struct(columns: Mapping[str, str]) -> Any:
         return pa.list_(pa.struct([(name, kinds[kind]) for name, kind in columns.items()]))
 
-    parts = [("items", struct(ITEM)), ("outcomes", struct(OUTCOME)), ("purchases", struct(PURCHASE))]
+    parts = [(name, struct(columns)) for name, (_, columns, _) in PARTS.items()]
     head = [(name, kinds[kind]) for name, kind in ORDER.items()]
     return pa.schema([*head, ("webhook_url", pa.string()), *parts])
 

@@ -12,7 +12,7 @@ FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 
 ArchivedRow: TypeAlias = dict[str, Any]
-"""An order with its `items`, `outcomes` and `purchases`, each a list of the same, and its `webhook_url`."""
+"""An order with its `webhook_url`, and each of `PARTS` as a list of the same."""
 
 ORDER: Final = {
     "id": "int64",
@@ -65,11 +65,24 @@ OUTCOME: Final = {
     "at": "moment",
 }
 PURCHASE: Final = {"attempt_id": "string", "line_from": "int32", "line_to": "int32"}
+ENTRY: Final = {
+    "wallet_id": "int64",
+    "seq": "int64",
+    "kind": "int16",
+    "amount_minor": "int64",
+    "vat_minor": "int64",
+    "hold_minor": "int64",
+    "balance_after_minor": "int64",
+    "held_after_minor": "int64",
+    "reference": "string",
+    "at": "moment",
+}
 
 PARTS: Final = {
     "items": ("order_item", ITEM, "item_no"),
     "outcomes": ("outcome", OUTCOME, "line_from"),
     "purchases": ("attempt_line", PURCHASE, "attempt_id, line_from"),
+    "entries": ("entry", ENTRY, "wallet_id, seq"),
 }
 """The lists of an order: the table, its columns but for the order's number, and the order of its rows."""
 

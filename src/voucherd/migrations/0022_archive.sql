@@ -37,8 +37,20 @@ CREATE TABLE archived_wallet (
     CONSTRAINT archived_wallet_refunds CHECK (refunded_minor BETWEEN 0 AND charged_minor)
 );
 COMMENT ON TABLE archived_wallet IS
-    'One row is what the orders of a month that left the tables were charged and refunded in one wallet. Their entries stay, '
-    'and must add up to it.';
+    'One row is what the orders of a month that left the tables were charged and refunded in one wallet, which is the sum of '
+    'the entries that left with them.';
+
+CREATE TABLE archived_ledger (
+    wallet_id     bigint PRIMARY KEY REFERENCES wallet,
+    seq           bigint NOT NULL CHECK (seq > 0),
+    balance_minor bigint NOT NULL,
+    held_minor    bigint NOT NULL,
+    CONSTRAINT archived_ledger_not_overdrawn CHECK (held_minor >= 0 AND balance_minor >= held_minor)
+);
+COMMENT ON TABLE archived_ledger IS
+    'One row is how a wallet stood behind the last of its entries that left the tables. From there on its entries are without '
+    'a gap; of those up to there only top-ups, corrections and entries of orders that stayed are left.';
+COMMENT ON COLUMN archived_ledger.seq IS 'The number of that entry.';
 
 CREATE TABLE archived_codes (
     lot_id   bigint NOT NULL,
@@ -109,6 +121,10 @@ CREATE TRIGGER attempt_line_append_only BEFORE UPDATE OR TRUNCATE ON attempt_lin
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER attempt_line_kept BEFORE DELETE ON attempt_line
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
+DROP TRIGGER entry_append_only ON entry;
+CREATE TRIGGER entry_append_only BEFORE UPDATE OR TRUNCATE ON entry
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_kept BEFORE DELETE ON entry FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 DROP TRIGGER line_view_stays ON line_view;
 CREATE TRIGGER line_view_stays BEFORE DELETE OR TRUNCATE ON line_view
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
@@ -119,12 +135,54 @@ CREATE TRIGGER archive_file_kept BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE O
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_wallet_kept BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON archived_wallet
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
+CREATE TRIGGER archived_ledger_kept BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON archived_ledger
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_codes_kept BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON archived_codes
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_purchase_kept BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON archived_purchase
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 CREATE TRIGGER archived_view_stays BEFORE DELETE OR TRUNCATE ON archived_view
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
+
+CREATE FUNCTION remove_archived_entries(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM orders o LEFT JOIN entry e ON e.order_id = o.id LEFT JOIN wallet w ON w.id = e.wallet_id
+        WHERE o.id = ANY (ids) GROUP BY o.id
+        HAVING coalesce(sum(e.amount_minor), 0) <> o.refunded_minor - o.charged_minor
+            OR coalesce(sum(e.hold_minor), 0) <> 0
+            OR NOT coalesce(bool_and((w.company_id, w.currency, w.state)
+                                     IS NOT DISTINCT FROM (o.company_id, o.payment_currency, (o.id & 1)::smallint))
+                            FILTER (WHERE e.seq IS NOT NULL), true)) THEN
+        RAISE EXCEPTION 'the entries of an order are not what it was charged and refunded'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    -- From where the last run has left to the last entry that goes now, every one is there and carries on.
+    IF EXISTS (
+        SELECT FROM (SELECT wallet_id, max(seq) AS seq FROM entry WHERE order_id = ANY (ids) GROUP BY 1) last
+        JOIN entry e ON e.wallet_id = last.wallet_id AND e.seq = last.seq
+        LEFT JOIN archived_ledger a ON a.wallet_id = last.wallet_id
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS count, sum(b.amount_minor) AS amount, sum(b.hold_minor) AS hold FROM entry b
+            WHERE b.wallet_id = last.wallet_id AND b.seq > coalesce(a.seq, 0) AND b.seq <= last.seq) between_them
+        WHERE last.seq > coalesce(a.seq, 0)
+          AND (between_them.count <> last.seq - coalesce(a.seq, 0)
+               OR coalesce(a.balance_minor, 0) + between_them.amount <> e.balance_after_minor
+               OR coalesce(a.held_minor, 0) + between_them.hold <> e.held_after_minor)) THEN
+        RAISE EXCEPTION 'the entries of a wallet do not continue one another'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    INSERT INTO archived_ledger AS a (wallet_id, seq, balance_minor, held_minor)
+    SELECT e.wallet_id, e.seq, e.balance_after_minor, e.held_after_minor
+    FROM (SELECT wallet_id, max(seq) AS seq FROM entry WHERE order_id = ANY (ids) GROUP BY 1) last
+    JOIN entry e ON e.wallet_id = last.wallet_id AND e.seq = last.seq
+    ON CONFLICT (wallet_id) DO UPDATE
+    SET seq = excluded.seq, balance_minor = excluded.balance_minor, held_minor = excluded.held_minor
+    WHERE a.seq < excluded.seq;
+    DELETE FROM entry WHERE order_id = ANY (ids);
+END $$;
+COMMENT ON FUNCTION remove_archived_entries IS
+    'Takes the entries of orders out of the ledger, and leaves behind how each wallet stood after the last of them.';
 
 CREATE FUNCTION remove_archived(of_month date, ids bigint[]) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -195,6 +253,7 @@ BEGIN
     SELECT v.order_id, v.line, o.company_id, v.link_viewed_at, v.voucher_viewed_at, v.returned_at
     FROM line_view v JOIN orders o ON o.id = v.order_id WHERE v.order_id = ANY (ids);
 
+    PERFORM remove_archived_entries(ids);
     DELETE FROM line_view WHERE order_id = ANY (ids);
     DELETE FROM attempt_line WHERE order_id = ANY (ids);
     DELETE FROM outcome WHERE order_id = ANY (ids);
@@ -204,5 +263,5 @@ BEGIN
     RETURN removed;
 END $$;
 COMMENT ON FUNCTION remove_archived IS
-    'Takes orders of a month out of the tables. What the books need of them stays behind: sums for each wallet, ranges of '
-    'codes, lines of purchases, and what recipients saw. Only the owner of the tables may.';
+    'Takes orders of a month out of the tables, with their entries. What the books need of them stays behind: sums for each '
+    'wallet, ranges of codes, lines of purchases, and what recipients saw. Only the owner of the tables may.';

@@ -35,10 +35,11 @@ _COLUMNS: Final = (
     "seq, at, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor, order_id, reference"
 )
 _BALANCES_AT: Final = """
-    SELECT coalesce((SELECT balance_after_minor FROM entry WHERE wallet_id = $1 AND seq = found.low), 0)
+    SELECT coalesce((SELECT balance_after_minor FROM entry WHERE wallet_id = $1 AND seq = found.low),
+                    (SELECT balance_minor FROM archived_ledger WHERE wallet_id = $1), 0)
     FROM unnest($3::timestamptz[]) WITH ORDINALITY AS wanted (moment, at) CROSS JOIN LATERAL (
         WITH RECURSIVE halving (low, high) AS (
-            SELECT 0::bigint, $2::bigint + 1
+            SELECT coalesce((SELECT seq FROM archived_ledger WHERE wallet_id = $1), 0), $2::bigint + 1
             UNION ALL
             SELECT CASE WHEN e.at >= wanted.moment THEN h.low ELSE h.middle END,
                    CASE WHEN e.at >= wanted.moment THEN h.middle ELSE h.high END
@@ -197,11 +198,15 @@ async def _span(
     conn: Connection, account: WalletAccount, filters: StatementFilters, after: int | None
 ) -> _Span:
     """The numbers that are still to be looked at."""
-    low, high = 1, account.last_seq + 1
+    # A statement begins behind the movements that are in the archive: up to there it would have gaps.
+    archived = await conn.fetchval(
+        "SELECT coalesce((SELECT seq FROM archived_ledger WHERE wallet_id = $1), 0)", account.wallet_id
+    )
+    low, high = archived + 1, account.last_seq + 1
     if filters.date_from is not None:
-        low = await _first(conn, account, ">=", filters.date_from)
+        low = await _first(conn, account, ">=", filters.date_from, archived)
     if filters.date_to is not None:
-        high = await _first(conn, account, ">", filters.date_to)
+        high = await _first(conn, account, ">", filters.date_to, archived)
     if after is not None and filters.oldest_first:
         low = max(low, after + 1)
     elif after is not None:
@@ -216,13 +221,15 @@ def _shortened(span: _Span, *, oldest_first: bool) -> _Span:
     return _Span(max(span.low, span.high - SCAN_MAX), span.high)
 
 
-async def _first(conn: Connection, account: WalletAccount, beyond: str, moment: datetime) -> int:
+async def _first(
+    conn: Connection, account: WalletAccount, beyond: str, moment: datetime, archived: int
+) -> int:
     """The number of the first movement beyond this moment; one more than the last if there is none."""
     return int(
         await conn.fetchval(
             f"""
             WITH RECURSIVE halving (low, high) AS (
-                SELECT 0::bigint, $2::bigint + 1
+                SELECT $4::bigint, $2::bigint + 1
                 UNION ALL
                 SELECT CASE WHEN e.at {beyond} $3 THEN h.low ELSE h.middle END,
                        CASE WHEN e.at {beyond} $3 THEN h.middle ELSE h.high END
@@ -233,6 +240,7 @@ async def _first(conn: Connection, account: WalletAccount, beyond: str, moment: 
             account.wallet_id,
             account.last_seq,
             moment,
+            archived,
         )
     )
 
