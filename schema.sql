@@ -2492,6 +2492,41 @@ CREATE TRIGGER archived_purchase_kept BEFORE INSERT OR DELETE OR UPDATE OR TRUNC
 CREATE TRIGGER archived_view_stays BEFORE DELETE OR TRUNCATE ON archived_view
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_unarchived();
 
+-- Keeps which codes were sold to orders that leave, as ranges; refuses a code that was sold to two of them.
+CREATE FUNCTION remember_archived_codes(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    lots   bigint[];
+    starts integer[];
+    ends   integer[];
+    sold   bigint;
+BEGIN
+    -- Ranges that are there already count where they lie between the new ones, or touch them.
+    WITH fresh AS (
+        SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to FROM outcome
+        WHERE order_id = ANY (ids) AND lot_id IS NOT NULL
+    ), taken AS (
+        SELECT * FROM fresh
+        UNION ALL
+        SELECT a.lot_id, a.seq_from, a.seq_to
+        FROM (SELECT lot_id, min(seq_from) AS low, max(seq_to) AS high FROM fresh GROUP BY lot_id) f
+        JOIN archived_codes a ON a.lot_id = f.lot_id AND a.seq_from <= f.high AND a.seq_to >= f.low
+    ), merged AS (
+        SELECT lot_id, range_agg(int4range(seq_from, seq_to)) AS ranges FROM taken GROUP BY lot_id
+    )
+    SELECT array_agg(m.lot_id), array_agg(lower(one)), array_agg(upper(one)), (SELECT sum(seq_to - seq_from) FROM taken)
+    INTO lots, starts, ends, sold
+    FROM merged m CROSS JOIN LATERAL unnest(m.ranges) AS one;
+    IF sold <> (SELECT sum(r.seq_to - r.seq_from) FROM unnest(starts, ends) AS r (seq_from, seq_to)) THEN
+        RAISE EXCEPTION 'a code was sold twice' USING ERRCODE = 'exclusion_violation';
+    END IF;
+    DELETE FROM archived_codes a
+    USING (SELECT r.lot_id, min(r.seq_from) AS low, max(r.seq_to) AS high
+           FROM unnest(lots, starts, ends) AS r (lot_id, seq_from, seq_to) GROUP BY 1) f
+    WHERE a.lot_id = f.lot_id AND a.seq_from >= f.low AND a.seq_to <= f.high;
+    INSERT INTO archived_codes (lot_id, seq_from, seq_to)
+    SELECT r.lot_id, r.seq_from, r.seq_to FROM unnest(lots, starts, ends) AS r (lot_id, seq_from, seq_to);
+END $$;
+
 -- Takes the entries of orders out of the ledger, and leaves behind how each wallet stood after the last of them.
 CREATE FUNCTION remove_archived_entries(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -2535,7 +2570,6 @@ END $$;
 -- each wallet, ranges of codes, lines of purchases, and what recipients saw. Only the owner of the tables may.
 CREATE FUNCTION remove_archived(of_month date, ids bigint[]) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-    lots    bigint[];
     removed integer;
 BEGIN
     PERFORM FROM archive_month WHERE month = of_month AND removed_at IS NULL FOR UPDATE;
@@ -2569,30 +2603,7 @@ BEGIN
     SET orders = a.orders + excluded.orders, charged_minor = a.charged_minor + excluded.charged_minor,
         refunded_minor = a.refunded_minor + excluded.refunded_minor;
 
-    lots := ARRAY(SELECT DISTINCT lot_id FROM outcome WHERE order_id = ANY (ids) AND lot_id IS NOT NULL);
-    IF EXISTS (
-        SELECT FROM (
-            SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to FROM outcome
-            WHERE order_id = ANY (ids) AND lot_id IS NOT NULL
-            UNION ALL SELECT lot_id, seq_from, seq_to FROM archived_codes WHERE lot_id = ANY (lots)) taken
-        GROUP BY lot_id
-        HAVING sum(seq_to - seq_from) <> (
-            SELECT sum(upper(one) - lower(one)) FROM unnest(range_agg(int4range(seq_from, seq_to))) AS one)) THEN
-        RAISE EXCEPTION 'a code was sold twice' USING ERRCODE = 'exclusion_violation';
-    END IF;
-    INSERT INTO archived_codes (lot_id, seq_from, seq_to)
-    SELECT merged.lot_id, lower(one), upper(one)
-    FROM (SELECT lot_id, range_agg(int4range(seq_from, seq_to)) AS ranges FROM (
-              SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to FROM outcome
-              WHERE order_id = ANY (ids) AND lot_id IS NOT NULL
-              UNION ALL SELECT lot_id, seq_from, seq_to FROM archived_codes WHERE lot_id = ANY (lots)) taken
-          GROUP BY lot_id) merged
-    CROSS JOIN LATERAL unnest(merged.ranges) AS one
-    ON CONFLICT (lot_id, seq_from) DO UPDATE SET seq_to = excluded.seq_to;
-    -- What became a part of a longer range.
-    DELETE FROM archived_codes a
-    WHERE a.lot_id = ANY (lots) AND EXISTS (
-        SELECT FROM archived_codes b WHERE b.lot_id = a.lot_id AND b.seq_from < a.seq_from AND b.seq_to >= a.seq_to);
+    PERFORM remember_archived_codes(ids);
 
     INSERT INTO archived_purchase AS a (attempt_id, month, lines)
     SELECT attempt_id, of_month, sum(line_to - line_from) FROM attempt_line WHERE order_id = ANY (ids) GROUP BY 1
