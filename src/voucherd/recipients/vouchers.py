@@ -161,8 +161,11 @@ def _views(voucher: Voucher) -> str:
     return f"{table} AS seen (order_id, line{', company_id' if voucher.archived else ''}"
 
 
-def _place(voucher: Voucher) -> str:
-    return f"$1, $2{f', {voucher.company_id:d}' if voucher.archived else ''}"
+def _of(voucher: Voucher, *dates: str) -> str:
+    """The row to be written; none for an order that left the tables since it was looked at."""
+    if voucher.archived:
+        return f"SELECT $1::bigint, $2::int, {voucher.company_id:d}, {', '.join(dates)}"
+    return f"SELECT own.id, $2::int, {', '.join(dates)} FROM (SELECT id FROM orders WHERE id = $1 FOR KEY SHARE) own"  # noqa: S608 - Ours.
 
 
 async def note_opened(conn: Connection, voucher: Voucher) -> None:
@@ -171,9 +174,9 @@ async def note_opened(conn: Connection, voucher: Voucher) -> None:
         return
     await conn.execute(
         f"""
-        INSERT INTO {_views(voucher)}, link_viewed_at) VALUES ({_place(voucher)}, now())
+        INSERT INTO {_views(voucher)}, link_viewed_at) {_of(voucher, "now()")}
         ON CONFLICT (order_id, line) DO UPDATE SET link_viewed_at = now() WHERE seen.link_viewed_at IS NULL
-        """,  # noqa: S608 - Constants and a number of ours.
+        """,
         voucher.order_id,
         voucher.line,
     )
@@ -185,7 +188,7 @@ async def note_shown(tx: Tx, voucher: Voucher) -> None:
     await tx.execute(
         f"""
         INSERT INTO {_views(voucher)}, link_viewed_at, voucher_viewed_at)
-        VALUES ({_place(voucher)}, now(), now())
+        {_of(voucher, "now()", "now()")}
         ON CONFLICT (order_id, line) DO UPDATE
         SET link_viewed_at = coalesce(seen.link_viewed_at, now()),
             voucher_viewed_at = greatest(now(), seen.link_viewed_at)
@@ -209,10 +212,10 @@ async def take_back(
         raise NoCode
     first = await tx.fetchval(
         f"""
-        INSERT INTO {_views(voucher)}, returned_at) VALUES ({_place(voucher)}, now())
+        INSERT INTO {_views(voucher)}, returned_at) {_of(voucher, "now()")}
         ON CONFLICT (order_id, line) DO UPDATE SET returned_at = now() WHERE seen.returned_at IS NULL
         RETURNING true
-        """,  # noqa: S608 - Constants and a number of ours.
+        """,
         order_id,
         line,
     )
