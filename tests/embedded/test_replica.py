@@ -59,7 +59,7 @@ async def pair(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
     try:
         with running(one, exclusive=True) as url:
             await migrate(url)
-        await asyncio.to_thread(subprocess.run, ["/bin/cp", "-a", one, other], check=True)
+        await asyncio.to_thread(subprocess.check_call, ["/bin/cp", "-a", str(one), str(other)])
         with running(one, exclusive=True) as url:
             standby = EmbeddedPostgres(other, {"primary_conninfo": _followed(url)})
             _make_standby(standby.place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 from msgspec import Struct
@@ -106,7 +106,9 @@ async def _from(archive: ArchiveReader, conn: Connection, order_id: int, line: i
     if order is None or not 0 <= line < order["lines"]:
         return None
     item = next(one for one in order["items"] if 0 <= line - one["first_line"] < one["amount"])
-    outcome = next((one for one in order["outcomes"] if one["line_from"] <= line < one["line_to"]), {})
+    outcome: dict[str, Any] = next(
+        (one for one in order["outcomes"] if one["line_from"] <= line < one["line_to"]), {}
+    )
     return await conn.fetchrow(
         _IN_ARCHIVE,
         order_id,
