@@ -149,8 +149,8 @@ lock: setup  ## Resolve the dependencies anew into the four files of locks
 	setup="--extra install --extra embedded"; \
 	$$compile --upgrade $$setup --output-file requirements.lock \
 	  && $$compile --upgrade --constraint requirements.lock --output-file requirements-production.lock \
-	  && $$compile --upgrade $$setup --extra dev --extra traces --constraint requirements.lock --output-file requirements-dev.lock \
-	  && $$compile --upgrade $$setup --extra dev --extra traces --extra fuzz --constraint requirements-dev.lock \
+	  && $$compile --upgrade $$setup --extra dev --extra traces --extra archive --constraint requirements.lock --output-file requirements-dev.lock \
+	  && $$compile --upgrade $$setup --extra dev --extra traces --extra archive --extra fuzz --constraint requirements-dev.lock \
 	    --output-file requirements-fuzz.lock
 
 .PHONY: clean

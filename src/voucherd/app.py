@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from typing import Final
 
 import structlog
 from msgspec import Struct
@@ -32,6 +33,7 @@ from voucherd.pages.site import Site
 from voucherd.people.passkeys import site_of
 from voucherd.people.sign_in import SignIn
 from voucherd.recipients.service import Recipients
+from voucherd.replica import ReadPool
 from voucherd.server import listener
 from voucherd.server.access_log import AccessLog
 from voucherd.server.asgi import AsgiApp
@@ -43,6 +45,9 @@ from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.wallet.statement import Statements
 from voucherd.webhooks.service import Webhooks
 from voucherd.worker import Worker
+
+REPLICA_SIZE_MAX: Final = 4
+"""Connections of one process to the standby that lists are read from."""
 
 logger = structlog.get_logger(__name__)
 
@@ -79,22 +84,29 @@ class App(Struct):
 
 
 def build_services(
-    pool: Pool, settings: Settings, key_ring: KeyRing, authenticator: Authenticator
+    pool: Pool,
+    settings: Settings,
+    key_ring: KeyRing,
+    authenticator: Authenticator,
+    replica: Pool | None = None,
 ) -> Services:
     """Everything that handlers work with."""
+    lists = ReadPool(pool, replica, settings.replica_lag_s_max)
     sealer, ids = key_ring.sealer, key_ring.identifiers()
     devices = Devices(derive(key_ring.root, "access/device"))
+    orders = OrderService(pool, sealer, settings, lists)
     return Services(
         pool=pool,
+        lists=lists,
         settings=settings,
         sealer=sealer,
         ids=ids,
-        orders=OrderService(pool, sealer, settings),
+        orders=orders,
         storefront=Storefront(pool, settings.operator_country, timedelta(seconds=settings.fx_age_s_max)),
-        statements=Statements(pool),
+        statements=Statements(pool, lists),
         webhooks=Webhooks(pool, settings.webhook_networks),
         streams=Streams(pool, ids, authenticator.reader),
-        recipients=Recipients(pool, sealer, ids, key_ring.root),
+        recipients=Recipients(pool, sealer, ids, key_ring.root, orders.archive),
         sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
         guide=guide(settings.public_url, settings.body_bytes_max),
     )
@@ -109,17 +121,21 @@ async def running(
     async with AsyncExitStack() as started:
         if settings.traces_url is not None:
             started.push_async_callback(asyncio.to_thread, traces.stop)
+        limits = Limits.of_service(settings.transaction_s_max)
         pool = await open_pool(
-            database_url,
-            size_max=settings.pool_size,
-            size_min=2,
-            look_ups=True,
-            limits=Limits.of_service(settings.transaction_s_max),
+            database_url, size_max=settings.pool_size, size_min=2, look_ups=True, limits=limits
         )
         started.push_async_callback(close, pool)
         key_ring = await _opened_key_ring(pool, settings)
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
-        services = build_services(pool, settings, key_ring, authenticator)
+        replica = None
+        if settings.replica_url is not None:
+            # None is opened yet: a standby that is away at the start is asked later.
+            replica = await open_pool(
+                settings.replica_url, size_max=REPLICA_SIZE_MAX, size_min=0, look_ups=True, limits=limits
+            )
+            started.push_async_callback(close, replica)
+        services = build_services(pool, settings, key_ring, authenticator, replica)
         heartbeat = Heartbeat(pool, works=with_worker)
         idempotent = IdempotentCalls(pool, services.sealer, services, heartbeat)
         worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)

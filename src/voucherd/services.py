@@ -13,6 +13,7 @@ from voucherd.limits.unknown_links import UnknownLinks
 from voucherd.orders.service import OrderService
 from voucherd.people.sign_in import SignIn
 from voucherd.recipients.service import Recipients
+from voucherd.replica import ReadPool
 from voucherd.reports.cache import ReportCache
 from voucherd.settings import Settings
 from voucherd.storefront.service import Storefront
@@ -25,6 +26,8 @@ class Services(Struct, kw_only=True):
     """Everything that a handler may ask, by name."""
 
     pool: Pool
+    lists: ReadPool
+    """For lists and reports, which decide nothing."""
     settings: Settings
     sealer: Sealer
     ids: Identifiers

@@ -101,16 +101,22 @@ class Settings:
     backup_keep: Annotated[int, kinds.whole(0, 1000)] = (
         7  # Backups; 0: none is taken, and no log is archived.
     )
+    archive_folder: Annotated[Path, kinds.path] = Path()  # Default: archive in `data`.
+    archive_months: Annotated[int, kinds.whole(2, 1200)] = 13  # Whole months that stay in the tables.
+    replica_url: Annotated[str | None, kinds.database_url] = None  # Of a standby for lists and reports.
+    replica_lag_s_max: Annotated[float, kinds.seconds(0.1, DAY_S)] = 5.0  # One further behind is not asked.
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:
-        # Four defaults depend on other settings; a frozen object can only be completed this way.
+        # Five defaults depend on other settings; a frozen object can only be completed this way.
         if self.master_key_file == Path():
             object.__setattr__(self, "master_key_file", self.data / "master.key")
         if self.mail_folder == Path():
             object.__setattr__(self, "mail_folder", self.data / "mail")
         if self.backup_folder == Path():
             object.__setattr__(self, "backup_folder", self.data / "backups")
+        if self.archive_folder == Path():
+            object.__setattr__(self, "archive_folder", self.data / "archive")
         if not self.public_url:
             object.__setattr__(self, "public_url", _address(self.host, self.port))
 

@@ -195,6 +195,20 @@ BREAKS: Final = purchases.BREAKS | {
         "lot-has-its-codes",
         "INSERT INTO code SELECT id, 0, 'x', decode(md5('x'), 'hex') FROM lot WHERE generated LIMIT 1",
     ),
+    "an archived order was charged what no entry tells": Break(
+        "archived-entries-fit",
+        "INSERT INTO archived_wallet SELECT id, '2020-01-01', 1, 1, 0 FROM wallet LIMIT 1",
+    ),
+    "a wallet stood otherwise when its entries left": Break(
+        "archived-entries-fit",
+        "INSERT INTO archived_ledger SELECT wallet_id, seq, balance_after_minor + 1, held_after_minor FROM entry"
+        " WHERE seq = 1",
+    ),
+    "an archived code is on a line": Break(
+        "code-once",
+        "INSERT INTO archived_codes (lot_id, seq_from, seq_to)"
+        " SELECT lot_id, seq_from, seq_from + 1 FROM outcome WHERE lot_id IS NOT NULL",
+    ),
     "codes were swapped": Break(SEALS, "UPDATE code SET sealed = sealed || 'x'"),
 }
 

@@ -181,6 +181,22 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "webhook_cursor": {"upto": "0"},
     "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''", "next_at": "now()"},
     "backup": {"bytes": "1", "seconds": "0.5"},
+    "archive_month": {"month": "'2020-01-01'", "orders": "1", "last_at": "now()"},
+    "archive_file": {
+        "month": "'2020-01-01'", "name": "'2020-01-01-0000.parquet'", "first_id": "2", "last_id": "4", "orders": "1",
+        "bytes": "1", "sha256": "sha256('x')",
+    },
+    "archived_wallet": {
+        "wallet_id": "2", "month": "'2020-01-01'", "orders": "1", "charged_minor": "2", "refunded_minor": "1",
+    },
+    "archived_ledger": {"wallet_id": "2", "seq": "1", "balance_minor": "5", "held_minor": "1"},
+    "archived_codes": {"lot_id": "2", "seq_from": "1", "seq_to": "3"},
+    "archived_purchase": {
+        "attempt_id": "'00000000-0000-0000-0000-000000000001'", "month": "'2020-01-01'", "lines": "1",
+    },
+    "archived_view": {
+        "order_id": "2", "line": "0", "company_id": "1", "link_viewed_at": "now()", "voucher_viewed_at": "now()",
+    },
     "drill": {"backup_at": "now()", "ok": "true", "said": "''", "seconds": "0.5"},
     "recovery": {"id": "1", "moment": "now()", "source": "'x'"},
     "withheld": {"id": "1", "recovery_id": "1", "lot_id": "2", "seq_from": "1", "seq_to": "3"},
@@ -605,6 +621,25 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("pin_try_wrong_check", {"wrong": "0"}),
     ("backup_bytes_check", {"bytes": "0"}),
     ("backup_seconds_check", {"seconds": "-1"}),
+    ("archive_month_month_check", {"month": "'2020-01-02'"}),
+    ("archive_month_orders_check", {"orders": "-1"}),
+    ("archive_file_name_check", {"name": "'../x.parquet'"}),
+    ("archive_file_orders_check", {"orders": "0"}),
+    ("archive_file_bytes_check", {"bytes": "0"}),
+    ("archive_file_sha256_check", {"sha256": "'short'"}),
+    ("archive_file_in_order", {"last_id": "1"}),
+    ("archived_wallet_orders_check", {"orders": "0"}),
+    ("archived_wallet_charged_minor_check", {"charged_minor": "-1"}),
+    ("archived_wallet_refunds", {"refunded_minor": "3"}),
+    ("archived_ledger_seq_check", {"seq": "0"}),
+    ("archived_ledger_not_overdrawn", {"held_minor": "6"}),
+    ("archived_codes_seq_from_check", {"seq_from": "-1"}),
+    ("archived_codes_some", {"seq_to": "1"}),
+    ("archived_purchase_lines_check", {"lines": "0"}),
+    ("archived_view_line_check", {"line": "-1"}),
+    ("archived_view_says_something", {"link_viewed_at": "NULL", "voucher_viewed_at": "NULL"}),
+    ("archived_view_opened_first", {"link_viewed_at": "NULL", "returned_at": "now()"}),
+    ("archived_view_in_order", {"voucher_viewed_at": "now() - interval '1 second'"}),
     ("drill_said_check", {"said": "repeat('x', 501)"}),
     ("drill_seconds_check", {"seconds": "-1"}),
     ("recovery_source_check", {"source": "''"}),
@@ -713,6 +748,8 @@ async def test_every_check_refuses_what_it_forbids(pool: Pool) -> None:
         await tx.execute("ALTER TABLE wallet DISABLE TRIGGER wallet_starts_empty")
         # A payment without a row of the trail could not commit; its tie is a row of its own here.
         await tx.execute("ALTER TABLE entry DISABLE TRIGGER entry_payment_tied")
+        # The tables of the archive take rows from it alone.
+        await tx.execute("SELECT set_config('voucherd.archiving', 'on', true)")
         await ground(tx)
         wrong = [
             (constraint, changes, found)

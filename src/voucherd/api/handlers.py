@@ -18,6 +18,7 @@ from voucherd.api.wire.shapes import PageMetadata
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.versions import SHAPES
 from voucherd.api.wire.view import View
+from voucherd.clock import iso
 from voucherd.http import JSON, Request, Response
 from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
@@ -192,6 +193,8 @@ async def find_all(services: Services, call: Call) -> Response:
         metadata.totalPages = -(-found.total.count // page.size)
         if found.total.more:
             metadata.moreItems = True
+    if found.archived_before is not None:
+        metadata.archivedBefore = iso(found.archived_before)
     await note_reveals(services, call, found.answers)
     shape, views = SHAPES[call.version], [view_of(services, call, one, bare=False) for one in found.answers]
     if any(map(is_large, views)) or sum(view.order.lines for view in views) > PAGE_LINES_INLINE_MAX:

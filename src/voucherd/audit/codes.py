@@ -28,7 +28,8 @@ CHECKS: Final = (
                                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS end_before
               FROM (SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to, order_id, line_from
                     FROM outcome WHERE lot_id IS NOT NULL
-                    UNION ALL SELECT lot_id, seq_from, seq_to, NULL, NULL FROM withheld) taken) c
+                    UNION ALL SELECT lot_id, seq_from, seq_to, NULL, NULL FROM withheld
+                    UNION ALL SELECT lot_id, seq_from, seq_to, NULL, NULL FROM archived_codes) taken) c
         WHERE end_before > seq_from
         """,
     ),
@@ -55,7 +56,9 @@ CHECKS: Final = (
             SELECT lot_id, sum(seq_to - seq_from) AS sold, max(seq_to) AS furthest
             FROM (SELECT lot_id, seq_from, seq_from + line_to - line_from AS seq_to
                   FROM outcome WHERE lot_id IS NOT NULL
-                  UNION ALL SELECT lot_id, seq_from, seq_to FROM withheld) taken GROUP BY lot_id) c ON c.lot_id = l.id
+                  UNION ALL SELECT lot_id, seq_from, seq_to FROM withheld
+                  UNION ALL SELECT lot_id, seq_from, seq_to FROM archived_codes) taken GROUP BY lot_id) c
+          ON c.lot_id = l.id
         WHERE l.id IS NULL OR l.cursor <> coalesce(c.sold, 0) OR l.cursor <> coalesce(c.furthest, 0)
            OR l.cursor > l.size OR l.cursor < 0
         """,

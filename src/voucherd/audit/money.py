@@ -9,13 +9,15 @@ from voucherd.audit.model import Check
 CHECKS: Final = (
     Check(
         "entries-continue",
-        "a wallet's entries are numbered without a gap, and each carries on from the one before",
+        "a wallet's entries behind those that are archived have no gap, and each carries on from the one before",
         """
         SELECT wallet_id, seq, amount_minor, hold_minor, balance_after_minor, held_after_minor
-        FROM (SELECT *, lag(seq, 1, 0::bigint) OVER chain AS seq_before,
-                     lag(balance_after_minor, 1, 0::bigint) OVER chain AS balance_before,
-                     lag(held_after_minor, 1, 0::bigint) OVER chain AS held_before
-              FROM entry WINDOW chain AS (PARTITION BY wallet_id ORDER BY seq)) link
+        FROM (SELECT e.*, lag(e.seq, 1, coalesce(l.seq, 0)) OVER chain AS seq_before,
+                     lag(e.balance_after_minor, 1, coalesce(l.balance_minor, 0)) OVER chain AS balance_before,
+                     lag(e.held_after_minor, 1, coalesce(l.held_minor, 0)) OVER chain AS held_before
+              FROM entry e LEFT JOIN archived_ledger l ON l.wallet_id = e.wallet_id
+              WHERE e.seq > coalesce(l.seq, 0)
+              WINDOW chain AS (PARTITION BY e.wallet_id ORDER BY e.seq)) link
         WHERE seq <> seq_before + 1 OR balance_after_minor <> balance_before + amount_minor
            OR held_after_minor <> held_before + hold_minor
         """,
@@ -45,12 +47,17 @@ CHECKS: Final = (
         "a wallet's balance and hold are the sums of its entries",
         """
         SELECT w.id AS wallet_id, w.balance_minor, coalesce(e.amount, 0) AS entries_minor,
-               w.held_minor, coalesce(e.hold, 0) AS entries_hold_minor, w.seq, coalesce(e.count, 0) AS entries
+               coalesce(a.amount, 0) AS archived_minor, w.held_minor, coalesce(e.hold, 0) AS entries_hold_minor, w.seq,
+               coalesce(e.count, 0) AS entries
         FROM wallet w FULL JOIN (
             SELECT wallet_id, sum(amount_minor) AS amount, sum(hold_minor) AS hold, count(*) AS count, max(seq) AS seq
             FROM entry GROUP BY wallet_id) e ON e.wallet_id = w.id
-        WHERE w.id IS NULL OR w.balance_minor <> coalesce(e.amount, 0) OR w.held_minor <> coalesce(e.hold, 0)
-           OR w.seq <> coalesce(e.seq, 0)
+        LEFT JOIN (
+            SELECT wallet_id, sum(refunded_minor - charged_minor) AS amount FROM archived_wallet GROUP BY 1) a
+          ON a.wallet_id = w.id
+        LEFT JOIN archived_ledger l ON l.wallet_id = w.id
+        WHERE w.id IS NULL OR w.balance_minor <> coalesce(e.amount, 0) + coalesce(a.amount, 0)
+           OR w.held_minor <> coalesce(e.hold, 0) OR w.seq <> greatest(e.seq, l.seq, 0)
         """,
     ),
     Check(
@@ -99,6 +106,24 @@ CHECKS: Final = (
            OR coalesce(b.hold, 0) <> o.held_minor
            OR (b.wallet_id IS NOT NULL AND (w.id IS NULL OR w.company_id <> o.company_id
                OR w.currency <> o.payment_currency OR w.state <> (o.id & 1)))
+        """,
+    ),
+    Check(
+        "archived-entries-fit",
+        "how a wallet stood when entries left is the sum of what left and of the entries up to there that stayed",
+        """
+        SELECT coalesce(l.wallet_id, a.wallet_id) AS wallet_id, l.seq, l.balance_minor, l.held_minor,
+               coalesce(a.amount, 0) AS archived_minor, coalesce(e.amount, 0) AS entries_minor,
+               coalesce(e.hold, 0) AS entries_hold_minor
+        FROM archived_ledger l FULL JOIN (
+            SELECT wallet_id, sum(refunded_minor - charged_minor) AS amount FROM archived_wallet GROUP BY 1) a
+          ON a.wallet_id = l.wallet_id
+        LEFT JOIN LATERAL (
+            SELECT sum(amount_minor) AS amount, sum(hold_minor) AS hold FROM entry
+            WHERE wallet_id = l.wallet_id AND seq <= l.seq) e ON true
+        WHERE CASE WHEN l.wallet_id IS NULL THEN a.amount <> 0
+              ELSE l.balance_minor <> coalesce(a.amount, 0) + coalesce(e.amount, 0)
+                   OR l.held_minor <> coalesce(e.hold, 0) END
         """,
     ),
 )

@@ -25,6 +25,14 @@ ACTION: Final = "audit.mark"
 PART_S_MAX: Final = 3_600.0
 
 
+# A wallet as the last run found it, or as it stood when entries of it left for the archive, if that is later.
+_KNOWN: Final = """(
+    SELECT DISTINCT ON (id) id, seq, balance_minor, held_minor FROM (
+        SELECT id, seq, balance_minor, held_minor FROM audit_wallet
+        UNION ALL SELECT wallet_id, seq, balance_minor, held_minor FROM archived_ledger) known
+    ORDER BY id, seq DESC)"""
+
+
 class AuditMark(Struct, frozen=True):
     """Up to where all was well."""
 
@@ -37,10 +45,10 @@ class AuditMark(Struct, frozen=True):
 # happened to, with all that wait; the lots that those were sold from, with the first place of theirs; lots that came
 # since, a day earlier for imports that were under way; and the purchases of all these, with those that are under way.
 _PARTS: Final = {
-    "audited_entry": """
-        SELECT e.* FROM wallet w LEFT JOIN audit_wallet m ON m.id = w.id
+    "audited_entry": f"""
+        SELECT e.* FROM wallet w LEFT JOIN {_KNOWN} m ON m.id = w.id
         CROSS JOIN LATERAL (SELECT * FROM entry WHERE wallet_id = w.id AND seq > coalesce(m.seq, 0) OFFSET 0) e
-    """,
+    """,  # noqa: S608 - Constants of ours.
     "audited_order": """
         SELECT DISTINCT order_id AS id FROM (
             SELECT order_id FROM event WHERE id > {event_id} UNION ALL SELECT order_id FROM waiting
@@ -107,7 +115,11 @@ _QUOTES: Final = """
             OR id IN (SELECT quote_id FROM offer) OR id IN (SELECT quote_id FROM attempt))
 """
 
+# Sums that are few by themselves, with the few entries that stayed behind.
+_ALL: Final = "entry AS (SELECT * FROM entry)"
+
 NARROWED: Final = {
+    "archived-entries-fit": _ALL,
     "payments-are-told": _NEW_ENTRIES,
     "wallet-not-negative": _NEW_ENTRIES,
     "legs-sum-to-zero": _NEW_ENTRIES,
@@ -124,36 +136,41 @@ NARROWED: Final = {
 """The part of the tables for a check, where it is not the orders that changed."""
 
 GONE_ON: Final = {
-    "entries-continue": """
+    "entries-continue": f"""
         SELECT wallet_id, seq, amount_minor, hold_minor, balance_after_minor, held_after_minor
         FROM (SELECT e.*, lag(e.seq, 1, coalesce(m.seq, 0)) OVER chain AS seq_before,
                      lag(e.balance_after_minor, 1, coalesce(m.balance_minor, 0)) OVER chain AS balance_before,
                      lag(e.held_after_minor, 1, coalesce(m.held_minor, 0)) OVER chain AS held_before
-              FROM audited_entry e LEFT JOIN audit_wallet m ON m.id = e.wallet_id
+              FROM audited_entry e LEFT JOIN {_KNOWN} m ON m.id = e.wallet_id
               WINDOW chain AS (PARTITION BY e.wallet_id ORDER BY e.seq)) link
         WHERE seq <> seq_before + 1 OR balance_after_minor <> balance_before + amount_minor
            OR held_after_minor <> held_before + hold_minor
-    """,
-    "wallet-is-its-entries": """
+    """,  # noqa: S608 - Constants of ours.
+    "wallet-is-its-entries": f"""
         SELECT coalesce(w.id, m.id) AS wallet_id, w.balance_minor,
                coalesce(m.balance_minor, 0) + coalesce(e.amount, 0) AS entries_minor, w.held_minor,
                coalesce(m.held_minor, 0) + coalesce(e.hold, 0) AS entries_hold_minor, w.seq,
                coalesce(e.seq, m.seq, 0) AS entries
-        FROM wallet w FULL JOIN audit_wallet m ON m.id = w.id LEFT JOIN (
+        FROM wallet w FULL JOIN {_KNOWN} m ON m.id = w.id LEFT JOIN (
             SELECT wallet_id, sum(amount_minor) AS amount, sum(hold_minor) AS hold, max(seq) AS seq
             FROM audited_entry GROUP BY wallet_id) e ON e.wallet_id = w.id
         WHERE w.id IS NULL OR w.balance_minor <> coalesce(m.balance_minor, 0) + coalesce(e.amount, 0)
            OR w.held_minor <> coalesce(m.held_minor, 0) + coalesce(e.hold, 0) OR w.seq <> coalesce(e.seq, m.seq, 0)
-    """,
+    """,  # noqa: S608 - Constants of ours.
     "cursor-is-what-is-sold": """
         SELECT a.id AS lot_id, l.size, l.cursor, coalesce(b.seq_to, 0) + c.sold AS sold, c.furthest
         FROM audited_lot a LEFT JOIN lot l ON l.id = a.id
         LEFT JOIN LATERAL (
-            SELECT seq_from + line_to - line_from AS seq_to FROM outcome WHERE lot_id = a.id AND seq_from < a.low
-            ORDER BY seq_from DESC LIMIT 1) b ON true
+            SELECT max(seq_to) AS seq_to FROM (
+                (SELECT seq_from + line_to - line_from AS seq_to FROM outcome WHERE lot_id = a.id AND seq_from < a.low
+                 ORDER BY seq_from DESC LIMIT 1)
+                UNION ALL SELECT seq_to FROM archived_codes WHERE lot_id = a.id AND seq_from < a.low) before) b ON true
         CROSS JOIN LATERAL (
-            SELECT sum(line_to - line_from) AS sold, max(seq_from + line_to - line_from) AS furthest
-            FROM outcome WHERE lot_id = a.id AND seq_from >= a.low) c
+            SELECT sum(seq_to - seq_from) AS sold, max(seq_to) AS furthest FROM (
+                SELECT seq_from, seq_from + line_to - line_from AS seq_to FROM outcome
+                WHERE lot_id = a.id AND seq_from >= a.low
+                UNION ALL SELECT seq_from, seq_to FROM archived_codes
+                WHERE lot_id = a.id AND seq_from >= a.low) taken) c
         WHERE l.id IS NULL OR l.cursor <> coalesce(b.seq_to, 0) + c.sold OR l.cursor <> c.furthest
            OR l.cursor > l.size OR l.cursor < 0
     """,

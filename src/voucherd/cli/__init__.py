@@ -19,6 +19,7 @@ PARTS: Final = {
     "audit": "Check every invariant on the live database.",
     "backup": "Back the embedded database up, or try a backup out.",
     "restore": "Put a backup back into an empty data folder.",
+    "archive": "Move orders of closed months from the database to files.",
     "recover": "Make a restored database safe to sell from.",
     "version": "Say which version this is.",
 }

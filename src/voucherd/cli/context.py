@@ -74,6 +74,16 @@ class CommandContext:
             yield pool
 
     @asynccontextmanager
+    async def owner_pool(self, *, exclusive: bool = False) -> AsyncIterator[Pool]:
+        """A connection of the tables' owner, for what the role of the service may not do."""
+        async with bootstrap.database(self.settings, exclusive=exclusive) as url:
+            if self.settings.database_url is None:
+                await migrate(url)
+            async with pool_of(self.settings.migration_url or url) as pool:
+                await refuse_pending(pool)
+                yield pool
+
+    @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """One connection, to read."""
         async with self.pool() as pool, pool.acquire() as connection:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from rich.console import RenderableType
 from typer import Argument, Option
 
+from voucherd.archive.reader import ArchiveReader
 from voucherd.catalogue.cache import VersionCache
 from voucherd.cli.command import command, noun, refusing
 from voucherd.cli.context import CommandContext
@@ -17,7 +18,7 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
 from voucherd.db import Connection, within
 from voucherd.ids import LINES_MAX, ORDER_NUMBER_BITS, Identifiers
-from voucherd.orders import cancel_by_operator, deeds, reading, register
+from voucherd.orders import archived, cancel_by_operator, deeds, register
 from voucherd.orders.answers import delivered_ranges
 from voucherd.orders.model import Order
 from voucherd.orders.register import Registered
@@ -75,7 +76,7 @@ async def show(
     async with context.connection() as connection:
         key_ring = await context.key_ring(connection)
         names = key_ring.identifiers()
-        order, company = await _read(connection, names, trx)
+        order, company = await _read(context, connection, names, trx)
         if reveal and order.lines_finished:
             async with within(connection) as tx:
                 await deeds.show_codes(tx, context.actor, trx, order)
@@ -99,7 +100,8 @@ async def return_(
         order_id, number = ids.line_of_number(line)
         trx = ids.trx(order_id)
         with refusing({NoCode: f"there is no line {line} with a code"}):
-            returned_at = await take_back(tx, context.actor, trx, order_id, number)
+            archive = ArchiveReader(context.settings.archive_folder)
+            returned_at = await take_back(tx, context.actor, trx, order_id, number, archive)
     document = {"trx": trx, "lineId": line, "dateReturned": iso(returned_at)}
     return Output(document, f"The code of line {number + 1} of {trx} was taken back at {iso(returned_at)}.")
 
@@ -109,7 +111,8 @@ async def cancel(context: CommandContext, trx: Trx) -> Output:
     """Delete an order that is not confirmed, or cancel and refund what is undelivered of it."""
     async with context.pool() as pool:
         async with pool.acquire() as connection:
-            order, company = await _read(connection, await context.identifiers(connection), trx)
+            names = await context.identifiers(connection)
+            order, company = await _read(context, connection, names, trx)
         try:
             after = await cancel_by_operator.cancel(pool, context.settings, context.actor, trx, order)
         except Refusal:
@@ -117,12 +120,16 @@ async def cancel(context: CommandContext, trx: Trx) -> Output:
     return _shown(after, company.name, trx)
 
 
-async def _read(connection: Connection, names: Identifiers, trx: str) -> tuple[Order, Company]:
+async def _read(
+    context: CommandContext, connection: Connection, names: Identifiers, trx: str
+) -> tuple[Order, Company]:
     order_id = names.order_id(trx)
-    found = {} if order_id is None else await reading.read(connection, [order_id], VersionCache())
-    if order_id not in found:
+    archive = ArchiveReader(context.settings.archive_folder)
+    order = None
+    if order_id is not None:
+        order = await archived.read_anywhere(connection, archive, order_id, VersionCache())
+    if order is None:
         raise CommandRefused(f"there is no order {trx[:40]}")
-    order = found[order_id]
     return order, (await company_store.companies(connection, [order.company_id]))[order.company_id]
 
 

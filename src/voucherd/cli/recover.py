@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,13 +10,12 @@ import typer
 from rich.console import RenderableType
 from typer import Option
 
-from voucherd import bootstrap
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext, pool_of, refuse_pending
+from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused, Output, facts, stacked, table_of
 from voucherd.cli.words import priced, read_moment
-from voucherd.db import Connection, Pool, transaction
-from voucherd.migrate import connected, migrate
+from voucherd.db import Connection, transaction
+from voucherd.migrate import connected
 from voucherd.recovery import deeds, store, words
 from voucherd.recovery.deeds import LotPlan, Plan
 from voucherd.vault import withheld
@@ -47,7 +45,8 @@ async def recover(
 ) -> Output:
     """Withhold the codes that may have been sold after the moment of a restore, and start a new epoch of numbers."""
     sold_max, otherwise = dict(map(_bound, sold or ())), 0 if nothing_sold else None
-    async with _owners(context) as pool:
+    # Only the tables' owner may let numbers jump; nobody serves the embedded database meanwhile.
+    async with context.owner_pool(exclusive=True) as pool:
         async with pool.acquire() as connection:
             if old_database is not None:
                 sold_max = await _sold_there(connection, old_database) | sold_max
@@ -70,18 +69,6 @@ async def recover(
         "tellClients": words.client_letter(done.moment, done.now),
     }
     return Output(document, _view(document))
-
-
-@asynccontextmanager
-async def _owners(context: CommandContext) -> AsyncIterator[Pool]:
-    """Connections of the tables' owner, who alone may let numbers jump; nobody serves the embedded one meanwhile."""
-    settings = context.settings
-    async with bootstrap.database(settings, exclusive=True) as url:
-        if settings.database_url is None:
-            await migrate(url)
-        async with pool_of(settings.migration_url or url) as pool:
-            await refuse_pending(pool)
-            yield pool
 
 
 def _bound(text: str) -> tuple[int, int]:

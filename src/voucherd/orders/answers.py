@@ -54,6 +54,8 @@ class OrderPage(Struct, frozen=True):
     answers: list[Answer]
     after: tuple[datetime, int] | None
     total: Total | None
+    archived_before: datetime | None
+    """On the last page: orders created before it are in the archive, and in no list."""
 
 
 class OrderListing(Struct, frozen=True):
@@ -64,6 +66,8 @@ class OrderListing(Struct, frozen=True):
     total: Total | None
     whole: bool
     """Whether all orders were looked at that could be on the page."""
+    archived_before: datetime | None
+    """On the last page: orders created before it are in the archive, and in no list."""
 
 
 class CodesUnreadable(Exception):

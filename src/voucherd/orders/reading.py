@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
-import asyncpg
 from msgspec.structs import replace
 
 from voucherd.catalogue import store as catalogue
@@ -115,7 +114,9 @@ async def read(
     if moved:
         # They moved between the look at the order and the look at its lines, which is rare: one snapshot shows both.
         async with conn.transaction(isolation="repeatable_read", readonly=True):
-            orders |= await _read(conn, moved, cache, mark)
+            again = await _read(conn, moved, cache, mark)
+        # One that left for the archive in between is no longer here.
+        orders = {number: order for number, order in orders.items() if number not in moved} | again
     return orders
 
 
@@ -157,7 +158,7 @@ def _is_whole(order: Order) -> bool:
     return finished == order.lines_finished and cancelled == order.lines_cancelled
 
 
-async def assemble(conn: Connection, rows: Sequence[asyncpg.Record], cache: VersionCache) -> dict[int, Order]:
+async def assemble(conn: Connection, rows: Sequence[Sequence[Any]], cache: VersionCache) -> dict[int, Order]:
     """The orders of these rows, which begin with `COLUMNS` and come in the order of order and item."""
     versions = await catalogue.versions(conn, {row[_VERSION] for row in rows}, cache)
     orders: dict[int, Order] = {}
@@ -225,6 +226,9 @@ async def views(conn: Connection, order_id: int, line_from: int, line_to: int) -
     rows = await conn.fetch(
         """
         SELECT line, link_viewed_at, voucher_viewed_at, returned_at FROM line_view
+        WHERE order_id = $1 AND line >= $2 AND line < $3
+        UNION ALL
+        SELECT line, link_viewed_at, voucher_viewed_at, returned_at FROM archived_view
         WHERE order_id = $1 AND line >= $2 AND line < $3 ORDER BY line
         """,
         order_id,

@@ -15,10 +15,12 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from voucherd.archive import store as archive_store
+from voucherd.archive.reader import ArchiveReader
 from voucherd.batcher import Batcher, bounds_of
 from voucherd.db import Connection, Pool, as_tenant, become_tenant, kept_if_writable, within
 from voucherd.ids import State
-from voucherd.orders import reading, store
+from voucherd.orders import archived, reading, store
 from voucherd.orders.answers import Answer, OrderListing, OrderPage, OrderReader, Reply, granted
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.confirm import cancel, confirm
@@ -31,6 +33,7 @@ from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
 from voucherd.orders.rules.refusals import DoneBefore, OrderNotFound, Refusal, WrongStatus
 from voucherd.orders.rules.states import Status
 from voucherd.orders.watch import Watch
+from voucherd.replica import ReadPool
 from voucherd.settings import Settings
 from voucherd.vault.reveals import Recorder
 from voucherd.vault.seal import Sealer
@@ -48,8 +51,9 @@ class _Find(Struct, frozen=True):
 class OrderService:
     """Everything that can be done with orders."""
 
-    def __init__(self, pool: Pool, sealer: Sealer, settings: Settings) -> None:
+    def __init__(self, pool: Pool, sealer: Sealer, settings: Settings, lists: ReadPool | None = None) -> None:
         self._pool = pool
+        self._lists = ReadPool(pool) if lists is None else lists
         self._settings = settings
         self._numbers = OrderNumbers()
         self.losses = LossLog()
@@ -62,6 +66,7 @@ class OrderService:
         )
         self._caches = OrderCaches.empty(settings)
         self.reader = OrderReader(pool, sealer, self._caches)
+        self.archive = ArchiveReader(settings.archive_folder)
         self.watch = Watch(pool)
         bounds = bounds_of(settings)
         self.reveals = Recorder(pool, bounds)
@@ -106,7 +111,18 @@ class OrderService:
 
     async def find(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The order as it stands."""
-        return granted(await self.finds.submit(company_id, _Find(order_id, company_id, state)))
+        reply = await self.finds.submit(company_id, _Find(order_id, company_id, state))
+        if isinstance(reply, OrderNotFound):
+            return await self._find_archived(order_id, company_id, state)
+        return granted(reply)
+
+    async def _find_archived(self, order_id: int | None, company_id: int, state: State) -> Answer:
+        """An order that is in no table. A made-up trx is looked for as well, and takes as long to refuse."""
+        order_id = reading.NOWHERE if order_id is None else order_id
+        async with self._pool.acquire() as conn:
+            found = await archived.read(conn, self.archive, order_id, self._caches.versions)
+            (reply,) = await self.reader.shown(conn, [_of_caller(found, company_id, state)])
+        return granted(reply)
 
     async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The same, read by itself under the company's own policies: for files and long lists."""
@@ -114,7 +130,10 @@ class OrderService:
         async with self._pool.acquire() as conn:
             async with as_tenant(conn, company_id, state, snapshot=True):
                 found = await reading.read(conn, [order_id], self._caches.versions, as_tenant=True)
-            (reply,) = await self.reader.shown(conn, [_of_caller(found.get(order_id), company_id, state)])
+            own = _of_caller(found.get(order_id), company_id, state)
+            (reply,) = await self.reader.shown(conn, [own])
+        if isinstance(reply, OrderNotFound):
+            return await self._find_archived(order_id, company_id, state)
         return granted(reply)
 
     async def find_moved(
@@ -139,18 +158,23 @@ class OrderService:
         after: tuple[datetime, int] | None,
     ) -> OrderPage:
         """One page of the company's orders."""
+        found = await self._lists.read(
+            lambda conn: self._page(conn, company_id, state, filters, size=size, page=page, after=after)
+        )
         async with self._pool.acquire() as conn:
-            found = await self._page(conn, company_id, state, filters, size=size, page=page, after=after)
             # No tenant reads codes. Which ones to open was read as one, and a code never changes.
             answers = await self.reader.shown(conn, found.orders)
-        return OrderPage([granted(answer) for answer in answers], found.after, found.total)
+        return OrderPage(
+            [granted(answer) for answer in answers], found.after, found.total, found.archived_before
+        )
 
     async def browse(
         self, company_id: int, state: State, filters: OrderFilters, *, size: int, page: int | None = None
     ) -> OrderListing:
         """The same without codes, for lists that show none."""
-        async with self._pool.acquire() as conn:
-            return await self._page(conn, company_id, state, filters, size=size, page=page, after=None)
+        return await self._lists.read(
+            lambda conn: self._page(conn, company_id, state, filters, size=size, page=page, after=None)
+        )
 
     async def count_pending(self, company_id: int, state: State) -> int:
         """How many of the company's orders are under way."""
@@ -174,10 +198,12 @@ class OrderService:
             found = await page_of_orders(conn, company_id, state, filters, size=size, skip=skip, after=after)
             total = None if page is None else await count_orders(conn, company_id, state, filters)
             ids = [one.id for one in found.rows]
+            # Asked on the last page alone: there the list ends, and the archive begins.
+            archived_before = await archive_store.begins_at(conn) if found.after is None else None
             await become_tenant(conn, company_id, state)
             orders = await reading.read(conn, ids, self._caches.versions, as_tenant=True)
         shown = [orders[number] for number in ids if number in orders]
-        return OrderListing(shown, found.after, total, found.whole)
+        return OrderListing(shown, found.after, total, found.whole, archived_before)
 
     async def confirm(self, command: Finalise, *, wait_s_max: float = math.inf) -> Answer:
         """Pay and deliver; an order that takes longer than the wait comes back pending."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from voucherd import clock
 from voucherd.actors import ActorKind
+from voucherd.archive.reader import ArchiveReader
 from voucherd.db import Pool, transaction
 from voucherd.ids import Identifiers, derive
 from voucherd.limits import allowances, throttle
@@ -52,8 +53,16 @@ def _reveal(voucher: Voucher, address: str) -> Reveal:
 class Recipients:
     """Everything that can be done with a link."""
 
-    def __init__(self, pool: Pool, sealer: Sealer, ids: Identifiers, master: bytes) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        sealer: Sealer,
+        ids: Identifiers,
+        master: bytes,
+        archive: ArchiveReader | None = None,
+    ) -> None:
         self._pool = pool
+        self._archive = archive
         self._sealer = sealer
         self._ids = ids
         self._form_key = derive(master, "recipient/form")
@@ -65,7 +74,7 @@ class Recipients:
         if place is None:
             return None
         async with self._pool.acquire() as conn:
-            voucher = await vouchers.look(conn, *place)
+            voucher = await vouchers.look(conn, *place, self._archive)
             if voucher is None:
                 return None
             if person:
@@ -79,7 +88,7 @@ class Recipients:
         if place is None:
             return None
         async with self._pool.acquire() as conn:
-            voucher = await vouchers.look(conn, *place)
+            voucher = await vouchers.look(conn, *place, self._archive)
         if voucher is None or voucher.standing is not VoucherStatus.READY:
             return None if voucher is None else Closed(voucher)
         network = allowances.key_of(OF_NETWORK, network_of(address))

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from voucherd.archive import store as archive
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.reports.model import (
@@ -138,6 +139,13 @@ class Span(Struct, frozen=True):
     state: State
 
 
+class SalesArchived(Exception):
+    """The report would lack sales: orders of that time are in the archive."""
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(f"sales up to {until:%Y-%m-%d} are in the archive: choose a later day to begin with")
+
+
 async def sales(conn: Connection, span: Span, by: Sequence[By]) -> Report:
     """What was sold, for how much."""
     return await _report(conn, span, _chosen(by), SALES)
@@ -162,6 +170,9 @@ async def _report(
     conn: Connection, span: Span, labels: dict[str, str], measures: tuple[Measure, ...]
 ) -> Report:
     async with conn.transaction(isolation="repeatable_read", readonly=True):
+        archived_until = await archive.sold_until(conn)
+        if archived_until is not None and span.since <= archived_until:
+            raise SalesArchived(archived_until)
         await conn.execute(PLANNING)
         rows = await conn.fetch(
             _query(labels, measures), span.since, span.until, span.state, timeout=REPORT_S_MAX

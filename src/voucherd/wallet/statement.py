@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Pool, as_tenant, tenant
 from voucherd.ids import State, state_of
+from voucherd.replica import Behind, ReadPool
 from voucherd.statements import Where
 from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.store import Balance, balances
@@ -34,10 +35,11 @@ _COLUMNS: Final = (
     "seq, at, kind, amount_minor, hold_minor, balance_after_minor, held_after_minor, order_id, reference"
 )
 _BALANCES_AT: Final = """
-    SELECT coalesce((SELECT balance_after_minor FROM entry WHERE wallet_id = $1 AND seq = found.low), 0)
+    SELECT coalesce((SELECT balance_after_minor FROM entry WHERE wallet_id = $1 AND seq = found.low),
+                    (SELECT balance_minor FROM archived_ledger WHERE wallet_id = $1), 0)
     FROM unnest($3::timestamptz[]) WITH ORDINALITY AS wanted (moment, at) CROSS JOIN LATERAL (
         WITH RECURSIVE halving (low, high) AS (
-            SELECT 0::bigint, $2::bigint + 1
+            SELECT coalesce((SELECT seq FROM archived_ledger WHERE wallet_id = $1), 0), $2::bigint + 1
             UNION ALL
             SELECT CASE WHEN e.at >= wanted.moment THEN h.low ELSE h.middle END,
                    CASE WHEN e.at >= wanted.moment THEN h.middle ELSE h.high END
@@ -99,8 +101,9 @@ class _Span(Struct, frozen=True):
 class Statements:
     """Reads balances and statements; a connection is held for one page at a time."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, lists: ReadPool | None = None) -> None:
         self._pool = pool
+        self._lists = ReadPool(pool) if lists is None else lists
 
     async def balances(self, company_id: int, state: State) -> list[Balance]:
         """The company's balances."""
@@ -109,21 +112,33 @@ class Statements:
 
     async def account(self, company_id: int, currency: str, state: State) -> WalletAccount | None:
         """The company's account, as far as it has come by now."""
-        async with tenant(self._pool, company_id, state) as conn:
-            return await find(conn, company_id, currency, state)
+
+        async def found(conn: Connection) -> WalletAccount | None:
+            async with as_tenant(conn, company_id, state):
+                return await find(conn, company_id, currency, state)
+
+        return await self._lists.read(found)
 
     async def page(
         self, account: WalletAccount, filters: StatementFilters, *, after: int | None, size: int
     ) -> Part:
         """One page."""
-        async with self._pool.acquire() as conn:
+
+        async def found(conn: Connection) -> Part:
+            await _refuse_behind(conn, account)
             return await page(conn, account, filters, after=after, size=size)
+
+        return await self._lists.read(found)
 
     async def balances_at(self, account: WalletAccount, moments: Sequence[datetime]) -> list[int]:
         """The balance just before each of these moments, in minor units; found by halving, like a period's ends."""
-        async with self._pool.acquire() as conn:
+
+        async def found(conn: Connection) -> list[int]:
+            await _refuse_behind(conn, account)
             rows = await conn.fetch(_BALANCES_AT, account.wallet_id, account.last_seq, list(moments))
-        return [row[0] for row in rows]
+            return [row[0] for row in rows]
+
+        return await self._lists.read(found)
 
     async def whole(
         self, account: WalletAccount, filters: StatementFilters
@@ -136,6 +151,13 @@ class Statements:
             if part.after is None:
                 return
             after = part.after
+
+
+async def _refuse_behind(conn: Connection, account: WalletAccount) -> None:
+    """Leave it to the primary where a standby has not come as far as the account was seen to be."""
+    seq = await conn.fetchval("SELECT seq FROM wallet WHERE id = $1", account.wallet_id)
+    if seq is None or seq < account.last_seq:
+        raise Behind(f"wallet {account.wallet_id} at {seq}, not at {account.last_seq}")
 
 
 async def find(conn: Connection, company_id: int, currency: str, state: State) -> WalletAccount | None:
@@ -176,11 +198,15 @@ async def _span(
     conn: Connection, account: WalletAccount, filters: StatementFilters, after: int | None
 ) -> _Span:
     """The numbers that are still to be looked at."""
-    low, high = 1, account.last_seq + 1
+    # A statement begins behind the movements that are in the archive: up to there it would have gaps.
+    archived = await conn.fetchval(
+        "SELECT coalesce((SELECT seq FROM archived_ledger WHERE wallet_id = $1), 0)", account.wallet_id
+    )
+    low, high = archived + 1, account.last_seq + 1
     if filters.date_from is not None:
-        low = await _first(conn, account, ">=", filters.date_from)
+        low = await _first(conn, account, ">=", filters.date_from, archived)
     if filters.date_to is not None:
-        high = await _first(conn, account, ">", filters.date_to)
+        high = await _first(conn, account, ">", filters.date_to, archived)
     if after is not None and filters.oldest_first:
         low = max(low, after + 1)
     elif after is not None:
@@ -195,13 +221,15 @@ def _shortened(span: _Span, *, oldest_first: bool) -> _Span:
     return _Span(max(span.low, span.high - SCAN_MAX), span.high)
 
 
-async def _first(conn: Connection, account: WalletAccount, beyond: str, moment: datetime) -> int:
+async def _first(
+    conn: Connection, account: WalletAccount, beyond: str, moment: datetime, archived: int
+) -> int:
     """The number of the first movement beyond this moment; one more than the last if there is none."""
     return int(
         await conn.fetchval(
             f"""
             WITH RECURSIVE halving (low, high) AS (
-                SELECT 0::bigint, $2::bigint + 1
+                SELECT $4::bigint, $2::bigint + 1
                 UNION ALL
                 SELECT CASE WHEN e.at {beyond} $3 THEN h.low ELSE h.middle END,
                        CASE WHEN e.at {beyond} $3 THEN h.middle ELSE h.high END
@@ -212,6 +240,7 @@ async def _first(conn: Connection, account: WalletAccount, beyond: str, moment: 
             account.wallet_id,
             account.last_seq,
             moment,
+            archived,
         )
     )
 

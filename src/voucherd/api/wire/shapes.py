@@ -262,6 +262,13 @@ class PageMetadata(Struct, omit_defaults=True):
             "walk by cursor, or choose dates. Not there otherwise."
         ),
     ] = UNSET
+    archivedBefore: Annotated[
+        fields.Moment | UnsetType,
+        doc(
+            "On the last page, where the operator keeps an archive: orders created before this are found by their trx, "
+            "and are in no list. Not there otherwise."
+        ),
+    ] = UNSET
 
 
 CountedPage: TypeAlias = Annotated[PageMetadata, doc("Where the page stands in the whole list.")]

@@ -103,6 +103,7 @@ async def orders(visit: Visit) -> Response:
         many=found.total is not None and found.total.more,
         most=SCAN_MAX,
         looked_at=None if found.whole else SCAN_MAX,
+        archived_before=found.archived_before,
         number=number,
         pages=max(-(-total // PAGE_SIZE), number + (found.whole and found.after is not None)),
     )

@@ -10,7 +10,7 @@ from voucherd.companies.model import CompanyNotFound
 from voucherd.db import Connection
 from voucherd.http import Response
 from voucherd.money import Money
-from voucherd.orders import cancel_by_operator, reading, register
+from voucherd.orders import archived, cancel_by_operator, register
 from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
 from voucherd.orders.register import Registered
 from voucherd.orders.rules.refusals import Refusal
@@ -158,7 +158,7 @@ async def _read(services: Services, trx: str) -> Order | None:
     if order_id is None:
         return None
     async with services.pool.acquire() as conn:
-        return (await reading.read(conn, [order_id], VersionCache())).get(order_id)
+        return await archived.read_anywhere(conn, services.orders.archive, order_id, VersionCache())
 
 
 async def _found(visit: Visit) -> Order:

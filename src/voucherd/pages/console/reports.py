@@ -19,7 +19,7 @@ from voucherd.pages.render import attachment, figure, qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Report, ReportLine, TooManyRows
-from voucherd.reports.sold import Span
+from voucherd.reports.sold import SalesArchived, Span
 from voucherd.reports.written import columns, csv_text, values, words
 from voucherd.services import Services
 
@@ -140,6 +140,8 @@ async def report(visit: Visit) -> Response:
             visit.problems["to"] = f"this takes longer than {REPORT_S_MAX:g} seconds: choose a shorter time"
         except TooManyRows:
             visit.problems["by"] = "these are more rows than anyone reads: choose a shorter time"
+        except SalesArchived as archived:
+            visit.problems["from"] = str(archived)
     by = wish.by[0].value if wish.by else ""
     chosen = {"from": wish.first.isoformat(), "to": wish.last.isoformat(), "by": by}
     return render(
@@ -170,6 +172,8 @@ async def report_file(visit: Visit) -> Response:
         found = await _ask(visit.services, wish, wish.by)
     except (TimeoutError, TooManyRows):
         raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
+    except SalesArchived as archived:
+        raise HttpError(400, "archived", f"From: {archived}.") from None
     name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
     return attachment(name, (await asyncio.to_thread(csv_text, found)).encode())
 
@@ -195,8 +199,10 @@ async def _ask(services: Services, wish: Wish, by: list[By]) -> Report:
     """The report, half a minute old at most: many look at the same one, and it reads much."""
 
     async def found() -> Report:
-        async with asyncio.timeout(REPORT_S_MAX), services.pool.acquire() as conn:
-            return await KINDS[wish.kind].ask(conn, wish.span, by)
+        async with asyncio.timeout(REPORT_S_MAX):
+            return await services.lists.read(
+                lambda conn: KINDS[wish.kind].ask(conn, wish.span, by), s_max=REPORT_S_MAX
+            )
 
     return await services.reports.get((wish.kind, wish.first, wish.last, wish.state, *by), found)
 
