@@ -22,6 +22,7 @@ Reader: TypeAlias = Callable[[Any], Any]
 
 def whole(least: int, most: int) -> Reader:
     """A whole number in these bounds."""
+
     def read(raw: Any) -> int:
         rule = f"a whole number between {least} and {most}"
         if isinstance(raw, bool | float):
@@ -39,6 +40,7 @@ def whole(least: int, most: int) -> Reader:
 
 def seconds(least: float, most: float) -> Reader:
     """Seconds in these bounds."""
+
     def read(raw: Any) -> float:
         rule = f"a number of seconds between {least:g} and {most:.12g}"
         if isinstance(raw, bool):
@@ -56,6 +58,7 @@ def seconds(least: float, most: float) -> Reader:
 
 def one_of(*words: str) -> Reader:
     """One of these words."""
+
     def read(raw: Any) -> str:
         value = str(raw).lower()
         if value not in words:

@@ -39,11 +39,15 @@ class Settings:
     """Everything about this process that an operator may choose."""
 
     database_url: Annotated[str | None, kinds.database_url] = None  # None: the embedded server in `data`.
-    migration_url: Annotated[str | None, kinds.database_url] = None  # Of the tables' owner; None: database_url.
+    migration_url: Annotated[str | None, kinds.database_url] = (
+        None  # Of the tables' owner; None: database_url.
+    )
     data: Annotated[Path, kinds.path] = Path(".voucherd")
     master_key_file: Annotated[Path, kinds.path] = Path()  # Default: master.key in `data`.
     master_key: Annotated[str | None, kinds.secret] = None  # The key itself, instead of a file.
-    master_key_command: Annotated[tuple[str, ...], kinds.command] = ()  # What prints the key, instead of a file.
+    master_key_command: Annotated[
+        tuple[str, ...], kinds.command
+    ] = ()  # What prints the key, instead of a file.
     host: Annotated[str, kinds.text] = "127.0.0.1"
     port: Annotated[int, kinds.whole(0, 65_535)] = 8080  # 0: any free one.
     public_url: Annotated[str, kinds.public_url] = ""  # Default: http:// and the host and port.
@@ -53,15 +57,21 @@ class Settings:
     margin_min_bp: Annotated[int, kinds.whole(-10_000, 10_000)] = 0  # Of the cost; -10000: sell at any loss.
     confirm_wait_s: Annotated[float, kinds.seconds(0, 3600)] = 25.0
     resolve_limit_s: Annotated[float, kinds.seconds(0.001, 3600)] = 30.0
-    answer_limit_s: Annotated[float, kinds.seconds(0.1, 3600)] = 15.0  # Of calls and pages that wait for no order.
-    batch_limit_s: Annotated[float, kinds.seconds(0.1, 3600)] = 4.0  # Of a batch whose database does not answer.
+    answer_limit_s: Annotated[float, kinds.seconds(0.1, 3600)] = (
+        15.0  # Of calls and pages that wait for no order.
+    )
+    batch_limit_s: Annotated[float, kinds.seconds(0.1, 3600)] = (
+        4.0  # Of a batch whose database does not answer.
+    )
     confirmation_window_s: Annotated[float, kinds.seconds(0.001, 366 * DAY_S)] = 86_400.0
     delivery_window_s: Annotated[float, kinds.seconds(0.001, 366 * DAY_S)] = 259_200.0
     transaction_s_max: Annotated[float, kinds.seconds(0.1, 3600)] = (
         2.0  # Of a batch of sales; its locks end with it.
     )
     pool_size: Annotated[int, kinds.whole(2, 1000)] = 10
-    database_wait_s: Annotated[float, kinds.seconds(0, 366 * DAY_S)] = 60.0  # At the start, for one that is away.
+    database_wait_s: Annotated[float, kinds.seconds(0, 366 * DAY_S)] = (
+        60.0  # At the start, for one that is away.
+    )
     log_level: Annotated[str, kinds.one_of("debug", "info", "warning", "error", "critical")] = "info"
     log_format: Annotated[str, kinds.one_of("auto", "json", "plain")] = "auto"
     access_log: Annotated[str, kinds.one_of("off", "sampled", "full")] = "sampled"
@@ -74,7 +84,9 @@ class Settings:
     body_bytes_max: Annotated[int, kinds.whole(1024, 64 * 1024 * 1024)] = 262_144
     body_bytes_held_max: Annotated[int, kinds.whole(1024, 2**40)] = 256 * 1024 * 1024  # In one process.
     body_bytes_held_of_address_max: Annotated[int, kinds.whole(1024, 2**40)] = 96 * 1024 * 1024
-    metrics_token: Annotated[str | None, kinds.token] = None  # Who brings it sees /metrics; None: nobody does.
+    metrics_token: Annotated[str | None, kinds.token] = (
+        None  # Who brings it sees /metrics; None: nobody does.
+    )
     worker_listen: Annotated[str, kinds.listen] = (
         "127.0.0.1:8081"  # Of `worker`: health and metrics; off: nowhere.
     )
@@ -86,7 +98,9 @@ class Settings:
     processes: Annotated[int, kinds.whole(1, 256)] = 1  # Of `serve`; each uses one core.
     backup_folder: Annotated[Path, kinds.path] = Path()  # Default: backups in `data`. Of the embedded server.
     backup_hour: Annotated[int, kinds.whole(0, 23)] = 2  # UTC.
-    backup_keep: Annotated[int, kinds.whole(0, 1000)] = 7  # Backups; 0: none is taken, and no log is archived.
+    backup_keep: Annotated[int, kinds.whole(0, 1000)] = (
+        7  # Backups; 0: none is taken, and no log is archived.
+    )
     warnings: tuple[str, ...] = ()  # What the start should say once; never a reason to stop.
 
     def __post_init__(self) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
 from voucherd import backups
-from voucherd.backups import base, nightly
-from voucherd.backups.server_files import Kept
+from voucherd.backups import base_backups, nightly
+from voucherd.backups.base_backups import Kept
 from voucherd.db import open_pool
 from voucherd.embedded import archive, running
 from voucherd.settings import Settings
@@ -36,20 +36,20 @@ def test_only_whole_backups_count_and_only_the_newest_are_kept(tmp_path: Path) -
     for number in range(1, 5):
         folder = tmp_path / f"2031050{number}T020000Z"
         folder.mkdir()
-        told = base.About(NIGHT, NIGHT, archive.segment(1, number * archive.SEGMENT_BYTES), "x")
-        (folder / base.ABOUT).write_bytes(msgspec.json.encode(told))
+        told = base_backups.About(NIGHT, NIGHT, archive.segment(1, number * archive.SEGMENT_BYTES), "x")
+        (folder / base_backups.ABOUT).write_bytes(msgspec.json.encode(told))
         (log / f"{told.first_segment}.gz").touch()
     (log / "00000002.history.gz").touch()
-    (tmp_path / f"{base.HALF}abcd").mkdir()
-    assert [one.at.day for one in base.kept(tmp_path)] == [1, 2, 3, 4]
-    assert base.prune(tmp_path, 2) == 2
-    assert [one.at.day for one in base.kept(tmp_path)] == [3, 4]
-    assert list(tmp_path.glob(f"{base.HALF}*")) == []
+    (tmp_path / f"{base_backups.HALF}abcd").mkdir()
+    assert [one.at.day for one in base_backups.kept(tmp_path)] == [1, 2, 3, 4]
+    assert base_backups.prune(tmp_path, 2) == 2
+    assert [one.at.day for one in base_backups.kept(tmp_path)] == [3, 4]
+    assert list(tmp_path.glob(f"{base_backups.HALF}*")) == []
     left = sorted(file.name for file in log.iterdir())
     assert left == ["000000010000000000000003.gz", "000000010000000000000004.gz", "00000002.history.gz"]
-    (tmp_path / "20310504T020000Z" / base.ABOUT).unlink()
+    (tmp_path / "20310504T020000Z" / base_backups.ABOUT).unlink()
     with pytest.raises(backups.BackupFailed, match="not a whole backup"):
-        base.about(base.kept(tmp_path)[-1])
+        base_backups.about(base_backups.kept(tmp_path)[-1])
 
 
 def test_one_process_at_a_time_takes_a_backup(tmp_path: Path) -> None:
@@ -74,13 +74,13 @@ async def _nights(url: str, data: Path) -> None:
     worker = nightly.NightlyBackups(pool, Settings(data=data))
     assert worker.wanted
     await worker.round()
-    assert base.kept(data / "backups") == []
+    assert base_backups.kept(data / "backups") == []
     worker._first_at = 0.0
     await worker.round()
-    (taken,) = base.kept(data / "backups")
+    (taken,) = base_backups.kept(data / "backups")
     assert taken.is_base
     await worker.round()
-    assert base.kept(data / "backups") == [taken]
+    assert base_backups.kept(data / "backups") == [taken]
     async with pool.acquire() as connection:
         assert not await nightly.archive_stuck(connection)
     await pool.close()

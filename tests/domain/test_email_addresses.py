@@ -39,7 +39,7 @@ WAYS_IN: dict[str, Callable[[str], object]] = {
     "read": email_address.read,
     "a company's person": lambda text: UserDraft(text, 1, "owner"),
     "the operator's person": lambda text: UserDraft(text, None, "admin"),
-    "the sender of mail": _sender,
+    "the sender of mail": sender,
 }
 
 

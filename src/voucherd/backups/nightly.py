@@ -16,8 +16,8 @@ import structlog
 
 from voucherd import backups, clock
 from voucherd.actors import SYSTEM, Actor
-from voucherd.backups import Backup, base
-from voucherd.backups.server_files import Kept
+from voucherd.backups import Backup, base_backups
+from voucherd.backups.base_backups import Kept
 from voucherd.db import Connection, Pool, transaction
 from voucherd.embedded import EmbeddedPostgres
 from voucherd.settings import Settings
@@ -66,7 +66,7 @@ class NightlyBackups:
         return 0
 
     def _due(self) -> bool:
-        found = base.kept(self._settings.backup_folder)
+        found = base_backups.kept(self._settings.backup_folder)
         if not found:
             return time.monotonic() >= self._first_at
         return due(found, self._settings.backup_hour, clock.now())
@@ -93,10 +93,10 @@ async def take(pool: Pool, actor: Actor, settings: Settings) -> tuple[Kept, Back
     url = EmbeddedPostgres(settings.data).dsn
     async with pool.acquire() as conn:
         as_base = await can_copy(conn)
-    taken, about = await base.take(url, settings.backup_folder, as_base=as_base)
+    taken, about = await base_backups.take(url, settings.backup_folder, as_base=as_base)
     async with transaction(pool) as tx:
         await backups.record_taken(tx, actor, taken.path, about)
-    await asyncio.to_thread(base.prune, settings.backup_folder, settings.backup_keep)
+    await asyncio.to_thread(base_backups.prune, settings.backup_folder, settings.backup_keep)
     return taken, about
 
 
@@ -111,4 +111,4 @@ async def archive_stuck(conn: Connection) -> bool:
 
 async def can_copy(conn: Connection) -> bool:
     """Whether the server has the role for base backups: one that 0.1.0 made has it not."""
-    return bool(await conn.fetchval("SELECT to_regrole($1) IS NOT NULL", base.ROLE))
+    return bool(await conn.fetchval("SELECT to_regrole($1) IS NOT NULL", base_backups.ROLE))

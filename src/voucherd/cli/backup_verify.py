@@ -10,8 +10,8 @@ from pathlib import Path
 
 from voucherd import audit as books
 from voucherd import backups
-from voucherd.backups import BackupFailed, Drill, base
-from voucherd.backups.server_files import Kept
+from voucherd.backups import BackupFailed, Drill, base_backups
+from voucherd.backups.base_backups import Kept
 from voucherd.cli.context import CommandContext, pool_of
 from voucherd.cli.output import CommandRefused, Output
 from voucherd.db import Connection
@@ -26,7 +26,7 @@ async def verify(context: CommandContext, path: Path) -> Output:
     """Restore a backup into a server that goes away again, plan a recovery and audit it; refused if it is no good."""
     started = time.monotonic()
     try:
-        chosen = base.choose(path, None)
+        chosen = base_backups.choose(path, None)
     except BackupFailed as none:
         raise CommandRefused(str(none)) from None
     codes, said = 0, ""
@@ -66,7 +66,7 @@ async def _restored(one: Kept) -> AsyncIterator[str]:
     """The address of the backup's database in a folder that goes with the block."""
     with _trial_folder() as data:
         if one.is_base:
-            with base.replayed(data, one, None) as url:
+            with base_backups.replayed(data, one, None) as url:
                 await migrate(url)
                 yield url
         else:

@@ -14,8 +14,8 @@ from typer import Argument, Option
 
 from voucherd import backups
 from voucherd.actors import Actor
-from voucherd.backups import base
-from voucherd.backups.server_files import Kept
+from voucherd.backups import base_backups
+from voucherd.backups.base_backups import Kept
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext, pool_of
 from voucherd.cli.output import CommandRefused, Output
@@ -79,8 +79,8 @@ async def restore(
 
 async def _chosen(path: Path, at: datetime | None) -> Kept:
     """The backup to begin with: a file is one, a folder may hold several."""
-    if base.is_folder(path):
-        return base.choose(path, at)
+    if base_backups.is_folder(path):
+        return base_backups.choose(path, at)
     if at is not None:
         raise CommandRefused("a file is of one moment: name the folder of backups to go back to another")
     return Kept(path, await backups.taken_at(path))
@@ -89,7 +89,7 @@ async def _chosen(path: Path, at: datetime | None) -> Kept:
 @asynccontextmanager
 async def _put_back(data: Path, one: Kept, at: datetime | None) -> AsyncIterator[str]:
     if one.is_base:
-        with base.replayed(data, one, at) as url:
+        with base_backups.replayed(data, one, at) as url:
             yield url
         return
     # Without the archive: the log of a restore is of no use to anybody.
