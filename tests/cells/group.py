@@ -63,11 +63,8 @@ class Voucherd:
     database_url: str
     shop: Shop
     server: Server
-
-    @property
-    def url(self) -> str:
-        """Where it answers, on the inside."""
-        return self.server.url
+    url: str
+    """Where it answers, on the inside."""
 
     @property
     def terminal(self) -> Terminal:
@@ -240,7 +237,7 @@ async def _voucherd(stack: AsyncExitStack, network: Network, data: Path, name: s
     server = Server(SERVICE, surroundings, data / "log", network.inside(name))
     stack.push_async_callback(server.kill)
     await server.start()
-    return Voucherd(name, data, url, shop, server)
+    return Voucherd(name, data, url, shop, server, f"http://{network.address(name)}:{PORT}")
 
 
 async def _furnish(group: Group) -> None:

@@ -262,12 +262,12 @@ async def test_a_company_moves_to_another_cell_with_its_keys_and_its_money(
     company = await old.shop.company(balance="100.00 EUR")
     words = {"COMPANY": company.name, "BALANCE": "81.00", "OLD": "eu1"}
     shells = {
-        cell: Shell(tmp_path / cell.name, shell_port, **_env(cell.terminal.env), **words)
+        cell.name: Shell(tmp_path / cell.name, shell_port, **_env(cell.terminal.env), **words)
         for cell in (old, new)
     }
 
     async def run(cell: Voucherd, block: str) -> str:
-        return await asyncio.to_thread(shells[cell].run, blocks[block])
+        return await asyncio.to_thread(shells[cell.name].run, blocks[block])
 
     async def carry() -> None:
         file = "company.json"
