@@ -22,6 +22,7 @@ NUMBERS = (
     80,
     *range(90, 114),
     *range(115, 129),
+    *range(132, 134),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 
