@@ -126,6 +126,7 @@ def read_file(content: bytes) -> CompanyFile:
         key.made_with is not None and known.get(key.made_with, "")[:8] != key.prefix[:8] for key in file.keys
     ):
         raise BadCompanyFile("the file has a key twice, or one that was made with a key that is not in it")
+    _parents_first(file.keys)
     return file
 
 
