@@ -57,6 +57,7 @@ packages:
 	command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || lean="$$lean nginx-light"; \
 	command -v caddy >/dev/null || lean="$$lean caddy"; \
 	command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || lean="$$lean haproxy"; \
+	command -v ip >/dev/null || [ -x /sbin/ip ] || lean="$$lean iproute2"; \
 	command -v systemd-analyze >/dev/null || lean="$$lean systemd"; \
 	{ docker compose version || command -v docker-compose; } >/dev/null 2>&1 || lean="$$lean docker-compose"; \
 	if [ -n "$$missing$$lean" ]; then \

@@ -21,7 +21,7 @@ NUMBERS = (
     *range(70, 74),
     80,
     *range(90, 114),
-    *range(115, 132),
+    *range(115, 134),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

@@ -35,8 +35,16 @@ REAL_WORKER = ("-m", "voucherd.cli", "worker", "--json")
 class Process:
     """One process that says in a line when it is ready; only ever this one is killed, by its own handle."""
 
-    def __init__(self, command: tuple[str, ...], environment: dict[str, str], log: Path) -> None:
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        environment: dict[str, str],
+        log: Path,
+        place: tuple[str, ...] = (),
+    ) -> None:
         self._command = command
+        self._place = place
+        """What the command begins with, such as the network that it runs in."""
         self._environment = environment
         self._log = log
         self._process: asyncio.subprocess.Process | None = None
@@ -48,7 +56,7 @@ class Process:
         assert self._process is None
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, *self._command),
+                *(*self._place, sys.executable, *self._command),
                 env=self._environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,

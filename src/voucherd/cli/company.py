@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Final, TypeAlias
 
+import msgspec
 import typer
 from msgspec.structs import replace
 from typer import Argument, Option
 
 from voucherd.cli.command import command, noun, usage
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import Column, Document, Output, facts, listed, shown
+from voucherd.cli.output import Column, CommandRefused, Document, Output, facts, listed, shown
 from voucherd.cli.words import SpendOption, amount, read_spend, spend_facts, spend_words
 from voucherd.companies import deeds
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft
+from voucherd.keys import moving
 from voucherd.people import policy
 
 app = noun()
@@ -127,6 +130,31 @@ async def people_(
             ("second person", _second_person),
         ],
     )
+
+
+@command(app, "export")
+async def export(context: CommandContext, name: Name) -> Output:
+    """Write a company's terms and the hashes of its keys, as JSON, for `company import` in another cell."""
+    async with context.transaction() as tx:
+        file = await moving.file_of(tx, name)
+    return Output(file, msgspec.json.encode(file).decode())
+
+
+@command(app, "import")
+async def import_(
+    context: CommandContext,
+    file: Annotated[typer.FileBinaryRead, Argument(metavar="FILE", help="Of `company export`; - for stdin.")],
+) -> Output:
+    """Let a company of another cell be here, inactive, with the keys of the file and no others."""
+    content = await asyncio.to_thread(context.stream(file).read, moving.FILE_BYTES_MAX + 1)
+    if len(content) > moving.FILE_BYTES_MAX:
+        raise CommandRefused(f"the file is larger than {moving.FILE_BYTES_MAX} bytes")
+    moved = moving.read_file(content)
+    async with context.transaction() as tx:
+        done = await moving.move_in(tx, context.actor, moved)
+    document = {"company": done.company.name, "new": done.new, "keys": done.keys, "ended": done.ended}
+    said = f"{done.company.name} is here, and may not order yet. Keys: {done.keys}; ended: {done.ended}."
+    return Output(document, said)
 
 
 @command(app, "list")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from typer import Argument, Option
@@ -21,6 +23,8 @@ from voucherd.keys.model import Key
 app = noun()
 
 Id: TypeAlias = Annotated[int, Argument(metavar="ID")]
+
+_CELL: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 
 
 @command(app, "add")
@@ -105,6 +109,27 @@ async def show(context: CommandContext, key_id: Id) -> Output:
             ("waits for an owner", lambda key: ", ".join(key["withheldScopes"]) or None),
         ],
     )
+
+
+@command(app, "map")
+async def map_(
+    context: CommandContext,
+    cell: Annotated[str, Argument(metavar="CELL", help="This cell's name, as the front door knows it.")],
+) -> Output | None:
+    """List the hash of every key that can be used here, for the front door of several cells."""
+    if _CELL.fullmatch(cell) is None:
+        raise typer.BadParameter("a cell's name has 1 to 63 small letters, digits and hyphens")
+    async with context.connection() as connection:
+        found = await key_store.usable_hashes(connection)
+    # HAProxy writes hashes in capitals.
+    hashes = [(one.hash.hex().upper(), one.company_active) for one in found]
+    if context.as_json:
+        return Output([{"hash": known_by, "cell": cell, "active": active} for known_by, active in hashes], "")
+    lines = [f"{known_by} {cell} {'active' if active else 'inactive'}\n" for known_by, active in hashes]
+    # The last line tells a list that got lost on its way from one that is whole.
+    sys.stdout.write("".join(lines) + f"# {len(lines)} keys\n")
+    sys.stdout.flush()
+    return None
 
 
 @command(app, "rotate")

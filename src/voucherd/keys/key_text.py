@@ -159,6 +159,11 @@ def new_key(state: State) -> NewKey:
     return NewKey(text, body[: len(_HEADS[state]) + SHOWN_CHARACTERS], key_hash(text))
 
 
+def state_of(prefix: str) -> State:
+    """The state of a key that begins like this."""
+    return State.LIVE if prefix.startswith(_HEADS[State.LIVE]) else State.SANDBOX
+
+
 def well_formed(text: str) -> bool:
     """Whether the text could be a key of ours: its shape and checksum are right."""
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import asyncpg
 
@@ -303,6 +303,61 @@ async def record_last_use(connection: Connection | Pool, used_at: Mapping[int, d
         list(used_at.keys()),
         list(used_at.values()),
     )
+
+
+class UsableHash(NamedTuple):
+    """A key that can be used, by its number and its hash."""
+
+    id: int
+    hash: bytes
+    company_active: bool
+
+
+async def usable_hashes(connection: Connection, company_id: int | None = None) -> list[UsableHash]:
+    """Every key that can be used, of one company or of all, oldest first."""
+    rows = await connection.fetch(
+        "SELECT k.id, k.hash, c.active FROM api_key k JOIN company c ON c.id = k.company_id"  # noqa: S608 - Ours.
+        f" WHERE ($1::int IS NULL OR k.company_id = $1) AND {_USABLE} ORDER BY k.id",
+        company_id,
+    )
+    return [UsableHash(*row) for row in rows]
+
+
+async def put_key(
+    tx: Tx,
+    company_id: int,
+    state: State,
+    prefix: str,
+    known_by: bytes,
+    draft: KeyDraft,
+    parent_id: int | None,
+) -> int | None:
+    """A key that was made elsewhere, as the draft says; None if it is revoked here, or another company's."""
+    number: int | None = await tx.fetchval(
+        f"INSERT INTO api_key (company_id, state, prefix, hash, parent_id, {_TERMS})"  # noqa: S608 - Names of ours.
+        f" VALUES ($1, $2, $3, $4, $5, {_places(6)})"
+        f" ON CONFLICT (hash) DO UPDATE SET ({_TERMS}) = ROW({', '.join(f'excluded.{name}' for name in TERMS)}),"
+        " parent_id = excluded.parent_id, made_by = NULL"
+        " WHERE api_key.company_id = $1 AND api_key.state = $2 AND api_key.revoked_at IS NULL RETURNING id",
+        company_id,
+        int(state),
+        prefix,
+        known_by,
+        parent_id,
+        *plain_terms(draft),
+    )
+    return number
+
+
+async def revoke_all_but(tx: Tx, company_id: int, kept: Collection[int]) -> list[str]:
+    """End the life of all keys of the company but these; how those begin whose life it ends."""
+    rows = await tx.fetch(
+        "UPDATE api_key SET revoked_at = now() WHERE company_id = $1 AND id <> ALL ($2::bigint[])"
+        " AND revoked_at IS NULL RETURNING prefix",
+        company_id,
+        kept,
+    )
+    return sorted(row["prefix"] for row in rows)
 
 
 def _places(first: int) -> str:
