@@ -76,9 +76,9 @@ class MonthWriter:
         self._schema = _schema()
         self.folder = folder / folder_of(month)
         self.files: list[ArchiveFile] = []
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         _put_aside(self.folder)
-        self.folder.mkdir(mode=0o700)
+        self.folder.mkdir(mode=0o750)
 
     def begin(self, day: date) -> None:
         """Begin a file of orders of this day."""
@@ -98,7 +98,7 @@ class MonthWriter:
         """End the file, and see it on the disk."""
         self._file.close()
         path, spans = self._path, self._spans
-        path.chmod(0o600)
+        path.chmod(0o640)
         sync(path)
         orders = sum(count for _, _, count in spans)
         size, digest = path.stat().st_size, hash_of(path)
