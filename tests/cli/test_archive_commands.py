@@ -49,8 +49,14 @@ def _change(path: Path) -> None:
     path.write_bytes(whole[:-20] + bytes([whole[-20] ^ 1]) + whole[-19:])
 
 
-def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OP-127, OP-129: Parquet is an extra, and nobody else loads it."""
+def test_without_the_library_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """OP-127, OP-129: Parquet is an extra; a server whose database has an archive says at its start what is missing."""
+    assert files.trouble(tmp_path) is None
+    assert "is not there" in (files.trouble(tmp_path / "nowhere") or "")
+    monkeypatch.setattr(files, "find_spec", lambda _name: None)
+    assert files.trouble(tmp_path) == files.MISSING
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
 
     with pytest.raises(ArchiveRefused, match=r"pip install 'voucherd\[archive\]'"):

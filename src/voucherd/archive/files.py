@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +46,13 @@ def _library(name: str = "") -> Any:
 def refuse_without_library() -> None:
     """Refuse before anything is done, where the library is not installed."""
     _library(".parquet")
+
+
+def trouble(folder: Path) -> str | None:
+    """Why an archive in this folder can't be read by this process; None if nothing speaks against it."""
+    if find_spec("pyarrow") is None:
+        return MISSING
+    return None if folder.is_dir() else f"the folder of the archive, {folder}, is not there"
 
 
 def _schema() -> Any:
