@@ -15,6 +15,7 @@ from tests.shop import open_shop
 from voucherd.archive import files
 from voucherd.archive.model import ArchiveRefused
 from voucherd.db import Pool
+from voucherd.migrate import service_url
 
 
 async def test_a_closed_month_is_archived_listed_read_again_and_shown(
@@ -30,6 +31,10 @@ async def test_a_closed_month_is_archived_listed_read_again_and_shown(
         month = await make_old(shop)
         line = (await sold.found())[1]["items"][0]["orderLines"][0]
 
+        as_service = await service_url(database_url)
+        if as_service != database_url:
+            refused = await asyncio.to_thread(terminal.run, "archive", VOUCHERD_DATABASE_URL=as_service)
+            assert_refused(refused, "only the owner of the tables may")
         told = await run("archive")
 
         assert told["months"] == [{"month": f"{month:%Y-%m}", "orders": 7, "removed": 7}]
