@@ -17,6 +17,8 @@ from voucherd.api.app import Api
 from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
+from voucherd.archive import store as archive_store
+from voucherd.archive.files import trouble
 from voucherd.connections import Limits
 from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Pool, close, open_pool, owns_tables, tenants_locked
 from voucherd.events.streams import Streams
@@ -175,6 +177,10 @@ async def _opened_key_ring(pool: Pool, settings: Settings) -> KeyRing:
             logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
         if await owns_tables(conn):
             logger.warning("tables_owned", reason=TABLES_OWNED)
+        if await archive_store.begins_at(conn) is not None:
+            reason = trouble(settings.archive_folder)
+            if reason is not None:
+                logger.warning("archive_unreadable", reason=reason)
     return key_ring
 
 

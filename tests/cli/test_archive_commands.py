@@ -15,6 +15,7 @@ from tests.shop import open_shop
 from voucherd.archive import files
 from voucherd.archive.model import ArchiveRefused
 from voucherd.db import Pool
+from voucherd.migrate import service_url
 
 
 async def test_a_closed_month_is_archived_listed_read_again_and_shown(
@@ -30,6 +31,10 @@ async def test_a_closed_month_is_archived_listed_read_again_and_shown(
         month = await make_old(shop)
         line = (await sold.found())[1]["items"][0]["orderLines"][0]
 
+        as_service = await service_url(database_url)
+        if as_service != database_url:
+            refused = await asyncio.to_thread(terminal.run, "archive", VOUCHERD_DATABASE_URL=as_service)
+            assert_refused(refused, "only the owner of the tables may")
         told = await run("archive")
 
         assert told["months"] == [{"month": f"{month:%Y-%m}", "orders": 7, "removed": 7}]
@@ -49,8 +54,14 @@ def _change(path: Path) -> None:
     path.write_bytes(whole[:-20] + bytes([whole[-20] ^ 1]) + whole[-19:])
 
 
-def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OP-127, OP-129: Parquet is an extra, and nobody else loads it."""
+def test_without_the_library_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """OP-127, OP-129: Parquet is an extra; a server whose database has an archive says at its start what is missing."""
+    assert files.trouble(tmp_path) is None
+    assert "is not there" in (files.trouble(tmp_path / "nowhere") or "")
+    monkeypatch.setattr(files, "find_spec", lambda _name: None)
+    assert files.trouble(tmp_path) == files.MISSING
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
 
     with pytest.raises(ArchiveRefused, match=r"pip install 'voucherd\[archive\]'"):

@@ -110,6 +110,9 @@ async def test_an_order_that_left_the_tables_is_found_as_before(quick_shop: Shop
     before = await sold.found()
     balance = await shop.balance(sold.company)
 
+    async with shop.pool.acquire() as conn:
+        assert (await audit_since(conn, SYSTEM, shop.sealer)).marked
+
     assert await archive(shop) == [Archived(month, 7, 7)]
 
     assert await shop.pool.fetchval("SELECT count(*) FROM orders") == 0

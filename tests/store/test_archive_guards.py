@@ -108,26 +108,26 @@ async def test_codes_of_archived_orders_become_ranges_and_none_is_sold_twice(tx:
     assert [tuple(row) for row in rows] == [(0, 9), (10, 25), (30, 32)]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "DELETE FROM outcome",
-        "DELETE FROM entry",
-        "DELETE FROM archived_ledger",
-        "DELETE FROM attempt_line",
-        "DELETE FROM line_view",
-        "DELETE FROM orders WHERE id = 2",
-        "DELETE FROM archived_view",
-        "INSERT INTO archive_month (month, orders, last_at) VALUES ('2020-05-01', 0, now())",
-        "UPDATE archive_file SET first_id = 0",
-        "DELETE FROM archived_wallet",
-        "INSERT INTO archived_codes VALUES (2, 0, 1)",
-        "DELETE FROM archived_purchase",
-    ],
+CHANGES = (
+    "DELETE FROM outcome",
+    "DELETE FROM entry",
+    "DELETE FROM archived_ledger",
+    "DELETE FROM attempt_line",
+    "DELETE FROM line_view",
+    "DELETE FROM orders WHERE id = 2",
+    "DELETE FROM archived_view",
+    "INSERT INTO archive_month (month, orders, last_at) VALUES ('2020-05-01', 0, now())",
+    "UPDATE archive_file SET first_id = 0",
+    "DELETE FROM archived_wallet",
+    "INSERT INTO archived_codes VALUES (2, 0, 1)",
+    "DELETE FROM archived_purchase",
 )
-async def test_outside_of_the_archive_all_of_it_is_append_only(tx: Tx, change: str) -> None:
+
+
+async def test_outside_of_the_archive_all_of_it_is_append_only(tx: Tx) -> None:
     """Invariant 5: history never changes, whoever forgets a WHERE."""
-    await refused(tx, change, "is append-only")
+    for change in CHANGES:
+        await refused(tx, change, "is append-only")
 
 
 async def test_a_view_of_an_archived_line_stays_as_it_is(tx: Tx) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,8 @@ import pytest
 from tests.patience import HANG_S, until
 from tests.store import purchases
 from tests.store.purchases import Break
+from voucherd.archive import store as archive
+from voucherd.archive.model import ArchiveFile, start_of
 from voucherd.audit import CHECKS, ROWS_SHOWN_MAX, SEALS, Finding, audit, findings_of
 from voucherd.audit.since import AuditMark, gather
 from voucherd.cli.demo_shop import seed
@@ -337,6 +339,29 @@ async def test_whatever_is_broken_by_hand_is_reported(sold: Pool, case: str) -> 
     assert broken.check in {finding.check for finding in changed}, changed
     assert broken.check in {finding.check for finding in findings}, findings
     assert all(0 < len(finding.rows) <= ROWS_SHOWN_MAX for finding in findings)
+
+
+async def test_the_books_balance_when_all_that_is_over_has_left_for_the_archive(sold: Pool) -> None:
+    """OP-129: orders of every kind, purchases among them; by the whole audit, and by one since a mark before them."""
+    day = date(2020, 1, 15)
+    async with sold.acquire() as conn:
+        undone = conn.transaction(isolation="repeatable_read")
+        await undone.start()
+        try:
+            await conn.execute("UPDATE orders SET created_at = $1 WHERE status IN (2, 3, 4)", start_of(day))
+            ids = await archive.numbers(conn, day)
+            file = ArchiveFile(day.replace(day=1), "a.parquet", min(ids), max(ids), len(ids), 1, bytes(32))
+            await archive.note_month(conn, file.month, start_of(day), [file])
+            assert await archive.remove(conn, file.month, ids) == len(ids)
+            assert await conn.fetchval("SELECT sum(lines) FROM archived_purchase") > 0
+
+            findings = await audit(conn, Sealer(MASTER))
+            await gather(conn, BEGINNING)
+            findings += await findings_of(conn, BEGINNING, Sealer(MASTER))
+        finally:
+            await undone.rollback()
+
+    assert findings == []
 
 
 async def test_what_changed_is_well_where_everything_is_well(sold: Pool) -> None:

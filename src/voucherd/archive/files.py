@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +48,13 @@ def refuse_without_library() -> None:
     _library(".parquet")
 
 
+def trouble(folder: Path) -> str | None:
+    """Why an archive in this folder can't be read by this process; None if nothing speaks against it."""
+    if find_spec("pyarrow") is None:
+        return MISSING
+    return None if folder.is_dir() else f"the folder of the archive, {folder}, is not there"
+
+
 def _schema() -> Any:
     pa = _library()
     kinds = {
@@ -76,9 +84,9 @@ class MonthWriter:
         self._schema = _schema()
         self.folder = folder / folder_of(month)
         self.files: list[ArchiveFile] = []
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         _put_aside(self.folder)
-        self.folder.mkdir(mode=0o700)
+        self.folder.mkdir(mode=0o750)
 
     def begin(self, day: date) -> None:
         """Begin a file of orders of this day."""
@@ -98,7 +106,7 @@ class MonthWriter:
         """End the file, and see it on the disk."""
         self._file.close()
         path, spans = self._path, self._spans
-        path.chmod(0o600)
+        path.chmod(0o640)
         sync(path)
         orders = sum(count for _, _, count in spans)
         size, digest = path.stat().st_size, hash_of(path)

@@ -13,9 +13,10 @@ from voucherd.archive import deeds, store
 from voucherd.archive.model import ArchiveMonth, ArchiveRefused, folder_of, start_of
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext
-from voucherd.cli.output import Output, progress, stacked, table_of
+from voucherd.cli.output import CommandRefused, Output, progress, stacked, table_of
 from voucherd.cli.words import read_day
 from voucherd.clock import iso
+from voucherd.db import owns_tables
 
 app = noun()
 
@@ -53,6 +54,10 @@ async def archive(
 async def _fill(context: CommandContext, before: date | None) -> Output:
     settings = context.settings
     async with context.owner_pool() as pool, pool.acquire() as connection:
+        if not await owns_tables(connection):
+            raise CommandRefused(
+                "only the owner of the tables may take orders out of them: give his address as VOUCHERD_MIGRATION_URL"
+            )
         months = await deeds.closed_months(connection, before, settings.archive_months)
         with progress("archive") as move:
 

@@ -158,7 +158,7 @@ def _is_whole(order: Order) -> bool:
     return finished == order.lines_finished and cancelled == order.lines_cancelled
 
 
-async def assemble(conn: Connection, rows: Sequence[Sequence[Any]], cache: VersionCache) -> dict[int, Order]:
+async def assemble(conn: Connection, rows: Sequence[Any], cache: VersionCache) -> dict[int, Order]:
     """The orders of these rows, which begin with `COLUMNS` and come in the order of order and item."""
     versions = await catalogue.versions(conn, {row[_VERSION] for row in rows}, cache)
     orders: dict[int, Order] = {}
