@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.plain_logs import use_plain_logs
 from tests.room import roomy_folder
 from voucherd.db import Pool, open_pool
 from voucherd.embedded import throwaway
@@ -36,6 +37,7 @@ def pytest_configure() -> None:
     # How long an example takes says nothing about what is tested.
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any machine")
+    use_plain_logs()
 
 
 def pytest_runtest_setup() -> None:
