@@ -17,18 +17,8 @@ def test_a_quick_run_prints_the_table() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "bench", "--quick", "lifecycle", "--connections", "2"),
-            *(
-                "--load-s",
-                "0.3",
-                "--warm-s",
-                "0.1",
-                "--wallets",
-                "5",
-                "--stock",
-                "8000",
-                "--pgbench-scale",
-                "1",
-            ),
+            *("--load-s", "0.3", "--warm-s", "0.1", "--wallets", "5", "--stock", "8000"),
+            *("--history", "64", "--pgbench-scale", "1"),
         ],
         cwd=ROOT,
         capture_output=True,
