@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.embedded.witness import Neighbour
-from tests.patience import HANG_S
 from tests.room import roomy_folder
 from voucherd.embedded import place, processes, running, stop_now
 
@@ -27,20 +26,8 @@ def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     left = [pid for pid, _, command in processes.everything() if f" -D {folder}/" in command]
     for pid in left:
         os.kill(pid, signal.SIGKILL)
-    _dismiss_watchers(folder)
     shutil.rmtree(folder, ignore_errors=True)
     assert left == []
-
-
-def _dismiss_watchers(folder: Path) -> None:
-    """Ends the watchers of this folder, and forgets every child that has died: Python would warn of it at the end."""
-    for pid, _, command in processes.everything():
-        if f" {folder}/" in command and "embedded.watcher" in command:
-            os.kill(pid, signal.SIGKILL)
-            if pid in processes._children:
-                processes._children[pid].wait(HANG_S)
-    for pid in [pid for pid, child in processes._children.items() if child.poll() is not None]:
-        del processes._children[pid]
 
 
 @pytest.fixture
