@@ -140,7 +140,7 @@ def _held(pid: int) -> Iterator[int | None]:
 
 
 def _describe_live(pid: int) -> tuple[int, str] | None:
-    """The same of a process that may be a child of ours, which is reaped if it has died."""
+    """The user and the command line of a live process; a child of ours that has died is reaped."""
     described = _describe(pid)
     child = _children.get(pid)
     if child is None:
@@ -151,7 +151,7 @@ def _describe_live(pid: int) -> tuple[int, str] | None:
             child.wait(REAP_S_MAX)
     if child.poll() is None:
         return described
-    del _children[pid]
+    _children.pop(pid, None)
     return None
 
 
