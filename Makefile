@@ -10,7 +10,9 @@ TESTS ?= tests
 # The tests start hundreds of processes, and each would compile the whole program for itself.
 test soak: export PYTHONDONTWRITEBYTECODE =
 # So many tests run at once, each worker with a server of its own; `make test WORKERS=0` runs them in one process.
-WORKERS ?= 2
+# One more than a small machine has cores: many tests wait for processes that start, or for a limit to be over. As each
+# worker reads all tests and makes a server, more of them are for larger machines.
+WORKERS ?= 3
 
 .PHONY: help
 help:  ## Show this list

@@ -22,6 +22,8 @@ from voucherd.migrate import migrate, service_url
 START_S_MAX: Final = 30.0
 STOP_S_MAX: Final = 20.0
 CHILD_S_MAX: Final = 300.0
+SAID_MAX: Final = 2_000
+"""Of what a process said, so many characters are shown, the last ones."""
 
 
 class ChildFailed(Exception):
@@ -72,18 +74,18 @@ class Stage:
                 assert process.stdout is not None
                 line = await asyncio.wait_for(process.stdout.readline(), START_S_MAX)
                 if not line:
-                    log.seek(0)
-                    raise ChildFailed("the server does not start: " + log.read().decode()[-2000:])
+                    raise ChildFailed("the server does not start")
                 port = int(line.decode().strip().rpartition(":")[2])
                 yield Server(self, process.pid, port)
                 if process.returncode is not None:
                     raise ChildFailed("the server ended by itself")
+            except Exception:
+                # Its log, the access log among it, is of interest only where something went wrong.
+                log.seek(0)
+                sys.stderr.write(f"The server said:\n{log.read().decode()[-SAID_MAX:]}\n")
+                raise
             finally:
                 await end(process)
-                log.seek(0)
-                complaints = log.read().decode()
-                if complaints:
-                    sys.stderr.write(f"The server said:\n{complaints[:2000]}\n")
 
     async def child(self, arguments: Sequence[str], text: bytes = b"") -> bytes:
         """What another of our processes writes to stdout, given this on stdin."""
@@ -99,7 +101,7 @@ class Stage:
         finally:
             await end(process)
         if process.returncode:
-            raise ChildFailed(f"{Path(arguments[0]).name} {arguments[1:]}: {complaints.decode()[-2000:]}")
+            raise ChildFailed(f"{Path(arguments[0]).name} {arguments[1:]}: {complaints.decode()[-SAID_MAX:]}")
         return said
 
 

@@ -487,7 +487,13 @@ async def open_shop(
     patient = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
     # Nor may it end a sale's transaction.
     patient["transaction_s_max"] = HANG_S
-    quick = {"confirm_wait_s": 1.0, "strangers_per_minute_max": 1_000_000, **patient}
+    # Lines that a thread writes between two tests would reach the terminal.
+    quick = {
+        "confirm_wait_s": 1.0,
+        "strangers_per_minute_max": 1_000_000,
+        "access_log": "off",
+        **patient,
+    }
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)
     async with (

@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ ID: Final = re.compile(r"OP-\d+")
 _ROW: Final = re.compile(r"^(\| (OP-\d+) \|.*\|)([^|]*)\|$")
 
 
+@cache
 def citations() -> dict[str, dict[Path, list[str]]]:
     """The tests that cite each id in their docstrings, by id and file."""
     found: dict[str, dict[Path, list[str]]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,7 @@ def impurities(module: str, package: Path = PACKAGE) -> list[str]:
     return [
         f"{' > '.join(chain)}: {why}"
         for chain, file in closure(module, package)
-        for why in _of(file, package)
+        for why in _of(file.read_text(encoding="utf-8"), package.name)
     ]
 
 
@@ -74,22 +75,31 @@ def file_of(module: str, package: Path = PACKAGE) -> Path | None:
     return None
 
 
-def imports(file: Path) -> Iterator[str]:
+def imports(file: Path) -> tuple[str, ...]:
     """Every name that a file imports, wherever in it; `from a import b` is a and a.b."""
-    for node in ast.walk(_tree(file)):
+    return _imports(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _imports(text: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in ast.walk(_tree(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.module is not None, f"{file}: imports are absolute"
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            assert node.module is not None, "imports are absolute"
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(found)
 
 
-def _of(file: Path, package: Path) -> Iterator[str]:
-    """What in one file depends on more than its arguments."""
-    outside = {name.partition(".")[0] for name in imports(file)} - OUTSIDE - {package.name}
-    yield from sorted(f"imports {name}" for name in outside)
-    tree = _tree(file)
+@cache
+def _of(text: str, package: str) -> tuple[str, ...]:
+    """What in one file depends on more than its arguments; many files import the same ones."""
+    outside = {name.partition(".")[0] for name in _imports(text)} - OUTSIDE - {package}
+    return (*sorted(f"imports {name}" for name in outside), *_asked(_tree(text)))
+
+
+def _asked(tree: ast.Module) -> Iterator[str]:
     prose = set(_docstrings(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncWith | ast.AsyncFor):
@@ -113,5 +123,6 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.expr]:
     return (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
 
 
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def _tree(text: str) -> ast.Module:
+    return ast.parse(text)

@@ -13,7 +13,6 @@ from tests.docs.guards import ID, NONE_YET, TESTS, citations, column
 from tests.docs.pages import DOCS, OPEN_POINTS, PACKAGE, ROOT
 
 ROWS = {row[0]: row for row in pages.rows(OPEN_POINTS, "id")}
-CITED = citations()
 NUMBERS = (
     *range(1, 15),
     *range(20, 30),
@@ -60,7 +59,7 @@ def test_a_row_names_tests_that_exist_and_cite_it(point: str) -> None:
     cell = ROWS[point][-1]
     named = re.findall(r"`([^`]+)`", cell)
     for name in named:
-        assert TESTS / name in CITED.get(point, {}), (
+        assert TESTS / name in citations().get(point, {}), (
             f"{name} has no test that cites {point}; `python -m tests.docs.guards --write` names those that do"
         )
     assert named or cell.startswith("later: ") or cell == NONE_YET
@@ -70,7 +69,7 @@ def test_what_is_built_is_guarded_and_what_is_not_is_marked() -> None:
     """No point that is built is without a test; what comes later is said in so many words."""
     later = {point for point, row in ROWS.items() if row[-1].startswith("later: ")}
     assert later == set()
-    unguarded = [point for point in IDS if point not in later and point not in CITED]
+    unguarded = [point for point in IDS if point not in later and point not in citations()]
     assert unguarded == []
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pytest
 import structlog
 
+from tests.plain_logs import use_plain_logs
 from voucherd import logs
 from voucherd.http import Request
 from voucherd.ids import State
@@ -41,7 +42,7 @@ def out() -> Iterator[io.StringIO]:
     yield io.StringIO()
     root.handlers = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    use_plain_logs()
     logs._REQUEST.set(None)
 
 

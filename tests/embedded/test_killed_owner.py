@@ -1,6 +1,9 @@
 """A server whose owner was killed outright leaves by itself, and no server leaves under somebody who uses it."""
 
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.embedded.witness import Neighbour, is_running, postmaster, query
 from tests.patience import wait_until
@@ -68,3 +71,19 @@ def test_a_server_that_is_stopped_under_its_users_is_not_watched_any_more(made: 
     with running(made, exclusive=True):
         assert stop_now(made) is True
         wait_until(lambda: not watchers(made), "its watcher stays")
+
+
+def test_a_child_that_dies_between_two_looks_is_reaped(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OP-111: a watcher that was sent away leaves no dead process behind in who sent it."""
+    where = place.find(made)
+    assert where is not None
+    child = subprocess.Popen(["/bin/sleep", "60"])
+    processes.keep(child)
+
+    def die(_: int) -> None:
+        child.terminate()
+
+    monkeypatch.setattr(processes, "_describe", die)
+    assert not processes.is_watcher(child.pid, where)
+    assert child.returncode is not None
+    assert child.pid not in processes._children

@@ -118,6 +118,16 @@ def cells(deaths: Sequence[Death] = IN_THE_SUITE) -> list[Cell]:
     return [Cell(number, fault, operation, death) for number, (death, operation, fault) in enumerate(whole)]
 
 
+def pairs() -> list[Cell]:
+    """A third of the matrix, in which every two of a fault, an operation and a death still meet."""
+    chosen = [
+        (death, OPERATIONS[(at + turn) % len(OPERATIONS)], fault)
+        for turn, death in enumerate(IN_THE_SUITE)
+        for at, fault in enumerate(FAULTS)
+    ]
+    return [Cell(number, fault, operation, death) for number, (death, operation, fault) in enumerate(chosen)]
+
+
 class Mortal:
     """An adapter whose worker dies at its first purchase: the task is gone, and with it what it knew."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tests.faults.cells import AMOUNT, IN_THE_SUITE, SETTLE_S, TIMEOUT_S, Cell, Mortal, cells
+from tests.faults.cells import AMOUNT, IN_THE_SUITE, SETTLE_S, TIMEOUT_S, Cell, Mortal
 from tests.faults.processes import Process
 from tests.patience import until
 from tests.shop import Shop
@@ -25,7 +25,7 @@ class Matrix:
     def __init__(self, shop: Shop, wholesaler: Warehouse, doomed_pool: Pool) -> None:
         self.shop = shop
         self.wholesaler = wholesaler
-        self.cells = cells()
+        self.cells: list[Cell] = []
         self.settle_s = SETTLE_S
         caches = OrderCaches(shop.order_service._caches.windows)
         self.doomed = Dispatcher(doomed_pool, shop.sealer, caches, lambda _: None, self._mortal)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,6 +20,7 @@ from tests.faults.cells import (
     Cell,
     Death,
     cells,
+    pairs,
 )
 from tests.faults.matrix import Matrix
 from tests.faults.processes import REAL_WORKER, Process, environment
@@ -60,10 +61,14 @@ async def matrix(
     await doomed_pool.close()
 
 
+@pytest.mark.parametrize(
+    "chosen", [pairs, pytest.param(cells, marks=pytest.mark.soak)], ids=["pairs", "every cell"]
+)
 async def test_whatever_a_supplier_does_and_wherever_the_worker_dies_every_code_is_bought_once_and_kept(
-    matrix: Matrix,
+    matrix: Matrix, chosen: Callable[[], list[Cell]]
 ) -> None:
     """OP-44 to OP-46, invariants 2 to 4: faults x operations x deaths, each cell checked code by code."""
+    matrix.cells = chosen()
     await matrix.set_up()
     await matrix.run()
     await matrix.until_quiet()

@@ -35,10 +35,10 @@ async def ask(
 
 
 async def everything(shop: Shop) -> dict[str, Any]:
-    """Every row of every table, and how far every sequence is; but how often keys called is another matter."""
+    """Every row of every table, and how far every sequence is; but not how often keys called and processes beat."""
     tables = await shop.pool.fetch(
         "SELECT relname::text, relkind::text AS kind FROM pg_class WHERE relkind IN ('r', 'S') "
-        "AND relnamespace = current_schema()::regnamespace AND relname <> 'rate_window'"
+        "AND relnamespace = current_schema()::regnamespace AND relname NOT IN ('rate_window', 'process_seen')"
     )
     found: dict[str, Any] = {}
     for name, kind in tables:

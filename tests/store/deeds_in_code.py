@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import voucherd
@@ -26,6 +27,11 @@ OUTSIDE = "(module)"
 
 def modules() -> dict[str, ast.Module]:
     """Every module of the program, by its dotted name without the package's own."""
+    return dict(_parsed())
+
+
+@cache
+def _parsed() -> dict[str, ast.Module]:
     found = {}
     for file in sorted(PACKAGE.rglob("*.py")):
         parts = file.relative_to(PACKAGE).with_suffix("").parts
@@ -43,6 +49,7 @@ class Code:
         self.callers: dict[str, set[str]] = defaultdict(set)
         self._nodes: dict[str, ast.AST] = {}
         self._methods: dict[str, set[str]] = defaultdict(set)
+        self._aliases = {module: _aliases(module, trees) for module in trees}
         for module, tree in trees.items():
             for name, node in _functions(tree):
                 self._nodes[f"{module}:{name}"] = node
@@ -81,7 +88,7 @@ class Code:
     def _named(self, name: str, node: ast.AST, trees: dict[str, ast.Module]) -> Iterator[str]:
         """The functions that are named in a piece of code, whether it calls them or hands them on."""
         module, _, function = name.partition(":")
-        aliases = _aliases(module, trees) | _aliases(module, trees, node)
+        aliases = self._aliases[module] | _aliases(module, trees, node)
         for part in _walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 target = aliases.get(part.id, f"{module}:{part.id}")

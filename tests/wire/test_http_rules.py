@@ -16,6 +16,7 @@ import httpx
 import pytest
 import structlog
 
+from tests.plain_logs import use_plain_logs
 from tests.shop import Shop, open_shop
 from voucherd import logs
 from voucherd.db import Pool, transaction
@@ -291,7 +292,7 @@ async def test_every_line_that_a_request_leaves_in_the_log_names_it(
     try:
         response = await asyncio.create_task(shop.call("GET", "/api/1.03/order", company))
     finally:
-        structlog.reset_defaults()
+        use_plain_logs()
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     # The client is in this process, too, and logs.
     ours = [line["request_id"] for line in lines if line["event"] == "looked at"]

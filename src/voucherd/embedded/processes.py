@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ PROC = Path("/proc")
 PS: Final = "/bin/ps"
 PS_S_MAX: Final = 10.0
 GONE_POLL_S: Final = 0.02
+REAP_S_MAX: Final = 1.0
 
 # Our own children among them, kept so that they can be reaped: a dead child looks alive until then.
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -57,11 +58,7 @@ def keep(child: subprocess.Popen[bytes]) -> None:
 
 def is_postmaster(pid: int, place: DataFolder) -> bool:
     """Whether this very process is the live postmaster of this very cluster."""
-    child = _children.get(pid)
-    if child is not None and child.poll() is not None:
-        del _children[pid]
-        return False
-    described = _describe(pid)
+    described = _describe_live(pid)
     if described is None or described[0] != place.account.uid:
         return False
     command = described[1]
@@ -73,11 +70,7 @@ def is_postmaster(pid: int, place: DataFolder) -> bool:
 
 def is_watcher(pid: int, place: DataFolder) -> bool:
     """Whether this very process is the live watcher of this very folder."""
-    child = _children.get(pid)
-    if child is not None and child.poll() is not None:
-        del _children[pid]
-        return False
-    described = _describe(pid)
+    described = _describe_live(pid)
     return described is not None and f" {place.data} " in described[1] and "embedded.watcher" in described[1]
 
 
@@ -144,6 +137,22 @@ def _held(pid: int) -> Iterator[int | None]:
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def _describe_live(pid: int) -> tuple[int, str] | None:
+    """The user and the command line of a live process; a child of ours that has died is reaped."""
+    described = _describe(pid)
+    child = _children.get(pid)
+    if child is None:
+        return described
+    if described is None:
+        # Its command line goes a moment before it can be reaped.
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(REAP_S_MAX)
+    if child.poll() is None:
+        return described
+    _children.pop(pid, None)
+    return None
 
 
 def _describe(pid: int) -> tuple[int, str] | None:
