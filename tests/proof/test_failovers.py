@@ -57,8 +57,13 @@ async def _kill(node: Node) -> None:
 
 
 async def _start(node: Node) -> None:
-    await node.kill()
     await node.clients.start()
+    await _restart(node)
+
+
+async def _restart(node: Node) -> None:
+    # Its Patroni may have started the server without anybody to follow, and then waits for it for ever.
+    await node.kill()
     await node.program.start()
 
 
@@ -95,7 +100,7 @@ async def _mend(node: Node) -> None:
 _Step = Callable[[Node], Awaitable[None]]
 WAYS: Final[dict[str, tuple[_Step, _Step]]] = {
     "kill -9": (_kill, _start),
-    "kill -9 of the server": (_kill_server, _nothing),
+    "kill -9 of the server": (_kill_server, _restart),
     "switchover": (_hand_over, _nothing),
     "SIGSTOP": (_freeze, _thaw),
     "black hole": (_cut, _mend),
