@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         _params: Any
         _protocol: Any
 
+        def _abort(self) -> None: ...
+
         def _on_release(self, stacklevel: int = 1) -> None: ...
 
 else:
@@ -150,6 +152,12 @@ class ServiceConnection(_Connection):
         """It is given back to its pool, which looks at it in the next turn of the loop."""
         self._given_back = True
         super()._on_release(stacklevel + 1)
+
+    def _abort(self) -> None:
+        """A statement between two of its messages still asks the protocol, which says that the connection is closed."""
+        protocol = self._protocol
+        super()._abort()
+        self._protocol = protocol
 
     def _drop(self) -> None:
         # A pool that has not looked yet would find somebody else's connection, or none.

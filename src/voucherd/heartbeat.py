@@ -37,7 +37,8 @@ _END_SILENT: Final = r"""
     SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a JOIN pg_roles r ON r.oid = a.usesysid
     WHERE a.datname = current_database() AND a.application_name = current_setting('application_name')
       AND a.state = 'active' AND a.wait_event = 'ClientRead' AND a.backend_xid IS NOT NULL AND a.query !~* '^\s*COPY'
-      AND a.state_change < clock_timestamp() - current_setting('idle_in_transaction_session_timeout')::interval
+      AND a.state_change
+          < clock_timestamp() - nullif(current_setting('idle_in_transaction_session_timeout'), '0')::interval
       AND (pg_has_role(r.oid, 'USAGE') OR (pg_has_role('pg_signal_backend', 'USAGE') AND NOT r.rolsuper))
 """
 """A statement that is used for the first time is sent in two messages. A process that freezes between them is not idle

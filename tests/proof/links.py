@@ -83,10 +83,11 @@ class Link:
             # The end of a connection is a message, too: it does not get through a wire that is cut.
             await self._open.wait()
         finally:
+            # Before anything is waited for: whoever stops the link may cancel this, too.
+            back.transport.abort()
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            back.transport.abort()
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):

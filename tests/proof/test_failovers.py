@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +23,10 @@ from tests.faults.test_kill import shop_of
 from tests.patience import HANG_S, until_true
 from tests.proof.buyers import Buyer
 from tests.proof.cells import ELSEWHERE_S, FAILOVER_S, SLOW_S, fill
+from tests.proof.installation import LIMITS
 from tests.proof.promises import Promises
-from tests.proof.trio import IS_HERE, Node, Trio, trio
+from tests.proof.trial import PATIENCE
+from tests.proof.trio import IS_HERE, Node, Trio, tell, trio
 from tests.shop import Shop
 from voucherd.db import open_pool
 from voucherd.migrate import migrate
@@ -39,6 +41,7 @@ SALES_MIN: Final = 20
 HOSTS: Final = ("api-1", "api-2")
 HINDRANCES: Final = ("slow link", "read-only", "disk full")
 HINDERED_S: Final = 6.0
+SHOWN_MAX: Final = 5
 
 pytestmark = [
     pytest.mark.soak,
@@ -47,19 +50,36 @@ pytestmark = [
 ]
 
 
-def _kill(node: Node) -> None:
+async def _kill(node: Node) -> None:
     node.send(signal.SIGKILL)
     # Nobody listens where a server was killed; a wire that took the call would hide that.
     node.clients.refuse()
 
 
 async def _start(node: Node) -> None:
-    await node.kill()
     await node.clients.start()
+    await _restart(node)
+
+
+async def _restart(node: Node) -> None:
+    # Its Patroni may have started the server without anybody to follow, and then waits for it for ever.
+    await node.kill()
     await node.program.start()
 
 
-def _freeze(node: Node) -> None:
+async def _kill_server(node: Node) -> None:
+    tell(node.server(), signal.SIGKILL)
+
+
+async def _hand_over(node: Node) -> None:
+    await node.hand_over()
+
+
+async def _nothing(_node: Node) -> None:
+    """Patroni itself makes a standby of it."""
+
+
+async def _freeze(node: Node) -> None:
     node.send(signal.SIGSTOP)
 
 
@@ -67,7 +87,7 @@ async def _thaw(node: Node) -> None:
     node.send(signal.SIGCONT)
 
 
-def _cut(node: Node) -> None:
+async def _cut(node: Node) -> None:
     node.clients.silence()
     node.locks.silence()
 
@@ -77,11 +97,17 @@ async def _mend(node: Node) -> None:
     node.locks.heal()
 
 
-WAYS: Final[dict[str, tuple[Callable[[Node], None], Callable[[Node], object]]]] = {
+_Step = Callable[[Node], Awaitable[None]]
+WAYS: Final[dict[str, tuple[_Step, _Step]]] = {
     "kill -9": (_kill, _start),
+    "kill -9 of the server": (_kill_server, _restart),
+    "switchover": (_hand_over, _nothing),
     "SIGSTOP": (_freeze, _thaw),
     "black hole": (_cut, _mend),
 }
+QUICK: Final = ("kill -9 of the server", "switchover")
+"""Patroni knows of these at once, and need not wait for a lock to run out."""
+TURNS: Final = ("kill -9", *QUICK, "SIGSTOP", *QUICK, "black hole", *QUICK)
 
 
 @dataclass
@@ -93,24 +119,39 @@ class Market:
     servers: dict[str, Server]
     promises: Promises = field(default_factory=Promises)
     outages_s: list[tuple[str, float]] = field(default_factory=list)
+    calm_gap_s: float = 0.0
+    """The longest that a host sold nothing while all was well: what the machine itself needs."""
 
     async def fail_over(self, way: str) -> None:
         """Let the leader fail, and see how long nobody sells."""
         await self.cluster.whole()
         leader = await self.cluster.leader()
+        calm = time.monotonic()
+        await self.sells(calm)
+        self.calm_gap_s = max(self.calm_gap_s, self.gap_s(calm, time.monotonic()))
         begin, end = WAYS[way]
         began = time.monotonic()
-        begin(leader)
+        await begin(leader)
         try:
-            await until_true(
-                lambda: all(self.promises.since(host, began) >= SALES_MIN for host in HOSTS),
-                "nobody sells any more",
-            )
+            await self.sells(time.monotonic())
+            sold = time.monotonic()
+            assert await self.cluster.leader() is not leader, f"{way}: the same one leads"
         finally:
-            await end(leader)  # type: ignore[misc]
-        first = [self.promises.gap_s(host, began, time.monotonic()) for host in HOSTS]
-        self.outages_s.append((way, max(first)))
-        sys.stdout.write(f"\n{way}: {max(first):.1f} s, {len(self.promises.codes)} acknowledged\n")
+            await end(leader)
+        outage_s = self.gap_s(began, sold)
+        self.outages_s.append((way, outage_s))
+        sys.stdout.write(f"\n{way}: {outage_s:.1f} s, {len(self.promises.codes)} acknowledged\n")
+
+    async def sells(self, since: float) -> None:
+        """Returns once both hosts have sold something since then."""
+        await until_true(
+            lambda: all(self.promises.since(host, since) >= SALES_MIN for host in HOSTS),
+            "nobody sells any more",
+        )
+
+    def gap_s(self, begin: float, end: float) -> float:
+        """The longest time within these bounds in which one of the hosts sold nothing."""
+        return max(self.promises.gap_s(host, begin, end) for host in HOSTS)
 
     async def keep_stocked(self, stop: asyncio.Event) -> None:
         """Put codes on the shelf as they are sold; a database that is away is asked again."""
@@ -145,6 +186,13 @@ async def hindered(leader: Node, fault: str) -> AsyncIterator[None]:
             await asyncio.to_thread(ballast.unlink)
 
 
+def _tell_failures(folder: Path) -> None:
+    """Show what nobody foresaw before the logs are cleared away."""
+    for log in folder.glob("api-*.log"):
+        failed = [line for line in log.read_text().splitlines() if "request_failed" in line]
+        sys.stdout.write("".join(f"\n{line}\n" for line in failed[:SHOWN_MAX]))
+
+
 @asynccontextmanager
 async def market(*, disks: bool = False) -> AsyncIterator[Market]:
     """A trio with a shop on it and two API hosts that know all three addresses."""
@@ -153,13 +201,14 @@ async def market(*, disks: bool = False) -> AsyncIterator[Market]:
         async with trio(folder, disks=disks) as cluster:
             await migrate(cluster.url)
             pool = await open_pool(cluster.url, size_max=4)
-            surroundings = environment(cluster.url, folder, resolve_limit_s=3.0, confirm_wait_s=1.0)
+            surroundings = environment(cluster.url, folder, **LIMITS)
             servers = {name: Server(SERVICE, surroundings, folder / f"{name}.log") for name in HOSTS}
             async with shop_of(pool, folder) as shop, running(*servers.values()):
                 await shop.product("now", price="9.50 EUR")
                 yield Market(cluster, shop, servers)
             await pool.close()
     finally:
+        _tell_failures(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -186,7 +235,7 @@ async def test_no_failover_loses_an_acknowledged_order() -> None:
         async with buying(here):
             for number in range(FAILOVERS):
                 await _sold(here, ORDERS * (number + 1) // (FAILOVERS + 1))
-                await here.fail_over(list(WAYS)[number % len(WAYS)])
+                await here.fail_over(TURNS[number % len(TURNS)])
             await _sold(here, ORDERS)
         await here.cluster.whole()
         await here.promises.assert_kept(here.shop, [server.url for server in here.servers.values()])
@@ -194,12 +243,13 @@ async def test_no_failover_loses_an_acknowledged_order() -> None:
     figures = {
         "acknowledged": len(here.promises.codes),
         "failovers": len(here.outages_s),
+        "calm gap": round(here.calm_gap_s, 2),
         "outages": [(way, round(outage_s, 1)) for way, outage_s in here.outages_s],
         "answers": dict(here.promises.answers),
     }
     sys.stdout.write(f"\n{json.dumps(figures)}\n")
     assert not here.promises.strange, here.promises.strange
-    assert longest <= FAILOVER_S, figures
+    assert longest <= FAILOVER_S + PATIENCE * here.calm_gap_s, figures
 
 
 @pytest.mark.parametrize("fault", HINDRANCES)
@@ -209,15 +259,18 @@ async def test_a_leader_that_is_hindered_breaks_no_promise(fault: str) -> None:
         leader = await here.cluster.leader()
         async with buying(here):
             await _sold(here, SALES_MIN)
+            calm = time.monotonic()
+            await here.sells(calm)
+            slack_s = PATIENCE * here.gap_s(calm, time.monotonic())
             async with hindered(leader, fault):
                 await asyncio.sleep(HINDERED_S)
             over = time.monotonic()
-            await until_true(lambda: all(here.promises.since(host, over) >= SALES_MIN for host in HOSTS))
-            again_s = max(here.promises.gap_s(host, over, time.monotonic()) for host in HOSTS)
+            await here.sells(over)
+            again_s = here.gap_s(over, time.monotonic())
         await here.cluster.whole()
         await here.promises.assert_kept(here.shop, [server.url for server in here.servers.values()])
     assert not here.promises.strange, here.promises.strange
-    assert again_s <= (FAILOVER_S if fault == "disk full" else ELSEWHERE_S)
+    assert again_s <= slack_s + (FAILOVER_S if fault == "disk full" else ELSEWHERE_S)
 
 
 async def _sold(here: Market, count: int) -> None:

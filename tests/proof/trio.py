@@ -25,6 +25,7 @@ NODES: Final = 3
 PROGRAMS: Final = tuple(sorted(Path("/usr/lib/postgresql").glob("*/bin")))
 IS_HERE: Final = bool(shutil.which("patroni") and shutil.which("etcd") and PROGRAMS and os.geteuid() == 0)
 STOP_S_MAX: Final = 60.0
+HAND_OVER_S_MAX: Final = 60.0
 TTL_S: Final = 20
 """The shortest that Patroni allows: most of an outage is the wait for this to run out."""
 ACCOUNT: Final = "postgres"
@@ -132,13 +133,23 @@ class Node:
     def send(self, number: signal.Signals) -> None:
         """Tell Patroni and its server the same; the server is nobody's child."""
         self.program.send(number)
+        tell(self.server(), number)
+
+    def server(self) -> list[int]:
+        """The processes of the server alone, none if it does not run."""
         try:
             pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except (OSError, ValueError, IndexError):
-            return  # It does not run.
-        if str(self.folder).encode() in command:
-            tell(family(pid), number)
+            return []
+        return family(pid) if str(self.folder).encode() in command else []
+
+    async def hand_over(self) -> None:
+        """Ask Patroni to let another one lead; it answers when that is so."""
+        async with httpx.AsyncClient(timeout=HAND_OVER_S_MAX) as client:
+            url = f"http://127.0.0.1:{self._rest}/switchover"
+            told = await client.post(url, json={"leader": self.name})
+        assert told.status_code == 200, told.text
 
     async def kill(self) -> None:
         """SIGKILL for all of it."""
@@ -185,6 +196,8 @@ class Node:
                     "ttl": TTL_S,
                     "loop_wait": 2,
                     "retry_timeout": 3,
+                    # A leader whose server crashed hands over; starting it again would take longer.
+                    "primary_start_timeout": 0,
                     # An order that was acknowledged is on two servers.
                     "synchronous_mode": True,
                     "postgresql": {

@@ -17,7 +17,7 @@ from tests.faults.stumbling import Stumble, StumbleAtCommit, Way, open_stumbling
 from tests.patience import HANG_S, until, until_blocked, until_true
 from tests.shop import open_shop
 from voucherd import app, connections
-from voucherd.connections import COMMAND, MIGRATION, Limits, addresses_of, connect
+from voucherd.connections import COMMAND, MIGRATION, Limits, ServiceConnection, addresses_of, connect
 from voucherd.db import (
     UNAVAILABLE,
     OutcomeUnknown,
@@ -326,6 +326,26 @@ async def test_a_statement_that_nobody_waits_for_gives_its_connection_back_thoug
     async with service.acquire() as connection:
         with pytest.raises(UNAVAILABLE), TimeLimit(connection, 0.05):
             await connection.execute("SELECT pg_sleep(600)")
+    await service.close()
+
+
+async def test_a_connection_that_is_dropped_between_two_messages_says_that_it_is_closed(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-106: a batch whose time is over in that very moment is a 503, too; the driver stumbled over itself."""
+    service = await open_pool(database_url, size_max=1, limits=LIMITS)
+    prepare: Any = ServiceConnection._get_statement  # type: ignore[attr-defined]
+
+    async def dropped(self: ServiceConnection, *arguments: Any, **options: Any) -> Any:
+        made = await prepare(self, *arguments, **options)
+        self.terminate()
+        return made
+
+    monkeypatch.setattr(ServiceConnection, "_get_statement", dropped)
+    with pytest.raises(UNAVAILABLE):
+        await service.fetchval("SELECT 1")
+    monkeypatch.undo()
+    assert await service.fetchval("SELECT 1") == 1
     await service.close()
 
 
