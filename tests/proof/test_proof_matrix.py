@@ -19,7 +19,6 @@ from tests.proof.trial import Trial
 
 SHORT: Final = (
     "kill -9 / api-1",
-    "SIGSTOP / api-1",
     "black hole / api-1",
     "kill -9 / database",
     "SIGSTOP / database",
