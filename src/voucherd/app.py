@@ -177,7 +177,7 @@ async def _opened_key_ring(pool: Pool, settings: Settings) -> KeyRing:
             logger.warning("tenants_not_locked", reason=TENANTS_NOT_LOCKED)
         if await owns_tables(conn):
             logger.warning("tables_owned", reason=TABLES_OWNED)
-        if await archive_store.begins_at(conn) is not None:
+        if await archive_store.is_there(conn):
             reason = trouble(settings.archive_folder)
             if reason is not None:
                 logger.warning("archive_unreadable", reason=reason)

@@ -27,7 +27,7 @@ from voucherd.orders.model import Order
 from voucherd.orders.rules import cart, decide, waiting
 from voucherd.orders.rules.cart import Buyer, CartLine, Create
 from voucherd.orders.rules.decide import Cancel, Finalise
-from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.refusals import OrderNotFound, Refusal
 from voucherd.orders.rules.ruling import Facts, Ruling, Windows
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.orders.service import OrderService, _Find, _of_caller
@@ -122,6 +122,9 @@ class SimulatedOrders(OrderService):
         placed = cart.place(await session.call(look), commands, host.next_id)
         await session.call(insert)
         return [answer_of(one) for one in placed]
+
+    async def _find_archived(self, order_id: int | None, company_id: int, state: State) -> Answer:
+        raise OrderNotFound  # Nothing is old enough for an archive.
 
     async def _confirm(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._decided("finalise", commands, lambda facts: decide.finalise(facts, commands))

@@ -23,7 +23,6 @@ NO_DEED: Final = {
     "people.links:request_reset": "a wish of somebody who is not known yet; the letter follows",
     "orders.carts:": "a cart is a note of one's own: nothing is bought by it",
     "orders.store:": "the hot path: called by the batches alone",
-    "recipients.service:Recipients.open": "that a link was opened is noted on its line",
     "recipients.service:Recipients.reveal": "that a code was shown is in the book of reveals",
     "suppliers.sandbox:": "what the sandbox's own supplier remembers",
     "cli.demo_shop.": "the demo's own shop: its first rows, before anybody could do anything",

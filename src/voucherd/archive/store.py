@@ -60,6 +60,13 @@ async def files_over(conn: Connection, order_id: int) -> list[ArchiveFile]:
     return [ArchiveFile(*row) for row in rows]
 
 
+async def is_there(conn: Connection) -> bool:
+    """Whether anything was archived; a database that is yet to be migrated has no archive."""
+    if not await conn.fetchval("SELECT to_regclass('archive_month') IS NOT NULL"):
+        return False
+    return bool(await conn.fetchval("SELECT EXISTS (SELECT FROM archive_month)"))
+
+
 async def begins_at(conn: Connection) -> datetime | None:
     """The moment before which orders are in the archive, and in no list; None where there is no archive."""
     newest = await conn.fetchval("SELECT max(month) FROM archive_month")
