@@ -276,6 +276,8 @@ class Session:
             step.stored = True
             database.overlapped |= database.changes != step.changes
             database.changes += 1
+            # Who holds no lock, such as Create, sees nothing of it before.
+            database.journal = [one for one in database.journal if one is not step] + [step]
         self._staged = None
         self._release()
 

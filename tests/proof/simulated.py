@@ -103,6 +103,8 @@ class SimulatedOrders(OrderService):
         host, database = self._host, self._host.database
 
         async def look() -> cart.Shop:
+            step.now = database.now()
+            database.decided(step)
             shelves = {
                 (one.version.product_id, FACE_MINOR, 0): database.shelf(
                     (one.version.product_id, FACE_MINOR, 0)
@@ -116,8 +118,11 @@ class SimulatedOrders(OrderService):
 
         async def insert() -> None:
             database.orders |= {one.id: one for one in placed if isinstance(one, Order)}
-            database.done(Step("create", commands, placed, database.now()))
+            database.changes += 1
+            step.answers, step.stored = placed, True
 
+        # Create holds no lock: what it looked at is what it answers, whatever is sold until it is stored.
+        step = Step("create", commands)
         session = host.session()
         placed = cart.place(await session.call(look), commands, host.next_id)
         await session.call(insert)

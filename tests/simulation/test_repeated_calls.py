@@ -184,7 +184,8 @@ class Repeats(RuleBasedStateMachine):
     async def _go_on(self, at: int) -> None:
         host = self.hosts[at]
         if host is not None and host.gate.stopped is not None:
-            host.excused = host.excused or self._is_held(host.key, host)
+            # One that took the ticket meanwhile and died holds nobody up; but who wakes up without it has to ask again.
+            host.excused = host.excused or host.key in self.crashed_s or self._is_held(host.key, host)
             for other in self._others_at(host.key, host):
                 host.excused = other.excused = True
             host.gate.go_on()
