@@ -27,7 +27,7 @@ logger = structlog.get_logger(__name__)
 # Every process writes its heartbeat each second, so the last transaction of a standby that keeps up is a moment old.
 _LAG: Final = (
     "SELECT pg_is_in_recovery(),"
-    " extract(epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), '-infinity'))::float8"
+    " coalesce(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8, 'infinity')"
 )
 
 

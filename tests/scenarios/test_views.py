@@ -33,7 +33,7 @@ async def view(shop: Shop, line: dict[str, Any], *, code: bool) -> None:
     """Open the line's link and, if so, show its code."""
     place = shop.ids.line_of_token(line["token"])
     assert place is not None
-    voucher = await vouchers.look(shop.pool, *place)  # type: ignore[arg-type]
+    voucher = await vouchers.look(shop.pool, *place)
     assert voucher is not None
     assert (voucher.order_id, voucher.line) == place
     await vouchers.note_opened(shop.pool, voucher)  # type: ignore[arg-type]

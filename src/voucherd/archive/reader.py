@@ -12,7 +12,7 @@ import structlog
 from voucherd.archive import store
 from voucherd.archive.files import OpenedFile
 from voucherd.archive.model import ArchivedRow, ArchiveFile, ArchiveRefused
-from voucherd.db import Connection
+from voucherd.db import Connection, Pool
 
 FILES_OPEN_MAX: Final = 64
 
@@ -32,8 +32,11 @@ class ArchiveReader:
         # One at a time: a file is large, and whoever asks for many old orders at once waits for himself.
         self._turn = asyncio.Lock()
 
-    async def find(self, conn: Connection, order_id: int) -> ArchivedRow | None:
-        """The order as it was when it left the tables; None if it is not in the archive."""
+    async def find(self, conn: Connection | Pool, order_id: int) -> ArchivedRow | None:
+        """The order as it was when it left the tables; None if it is not in the archive.
+
+        A service asks with its pool: whoever waits for a file keeps no connection from a sale.
+        """
         files = await store.files_over(conn, order_id)
         if not files:
             return None

@@ -15,7 +15,7 @@ from voucherd.archive.model import (
     next_month,
     start_of,
 )
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Pool, Tx
 
 _MONTHS: Final = "SELECT month, orders, last_at, written_at, removed_at FROM archive_month"
 _FILES: Final = "SELECT month, name, first_id, last_id, orders, bytes, sha256 FROM archive_file"
@@ -54,7 +54,7 @@ async def files(conn: Connection, month: date) -> list[ArchiveFile]:
     return [ArchiveFile(*row) for row in await conn.fetch(f"{_FILES} WHERE month = $1 ORDER BY name", month)]
 
 
-async def files_over(conn: Connection, order_id: int) -> list[ArchiveFile]:
+async def files_over(conn: Connection | Pool, order_id: int) -> list[ArchiveFile]:
     """The files that the order may be in: those whose numbers reach over its own."""
     rows = await conn.fetch(f"{_FILES} WHERE first_id <= $1 AND last_id >= $1 ORDER BY month, name", order_id)
     return [ArchiveFile(*row) for row in rows]

@@ -14,11 +14,9 @@ from voucherd.orders import reading
 from voucherd.orders.model import INLINE_LINES_MAX, Order, Outcome
 
 
-async def read(conn: Connection, archive: ArchiveReader, order_id: int, cache: VersionCache) -> Order | None:
-    """The order as it was when it left, with what recipients saw of it since; None if it is not in the archive."""
-    row = await archive.find(conn, order_id)
-    if row is None:
-        return None
+async def whole(conn: Connection, row: ArchivedRow, cache: VersionCache) -> Order:
+    """The order as it was when it left, with what recipients saw of it since."""
+    order_id = row["id"]
     order = (await reading.assemble(conn, _rows(row), cache))[order_id]
     outcomes = tuple(
         Outcome(one["line_from"], one["line_to"], one["lot_id"], one["seq_from"]) for one in row["outcomes"]
@@ -32,7 +30,10 @@ async def read_anywhere(
 ) -> Order | None:
     """The order from the tables, or else from the archive."""
     found = (await reading.read(conn, [order_id], cache)).get(order_id)
-    return await read(conn, archive, order_id, cache) if found is None else found
+    if found is not None:
+        return found
+    row = await archive.find(conn, order_id)
+    return None if row is None else await whole(conn, row, cache)
 
 
 def _rows(row: ArchivedRow) -> list[tuple[Any, ...]]:

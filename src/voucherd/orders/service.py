@@ -118,9 +118,11 @@ class OrderService:
 
     async def _find_archived(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """An order that is in no table. A made-up trx is looked for as well, and takes as long to refuse."""
-        order_id = reading.NOWHERE if order_id is None else order_id
+        row = await self.archive.find(self._pool, reading.NOWHERE if order_id is None else order_id)
+        if row is None:
+            raise OrderNotFound
         async with self._pool.acquire() as conn:
-            found = await archived.read(conn, self.archive, order_id, self._caches.versions)
+            found = await archived.whole(conn, row, self._caches.versions)
             (reply,) = await self.reader.shown(conn, [_of_caller(found, company_id, state)])
         return granted(reply)
 

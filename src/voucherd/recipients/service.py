@@ -73,10 +73,10 @@ class Recipients:
         place = self._ids.line_of_token(token)
         if place is None:
             return None
+        voucher = await vouchers.look(self._pool, *place, self._archive)
+        if voucher is None:
+            return None
         async with self._pool.acquire() as conn:
-            voucher = await vouchers.look(conn, *place, self._archive)
-            if voucher is None:
-                return None
             if person:
                 await vouchers.note_opened(conn, voucher)
             until = (await pins.guesses(conn, place[0])).blocked_until if voucher.has_pin else None
@@ -87,8 +87,7 @@ class Recipients:
         place = self._ids.line_of_token(token)
         if place is None:
             return None
-        async with self._pool.acquire() as conn:
-            voucher = await vouchers.look(conn, *place, self._archive)
+        voucher = await vouchers.look(self._pool, *place, self._archive)
         if voucher is None or voucher.standing is not VoucherStatus.READY:
             return None if voucher is None else Closed(voucher)
         network = allowances.key_of(OF_NETWORK, network_of(address))

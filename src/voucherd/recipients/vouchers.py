@@ -12,7 +12,7 @@ from msgspec import Struct
 from voucherd import trail
 from voucherd.actors import Actor
 from voucherd.archive.reader import ArchiveReader
-from voucherd.db import Connection, Tx
+from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State, state_of
 from voucherd.money import Money
 from voucherd.orders.rules.states import Status
@@ -91,7 +91,7 @@ _IN_ARCHIVE: Final = _LOOK.format(
 
 
 async def look(
-    conn: Connection, order_id: int, line: int, archive: ArchiveReader | None = None
+    conn: Connection | Pool, order_id: int, line: int, archive: ArchiveReader | None = None
 ) -> Voucher | None:
     """The voucher of this line; None where there is no such line, or nobody was ever given its link."""
     row = await conn.fetchrow(_IN_TABLES, order_id, line)
@@ -100,7 +100,9 @@ async def look(
     return _voucher(await _from(archive, conn, order_id, line), order_id, line, archived=True)
 
 
-async def _from(archive: ArchiveReader, conn: Connection, order_id: int, line: int) -> asyncpg.Record | None:
+async def _from(
+    archive: ArchiveReader, conn: Connection | Pool, order_id: int, line: int
+) -> asyncpg.Record | None:
     """The line of an order that has left the tables."""
     order = await archive.find(conn, order_id)
     if order is None or not 0 <= line < order["lines"]:
