@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import until_true
 from tests.shop import Company, Shop
 from voucherd import clock
 from voucherd.actors import SYSTEM
@@ -132,6 +133,27 @@ async def test_an_order_that_left_the_tables_is_found_as_before(quick_shop: Shop
     await sold.sell(("gift-10", 1))
     async with shop.pool.acquire() as conn:
         assert (await audit_since(conn, SYSTEM, shop.sealer)).findings == []
+    await shop.assert_books_balance()
+
+
+async def test_sales_go_on_while_many_wait_for_a_file_of_the_archive(quick_shop: Shop) -> None:
+    """OP-129: whoever waits for a file keeps no connection, however many they are."""
+    shop = quick_shop
+    sold = await sold_in(shop)
+    token = shop.ids.tokens(shop.ids.order_id(sold.trx[0][0]) or 0, range(1))[0]
+    await make_old(shop)
+    await archive(shop)
+    finds = 2 * shop.settings.pool_size
+    turn = shop.order_service.archive._turn
+    async with turn:  # A file that takes long.
+        waiting: list[asyncio.Task[Any]] = [
+            asyncio.create_task(shop.find(sold.company, trx, state=state))
+            for trx, state in (sold.trx[at % len(sold.trx)] for at in range(finds))
+        ]
+        waiting += [asyncio.create_task(shop.client.get(f"/r/{token}")) for _ in range(finds)]
+        await until_true(lambda: len(turn._waiters or ()) == len(waiting))
+        await sold.sell(("gift-10", 1))
+    await asyncio.gather(*waiting)
     await shop.assert_books_balance()
 
 
