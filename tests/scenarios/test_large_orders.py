@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from collections import Counter
+from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.patience import HANG_S
 from tests.shop import Shop
 from voucherd.ids import State
 from voucherd.money import Money
@@ -95,3 +99,31 @@ async def test_nothing_changes_where_streaming_begins(quiet_shop: Shop, amount: 
     assert len({line["voucherCode"] for line in lines}) == len({line["id"] for line in lines}) == amount
     assert {len(line) for line in lines} == {44}
     await shop.assert_books_balance()
+
+
+async def test_between_two_pieces_of_large_answers_the_server_sees_to_everything_else(
+    quick_shop: Shop,
+) -> None:
+    """OP-48: however many are written at once, a sale waits for one piece of one of them."""
+    service, seen = quick_shop.app.service, []
+
+    async def large() -> AsyncIterator[bytes]:
+        for _ in range(10):
+            seen.append("piece")
+            yield b"piece"
+
+    async def write() -> None:
+        body = large()
+        while await service.next_piece(body, HANG_S) is not None:
+            pass
+
+    def look() -> None:
+        seen.append("other work")
+        if not writing.done():
+            asyncio.get_running_loop().call_soon(look)
+
+    writing = asyncio.gather(*(write() for _ in range(20)))
+    look()
+    await writing
+    assert seen.count("piece") == 200
+    assert ("piece", "piece") not in itertools.pairwise(seen)

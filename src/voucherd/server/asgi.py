@@ -48,7 +48,7 @@ class AsgiApp:
         finally:
             body.give_back()
         limit_s = request.limit_s or self.service.answer_limit.limit_s
-        await _send(response, receive, send, with_body=request.body_wanted, piece_s_max=limit_s)
+        await _send(self.service, response, receive, send, with_body=request.body_wanted, piece_s_max=limit_s)
 
     async def _in_time(
         self, request: Request, work: Coroutine[Any, Any, Response | None], since: float
@@ -108,7 +108,13 @@ class _Gone(Exception):
 
 
 async def _send(
-    response: Response, receive: Receive, send: Send, *, with_body: bool, piece_s_max: float
+    service: HttpService,
+    response: Response,
+    receive: Receive,
+    send: Send,
+    *,
+    with_body: bool,
+    piece_s_max: float,
 ) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     body = response.body
@@ -119,17 +125,11 @@ async def _send(
         if with_body and response.endless:
             await _send_while_there(body, receive, send)
         elif with_body:
-            while (part := await next_piece(body, piece_s_max)) is not None:
+            while (part := await service.next_piece(body, piece_s_max)) is not None:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
     finally:
         await response.close()
     await send({"type": "http.response.body", "body": b""})
-
-
-async def next_piece(body: AsyncIterator[bytes], wait_s_max: float | None) -> bytes | None:
-    """The next piece of a body, None at its end; a TimeoutError if it does not come."""
-    async with asyncio.timeout(wait_s_max):
-        return await anext(body, None)
 
 
 async def _send_while_there(body: AsyncIterator[bytes], receive: Receive, send: Send) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -69,6 +70,7 @@ class HttpService:
         self._observe = observe
         self._trusted_proxies = settings.trusted_proxies
         self._ids = RequestIds()
+        self._turn = asyncio.Lock()
         self.body_bytes_max = settings.body_bytes_max
         self.answer_limit = AnswerLimit(settings.answer_limit_s)
         self.bodies = BodyBytes(settings.body_bytes_held_max, settings.body_bytes_held_of_address_max)
@@ -103,6 +105,17 @@ class HttpService:
             response = self._finished(request, await self.app.answer(request))
             told(response.status)
             return response
+
+    async def next_piece(self, body: AsyncIterator[bytes], wait_s_max: float | None) -> bytes | None:
+        """The next piece of a body, None at its end; a TimeoutError if it does not come."""
+        if wait_s_max is None:  # It has no end of its own, and its pieces are small.
+            return await anext(body, None)
+        async with asyncio.timeout(wait_s_max):
+            # Long answers take turns, piece by piece, and between two pieces the loop sees to everything else. A
+            # hundred of them at once would otherwise hold it up for seconds, with the locks of a sale under way.
+            async with self._turn:
+                await asyncio.sleep(0)
+            return await anext(body, None)
 
     def late(self, request: Request) -> Response:
         """The answer in place of one that takes too long (OP-109)."""

@@ -16,7 +16,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from voucherd.http import STALL_S_MAX, HttpError, Request, Response
-from voucherd.server.asgi import AsgiApp, next_piece
+from voucherd.server.asgi import AsgiApp
 from voucherd.server.bounds import BODY, NOTHING
 from voucherd.server.guarded import GuardedProtocol
 
@@ -284,7 +284,7 @@ class ApiProtocol(GuardedProtocol):
         assert not isinstance(body, bytes)
         piece_s_max = None if response.endless else call.request.limit_s or self.service.answer_limit.limit_s
         try:
-            while (part := await next_piece(body, piece_s_max)) is not None:
+            while (part := await self.service.next_piece(body, piece_s_max)) is not None:
                 if call.disconnected:
                     return False
                 if part:
