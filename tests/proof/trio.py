@@ -33,6 +33,7 @@ IN_STEP: Final = "in step"
 """A standby that has all that was acknowledged, and may take over."""
 ACCOUNT: Final = "postgres"
 DISK_MIB: Final = 1_500
+SAID_MAX: Final = 5_000
 
 
 def free_port() -> int:
@@ -90,6 +91,11 @@ class Program:
                 extra_groups=[],
                 start_new_session=True,
             )
+
+    @property
+    def said(self) -> str:
+        """The end of its log."""
+        return f"{self._log.name}: {self._log.read_text()[-SAID_MAX:]}"
 
     def send(self, number: signal.Signals) -> None:
         """Tell it and everything that it started the same."""
@@ -227,6 +233,9 @@ class Node:
                     part: {"username": name, "password": "x"} for part, name in people.items()
                 },
                 "parameters": {"unix_socket_directories": str(self.folder), "jit": "off"},
+                # A server that can't be wound back to where the new leader took over is copied from it.
+                "remove_data_directory_on_rewind_failure": True,
+                "remove_data_directory_on_diverged_timelines": True,
             },
         }
 
@@ -286,7 +295,12 @@ class Trio:
             roles = [await node.role() for node in self.nodes]
             return sum(role in LEADS for role in roles) == 1 and IN_STEP in roles and "" not in roles
 
-        await until(in_step, "the trio does not become whole")
+        try:
+            await until(in_step, "the trio does not become whole")
+        except AssertionError as late:
+            raise AssertionError(
+                "\n\n".join([str(late), *(node.program.said for node in self.nodes)])
+            ) from None
 
 
 def _own_folder(folder: Path) -> Path:
