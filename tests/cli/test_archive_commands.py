@@ -68,6 +68,11 @@ async def test_blocks_of_the_trail_are_archived_verified_audited_and_looked_thro
         seen = await run("trail", "reveals", trx)
         assert len(seen) == 3
 
+        without = await asyncio.to_thread(
+            terminal.run, "archive", "--json", VOUCHERD_MASTER_KEY_FILE=str(terminal.data / "nowhere")
+        )
+        assert without.document["books"] == []
+        assert "no block of the audit trail could be checked" in without.document["note"]
         told = await run("archive")
 
         assert [(one["book"], one["blocks"]) for one in told["books"]] == [("trail", 1), ("reveal", 1)]

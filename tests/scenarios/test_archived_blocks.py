@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from voucherd.trail.chain import BOOKS, REVEAL, TRAIL, TrailSealing
 from voucherd.vault import reveals
 
 MONTHS = 13
+SALES_MAX = 10
+"""While blocks leave, however long that takes."""
 
 
 async def seal_as_old(shop: Shop, back: int = 20) -> None:
@@ -258,6 +261,31 @@ async def test_a_run_that_is_cut_off_loses_no_row_and_the_next_one_goes_on(
     assert gone[-1] == (len(before["reveal"]), 3)
     await archive_trail(shop)
     assert not await shop.pool.fetchval("SELECT count(*) FROM archived_blocks WHERE removed_at IS NULL")
+    assert await left(shop, "reveal") == 0
+    await shop.assert_books_balance()
+
+
+async def test_sales_and_sealing_go_on_and_the_chain_is_whole_at_every_moment_while_blocks_leave(
+    quick_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OP-134: an audit beside a run sees each block in its table or in its file; new blocks are sealed behind."""
+    shop = quick_shop
+    company = await sold_and_sealed(shop)
+    monkeypatch.setattr(blocks, "GROUP_ROWS", 1)
+    sealing = TrailSealing(shop.pool, shop.sealer.trail_key)
+
+    running = asyncio.create_task(archive_trail(shop))
+    said = []
+    while not running.done():
+        said.append(await flaws(shop, shop.settings.archive_folder))
+        if len(said) <= SALES_MAX:
+            order = await shop.create(company, ("gift-10", 1))
+            await shop.confirm(company, order["trx"])
+            await sealing.round()
+    await running
+
+    assert said
+    assert not any(said)
     assert await left(shop, "reveal") == 0
     await shop.assert_books_balance()
 
