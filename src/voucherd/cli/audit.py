@@ -90,15 +90,16 @@ async def audit(
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise CommandRefused(f"{count} broken", Output(document, stacked(*map(_view, findings))))
-    notes = [
-        note,
-        unread,
-        None if locked else f"Note: {TENANTS_NOT_LOCKED}.",
-        f"Note: {TABLES_OWNED}." if owned else None,
-    ]
+    notes = [note, unread, *_cautions(locked=locked, owned=owned)]
     trail = [f"Head of the trail: {head}" for head in heads]
     held = f"All {len(names)} invariants hold{_of_what(since)}."
     return Output(document, "\n".join([held, *filter(None, notes), *trail]))
+
+
+def _cautions(*, locked: bool, owned: bool) -> list[str]:
+    """What the operator should know of the roles of his database."""
+    missing_locks = [] if locked else [f"Note: {TENANTS_NOT_LOCKED}."]
+    return missing_locks + ([f"Note: {TABLES_OWNED}."] if owned else [])
 
 
 def _tell(move: Callable[..., None], name: str, done: int, total: int) -> None:
