@@ -18,6 +18,7 @@ from voucherd import trail
 from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.app import App, running
 from voucherd.approvals.model import ApprovalKind
+from voucherd.archive.block_files import BlockReader
 from voucherd.audit import audit
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.products import ProductChanges, ProductDraft, ProductVersion
@@ -423,7 +424,8 @@ class Shop:
     async def assert_books_balance(self) -> None:
         """Every invariant of decision 27 holds on the whole database, as the audit sees it."""
         async with self.pool.acquire() as conn:
-            findings = await audit(conn, self.sealer)
+            source = BlockReader(self.settings.archive_folder)
+            findings = await audit(conn, self.sealer, archive=source)
         assert not findings, findings
 
     async def assert_refused(self, call: Awaitable[httpx.Response], status: int, text: str) -> httpx.Response:

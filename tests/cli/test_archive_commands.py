@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
 from tests.scenarios.test_archive import make_old, sold_in
+from tests.scenarios.test_archived_blocks import seal_as_old
 from tests.shop import open_shop
 from voucherd.archive import files
 from voucherd.archive.model import ArchiveRefused
@@ -40,13 +41,66 @@ async def test_a_closed_month_is_archived_listed_read_again_and_shown(
         assert told["months"] == [{"month": f"{month:%Y-%m}", "orders": 7, "removed": 7}]
         shown = await run("order", "show", sold.trx[0][0], "--reveal")
         assert shown["lines"][0]["voucherCode"] == line["voucherCode"]
-        assert await run("archive", "verify") == {"ok": True, "months": 1, "orders": 7}
+        verified = {"ok": True, "months": 1, "orders": 7, "blocks": 0, "note": None}
+        assert await run("archive", "verify") == verified
         _change(next(terminal.data.rglob("*.parquet")))
         said = await asyncio.to_thread(terminal.run, "archive", "verify")
         assert_refused(said, "is not the file that was written")
         listed = await run("archive", "list")
         assert [(one["month"], one["orders"]) for one in listed["months"]] == [(f"{month:%Y-%m}", 7)]
         await shop.assert_books_balance()
+
+
+async def test_blocks_of_the_trail_are_archived_verified_audited_and_looked_through(
+    terminal: Terminal, pool: Pool, database_url: str
+) -> None:
+    """OP-134: looks at an order are found as before; the audit reads the files, or says that it did not."""
+
+    async def run(*words: str) -> Any:
+        return await asyncio.to_thread(terminal.json, *words)
+
+    async with open_shop(pool, database_url, terminal.data, with_worker=False, confirm_wait_s=0) as shop:
+        sold = await sold_in(shop)
+        trx, _ = sold.trx[0]
+        await sold.found()
+        await make_old(shop)
+        await seal_as_old(shop)
+        seen = await run("trail", "reveals", trx)
+        assert len(seen) == 3
+
+        without = await asyncio.to_thread(
+            terminal.run, "archive", "--json", VOUCHERD_MASTER_KEY_FILE=str(terminal.data / "nowhere")
+        )
+        assert without.document["books"] == []
+        assert "no block of the audit trail could be checked" in without.document["note"]
+        told = await run("archive")
+
+        assert [(one["book"], one["blocks"]) for one in told["books"]] == [("trail", 1), ("reveal", 1)]
+        assert await pool.fetchval("SELECT count(*) FROM reveal") == 0
+        assert await run("trail", "reveals", trx) == seen
+        assert await run("trail", "reveals", trx, "--limit", "2") == seen[:2]
+        listed = await run("archive", "list")
+        assert [(one["book"], one["blocks"]) for one in listed["books"]] == [("trail", 1), ("reveal", 1)]
+        assert (await run("archive", "verify"))["blocks"] == 2
+        deeds = await asyncio.to_thread(terminal.run, "trail", "list", "--json")
+        assert "are in the archive, and in no list" in deeds.err
+        assert (await run("audit"))["archiveUnread"] is None
+        line = (await sold.found())[1]["items"][0]["orderLines"][0]["id"]
+        assert (await run("order", "return", str(line)))["trx"] == trx
+        folder = terminal.data / "archive"
+        folder.rename(terminal.data / "elsewhere")
+        assert (
+            "2 blocks of the trail are in the archive and were not read"
+            in (await run("audit"))["archiveUnread"]
+        )
+        away = await asyncio.to_thread(terminal.run, "trail", "reveals", trx)
+        assert_refused(away, "can't be read")
+        (terminal.data / "elsewhere").rename(folder)
+        _change(next((folder / "reveal").glob("*.parquet")))
+        for command in (("audit",), ("archive", "verify")):
+            said = await asyncio.to_thread(terminal.run, *command)
+            assert said.code == 1
+            assert "not the file that was written" in " ".join((said.out + said.err).split())
 
 
 def _change(path: Path) -> None:

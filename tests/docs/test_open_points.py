@@ -20,7 +20,7 @@ NUMBERS = (
     *range(70, 74),
     80,
     *range(90, 114),
-    *range(115, 134),
+    *range(115, 135),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

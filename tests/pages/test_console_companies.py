@@ -46,7 +46,7 @@ async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
     async with shop.pool.acquire() as conn:
         company = await company_store.find_company(conn, "Acme <b>")
         policy = await company_store.policy(conn, company.id)
-        deeds = await trail.page(conn, company_id=company.id)
+        deeds = (await trail.page(conn, company_id=company.id)).rows
     assert (company.verified, company.active, company.expose_costs) == (True, True, False)
     assert (company.spend_order_eur_minor, company.spend_day_eur_minor) == (50_000, 200_050)
     assert policy == Policy(True, 9_999)

@@ -45,7 +45,7 @@ async def test_a_top_up_moves_when_a_second_person_agrees(shop: Shop) -> None:
     assert await shop.balance(company) == eur("350.00")
     assert await shop.balance(company, state=State.SANDBOX) == eur("100.00")
     async with shop.pool.acquire() as conn:
-        deeds = await trail.page(conn, company_id=company.id, action="money")
+        deeds = (await trail.page(conn, company_id=company.id, action="money")).rows
     said = [(deed.action, deed.actor, deed.state) for deed in deeds]
     assert said[-2:] == [("money.approve", ben.email, State.LIVE), ("money.propose", ann.email, State.LIVE)]
     assert "bank 17" in (await support.get("/console/money")).text

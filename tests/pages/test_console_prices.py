@@ -63,7 +63,7 @@ async def test_a_price_list_is_written_tried_and_given(shop: Shop) -> None:
     await admin.post(f"/console/companies/{company.id}/prices", {"list": ""})
     assert (await stock.post(f"{path}/remove")).status_code == 303
     async with shop.pool.acquire() as conn:
-        deeds = [deed.action for deed in await trail.page(conn, action="price")]
+        deeds = [deed.action for deed in (await trail.page(conn, action="price")).rows]
     assert deeds[0] == "price.list.remove"
     assert deeds.count("price.import") == 1
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.pages.people import someone
-from tests.shop import Shop
+from tests.scenarios.test_archive import make_old
+from tests.scenarios.test_archived_blocks import archive_trail, seal_as_old
+from tests.shop import Shop, open_shop
+from voucherd.db import Pool
 from voucherd.trail.chain import TrailSealing
 
 
@@ -45,3 +50,33 @@ async def test_what_was_done_is_found_and_its_chain_is_checked(shop: Shop) -> No
     seen = (await finance.get(f"/console/reveals?trx={order['trx']}")).text
     assert "confirm" in seen
     assert (await finance.get("/console/reveals?trx=TRXnone")).status_code == 422
+
+
+async def test_pages_say_where_the_archive_of_the_trail_begins(
+    pool: Pool, database_url: str, tmp_path: Path
+) -> None:
+    """OP-134: the console and the portal never say that nobody saw a code that somebody saw."""
+    async with open_shop(pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0) as shop:
+        company = await shop.company()
+        await shop.product("gift", stock=2)
+        old, new = [await shop.create(company, ("gift", 1)) for _ in range(2)]
+        await shop.confirm(company, old["trx"])
+        await make_old(shop)
+        await seal_as_old(shop, 19)
+        await archive_trail(shop)
+        finance, buyer = await someone(shop, "finance"), await someone(shop, "owner", company)
+
+        seen = (await finance.get(f"/console/reveals?trx={old['trx']}")).text
+        assert "are in the archive" in seen
+        assert "Nobody has seen" not in seen
+        shown = (await finance.get(f"/console/orders/{old['trx']}")).text
+        assert f"<code>voucherd trail reveals {old['trx']}</code>" in shown
+        portal = (await buyer.get(f"/portal/orders/{old['trx']}")).text
+        assert "is in the archive: ask the operator" in portal
+        deeds = (await finance.get("/console/trail?action=test")).text
+        assert "Nothing of this sort was done since then" in deeds
+        assert "are in the archive, and in no list" in deeds
+        assert "2 of the blocks are in the archive" in (await finance.get("/console/trail/check")).text
+        await shop.pool.execute("UPDATE orders SET created_at = now() WHERE status = 2")
+        assert "in the archive" not in (await buyer.get(f"/portal/orders/{old['trx']}")).text
+        assert "in the archive" not in (await finance.get(f"/console/orders/{new['trx']}")).text

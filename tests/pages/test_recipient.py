@@ -212,13 +212,16 @@ async def test_vouchers_that_are_no_good_say_so_and_show_nothing(shop: Shop) -> 
     await shop.product("back-10", stock=2)
     back, kept = await ordered(shop, company, "back-10", 2)
     page_back, trx = await opened(shop, back), shop.ids.trx(shop.order_of(back))
+    first_line, second_line, no_line = [
+        await vouchers.look(shop.pool, shop.order_of(back), line) for line in range(3)
+    ]
     async with transaction(shop.pool) as tx:
-        first = await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(back), 0)
+        first = await vouchers.take_back(tx, SYSTEM, trx, first_line)
         with pytest.raises(vouchers.NoCode):
-            await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(back), 2)
+            await vouchers.take_back(tx, SYSTEM, trx, no_line)
     async with transaction(shop.pool) as tx:
-        assert await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(back), 0) == first
-        assert await vouchers.take_back(tx, SYSTEM, trx, shop.order_of(kept), 1) > first
+        assert await vouchers.take_back(tx, SYSTEM, trx, first_line) == first
+        assert await vouchers.take_back(tx, SYSTEM, trx, second_line) > first
     for returned in (
         await clicked(shop, back, page_back),
         await opened(shop, back),

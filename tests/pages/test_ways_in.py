@@ -35,7 +35,7 @@ class Watch:
         before = await self._newest()
         yield
         async with self._shop.pool.acquire() as conn:
-            rows = [row for row in await trail.page(conn) if row.id > before]
+            rows = [row for row in (await trail.page(conn)).rows if row.id > before]
         assert [(row.actor_kind, row.action) for row in rows] == [(kind, action)]
         self.told.setdefault(action, []).append((_form(rows[0]), frozenset(rows[0].detail or {})))
 

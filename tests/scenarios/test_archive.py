@@ -18,8 +18,10 @@ from voucherd.archive.deeds import Archived
 from voucherd.archive.files import MonthWriter
 from voucherd.archive.model import ArchiveRefused, months_back
 from voucherd.audit import audit_since
+from voucherd.catalogue.cache import VersionCache
 from voucherd.db import Pool
 from voucherd.ids import State
+from voucherd.orders import archived
 from voucherd.reports.sold import SalesArchived, Span, sales
 from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.statement import StatementFilters
@@ -151,6 +153,17 @@ async def test_sales_go_on_while_many_wait_for_a_file_of_the_archive(quick_shop:
             for trx, state in (sold.trx[at % len(sold.trx)] for at in range(finds))
         ]
         waiting += [asyncio.create_task(shop.client.get(f"/r/{token}")) for _ in range(finds)]
+        confirm = f"/api/1.03/order/confirm/{sold.trx[0][0]}"
+        waiting += [asyncio.create_task(shop.call("PATCH", confirm, sold.company)) for _ in range(finds)]
+        own, cache, order_id = (
+            shop.program.services.pool,
+            VersionCache(),
+            shop.ids.order_id(sold.trx[0][0]) or 0,
+        )
+        waiting += [
+            asyncio.create_task(archived.read_anywhere(own, shop.order_service.archive, order_id, cache))
+            for _ in range(finds)
+        ]
         await until_true(lambda: len(turn._waiters or ()) == len(waiting))
         await sold.sell(("gift-10", 1))
     await asyncio.gather(*waiting)

@@ -128,7 +128,7 @@ async def test_a_key_is_made_found_changed_rotated_and_revoked(quiet_shop: Shop)
     for gone in (till, heir):
         await shop.assert_refused(send(shop, gone, "GET"), 401, "unauthorized")
     async with shop.pool.acquire() as conn:
-        deeds = await trail.page(conn, company_id=boss.id, action="key")
+        deeds = (await trail.page(conn, company_id=boss.id, action="key")).rows
     assert [deed.action for deed in reversed(deeds)] == [
         *("key.add", "key.change", "key.rotate", "key.revoke", "key.revoke", "key.revoke"),
     ]

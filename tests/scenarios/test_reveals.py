@@ -140,7 +140,7 @@ async def test_what_a_key_changes_is_in_the_trail(shop: Shop) -> None:
     assert [made.status_code, rotated.status_code, removed.status_code] == [201, 200, 204]
 
     async with shop.pool.acquire() as conn:
-        whole = await trail.page(conn, company_id=company.id)
+        whole = (await trail.page(conn, company_id=company.id)).rows
     rows = [row for row in whole if row.action != "wallet.top-up"]
     subject = f"webhook {shop.ids.webhook_number(made.json()['id'])}"
     assert [(row.action, row.subject) for row in reversed(rows)] == [

@@ -213,6 +213,10 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "book": "'trail'", "block": "1", "first_id": "1", "last_id": "1", "rows": "1", "previous": "sha256('a')",
         "hash": "sha256('b')",
     },
+    "archived_blocks": {
+        "book": "'trail'", "first_block": "1", "last_block": "1", "first_id": "1", "last_id": "1", "rows": "1",
+        "last_at": "now()", "bytes": "1", "sha256": "sha256('x')",
+    },
 }  # fmt: skip
 
 # A product with a range instead of a face value, and so with a fee instead of a price (OP-51).
@@ -633,6 +637,13 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("archived_wallet_refunds", {"refunded_minor": "3"}),
     ("archived_ledger_seq_check", {"seq": "0"}),
     ("archived_ledger_not_overdrawn", {"held_minor": "6"}),
+    ("archived_blocks_book_check", {"book": "'order'"}),
+    ("archived_blocks_first_block_check", {"first_block": "0"}),
+    ("archived_blocks_rows_check", {"rows": "0"}),
+    ("archived_blocks_bytes_check", {"bytes": "0"}),
+    ("archived_blocks_sha256_check", {"sha256": "'short'"}),
+    ("archived_blocks_in_order", {"first_block": "2"}),
+    ("archived_blocks_in_order", {"first_id": "2"}),
     ("archived_codes_seq_from_check", {"seq_from": "-1"}),
     ("archived_codes_some", {"seq_to": "1"}),
     ("archived_purchase_lines_check", {"lines": "0"}),
@@ -748,6 +759,8 @@ async def test_every_check_refuses_what_it_forbids(pool: Pool) -> None:
         await tx.execute("ALTER TABLE wallet DISABLE TRIGGER wallet_starts_empty")
         # A payment without a row of the trail could not commit; its tie is a row of its own here.
         await tx.execute("ALTER TABLE entry DISABLE TRIGGER entry_payment_tied")
+        # A file of blocks that does not follow is refused before its checks are asked.
+        await tx.execute("ALTER TABLE archived_blocks DISABLE TRIGGER archived_blocks_follow")
         # The tables of the archive take rows from it alone.
         await tx.execute("SELECT set_config('voucherd.archiving', 'on', true)")
         await ground(tx)

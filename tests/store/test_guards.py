@@ -654,6 +654,9 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
             "attempt_forwards",  # This and all that follows of purchases: tests/store/test_purchase_guards.py.
             "archive_file_kept",  # These and those that let the archive take rows: tests/store/test_archive_guards.py.
             "archive_month_kept",
+            "archived_blocks_follow",  # These and those that let blocks leave: tests/store/test_block_guards.py.
+            "archived_blocks_kept",
+            "archived_blocks_once",
             "archived_codes_kept",
             "archived_ledger_kept",
             "archived_purchase_kept",
@@ -711,10 +714,12 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
             "recovery_kept",
             "recovery_once",
             "reveal_append_only",  # This and those of the trail: tests/store/test_trail.py.
+            "reveal_kept",
             "spend_forwards",
             "supplier_epoch_moves",
             "totp_forwards",
             "trail_append_only",
+            "trail_kept",
             "trail_seal_append_only",
             "trail_seal_stays_keyed",
             "vault_key_forwards",

@@ -122,7 +122,12 @@ async def test_no_sealed_column_is_forgotten(pool: Pool) -> None:
     )
     open_to_all = {
         *("code.blind", "quarantined_code.blind"),  # Keyed hashes of codes.
-        *("idempotency.key", "idempotency.request", "archive_file.sha256"),  # Hashes.
+        *(
+            "idempotency.key",
+            "idempotency.request",
+            "archive_file.sha256",
+            "archived_blocks.sha256",
+        ),  # Hashes.
         *("passkey.credential", "passkey.public_key"),  # Of a key that never leaves its device.
         *("vault_key.wrapped", "vault_master.root"),  # Wrapped with the master key.
         *("session.key", "session.csrf", "throttle.key", "mail.link"),  # Hashes.

@@ -69,7 +69,7 @@ async def test_the_service_reads_and_writes_every_table(pool: Pool, service: Poo
           AND NOT has_table_privilege(oid, wanted)
         """
     )
-    assert {row["relname"] for row in missing} == {"schema_migration"}
+    assert {row["relname"] for row in missing} == {"schema_migration", "archived_blocks"}
     async with service.acquire() as conn:
         assert not await owns_tables(conn)
     async with pool.acquire() as conn:

@@ -18,6 +18,7 @@ from voucherd.ids import State
 from voucherd.trail import chain, heads
 from voucherd.trail.chain import GENESIS, Head, TrailSealing
 from voucherd.trail.heads import HeadPublisher
+from voucherd.trail.verification import verify
 
 KEY: Final = bytes(range(32))
 WRITERS = 6
@@ -29,7 +30,7 @@ BLOCKS = 4
 
 async def flaws(conn: Connection, *noted: Head) -> list[str]:
     """What the verification says, in words."""
-    return [f"{flaw.book} {flaw.block}: {flaw.wrong}" async for flaw in chain.verify(conn, KEY, noted)]
+    return [f"{flaw.book} {flaw.block}: {flaw.wrong}" async for flaw in verify(conn, KEY, noted)]
 
 
 async def deeds(pool: Pool, count: int) -> None:
@@ -64,9 +65,9 @@ async def test_a_row_tells_who_did_what_to_what_from_where(pool: Pool) -> None:
         )
 
     async with pool.acquire() as conn:
-        revoked, removed, added = await trail.page(conn)
-        of_company = await trail.page(conn, company_id=3, action="webhook", limit=1)
-        earlier = await trail.page(conn, actor="vk_live_abc", before=removed.id)
+        revoked, removed, added = (await trail.page(conn)).rows
+        of_company = (await trail.page(conn, company_id=3, action="webhook", limit=1)).rows
+        earlier = (await trail.page(conn, actor="vk_live_abc", before=removed.id)).rows
 
     assert (added.actor_kind, added.actor_id, added.actor) == (ActorKind.KEY, 7, "key 7 (vk_live_abc)")
     assert (added.action, added.subject, added.company_id, added.state) == (

@@ -7,7 +7,6 @@ those that are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +28,7 @@ from voucherd.archive.model import (
     ArchivedRow,
     ArchiveFile,
     ArchiveRefused,
+    Progress,
     folder_of,
     months_back,
     next_month,
@@ -38,9 +38,6 @@ from voucherd.db import Connection, within
 
 REMOVE_MAX: Final = 1_000
 """Orders that one transaction takes out of the tables."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is done with which month, how many of its orders are done, and how many there are."""
 
 
 class Archived(Struct, frozen=True):
@@ -55,13 +52,7 @@ class Archived(Struct, frozen=True):
 
 async def closed_months(conn: Connection, before: date | None, months_kept: int) -> list[date]:
     """The months that may be archived and are not, oldest first; refused if one of them is too young or not closed."""
-    latest = months_back(await store.today(conn), months_kept)
-    if before is not None and (before.day != 1 or before > latest):
-        raise ArchiveRefused(
-            f"{before} is not the first day of a month up to {latest}: the last {months_kept} whole months stay "
-            "(VOUCHERD_ARCHIVE_MONTHS)"
-        )
-    until = latest if before is None else before
+    until = await latest(conn, before, months_kept)
     known = {one.month: one for one in await store.months(conn)}
     under_way = [one.month for one in known.values() if one.removed_at is None]
     first = await store.oldest(conn, start_of(until))
@@ -71,6 +62,17 @@ async def closed_months(conn: Connection, before: date | None, months_kept: int)
         if count := await store.open_orders(conn, month):
             raise ArchiveRefused(f"{folder_of(month)} is not closed: {count:,} of its orders are not over")
     return sorted(under_way + fresh)
+
+
+async def latest(conn: Connection, before: date | None, months_kept: int) -> date:
+    """The day before which everything may be archived; refused if somebody wishes for a later one."""
+    found = months_back(await store.today(conn), months_kept)
+    if before is not None and (before.day != 1 or before > found):
+        raise ArchiveRefused(
+            f"{before} is not the first day of a month up to {found}: the last {months_kept} whole months stay "
+            "(VOUCHERD_ARCHIVE_MONTHS)"
+        )
+    return found if before is None else before
 
 
 def _months(first: date, until: date) -> list[date]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -36,7 +37,24 @@ READ_BYTES: Final = 1 << 20
 MISSING: Final = "the archive needs the library for Parquet: pip install 'voucherd[archive]'"
 
 
-def _library(name: str = "") -> Any:
+class Written(Protocol):
+    """What is known of a file that was written."""
+
+    @property
+    def place(self) -> str:
+        """Where it lies, from the folder of the archive on."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    @property
+    def sha256(self) -> bytes:
+        """Its hash."""
+
+
+def library(name: str = "") -> Any:
+    """The library for Parquet, or a part of it; refused where it is not installed."""
     try:
         return import_module(f"pyarrow{name}")
     except ImportError:
@@ -45,7 +63,7 @@ def _library(name: str = "") -> Any:
 
 def refuse_without_library() -> None:
     """Refuse before anything is done, where the library is not installed."""
-    _library(".parquet")
+    library(".parquet")
 
 
 def trouble(folder: Path) -> str | None:
@@ -55,9 +73,10 @@ def trouble(folder: Path) -> str | None:
     return None if folder.is_dir() else f"the folder of the archive, {folder}, is not there"
 
 
-def _schema() -> Any:
-    pa = _library()
-    kinds = {
+def types() -> dict[str, Any]:
+    """The types of columns, by the names of their kinds."""
+    pa = library()
+    return {
         "int16": pa.int16(),
         "int32": pa.int32(),
         "int64": pa.int64(),
@@ -67,12 +86,23 @@ def _schema() -> Any:
         "numbers": pa.list_(pa.int64()),
     }
 
+
+def _schema() -> Any:
+    pa, kinds = library(), types()
+
     def struct(columns: Mapping[str, str]) -> Any:
         return pa.list_(pa.struct([(name, kinds[kind]) for name, kind in columns.items()]))
 
     parts = [(name, struct(columns)) for name, (_, columns, _) in PARTS.items()]
     head = [(name, kinds[kind]) for name, kind in ORDER.items()]
     return pa.schema([*head, ("webhook_url", pa.string()), *parts])
+
+
+def opened_to_write(path: Path, schema: Any, looked_up: Sequence[str]) -> Any:
+    """A new file; each of its groups knows the bounds of the columns that are looked up."""
+    return library(".parquet").ParquetWriter(
+        path, schema, compression="zstd", write_statistics=list(looked_up), write_page_checksum=True
+    )
 
 
 class MonthWriter:
@@ -85,20 +115,18 @@ class MonthWriter:
         self.folder = folder / folder_of(month)
         self.files: list[ArchiveFile] = []
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
-        _put_aside(self.folder)
+        _clear(self.folder)
         self.folder.mkdir(mode=0o750)
 
     def begin(self, day: date) -> None:
         """Begin a file of orders of this day."""
         self._path = self.folder / f"{day:%Y-%m-%d}-{len(self.files):04d}.parquet"
         self._spans: list[tuple[int, int, int]] = []
-        self._file = _library(".parquet").ParquetWriter(
-            self._path, self._schema, compression="zstd", write_statistics=["id"], write_page_checksum=True
-        )
+        self._file = opened_to_write(self._path, self._schema, ["id"])
 
     def add(self, rows: Sequence[ArchivedRow]) -> None:
         """Write these orders, which follow on those before by their numbers."""
-        table = _library().Table.from_pylist(list(rows), schema=self._schema)
+        table = library().Table.from_pylist(list(rows), schema=self._schema)
         self._file.write_table(table, row_group_size=len(rows))
         self._spans.append((rows[0]["id"], rows[-1]["id"], len(rows)))
 
@@ -134,17 +162,22 @@ class MonthWriter:
             sync(place)
 
 
-def _put_aside(folder: Path) -> None:
+def _clear(folder: Path) -> None:
     """Remove what a run that was cut off left; a whole month is kept under another name, for another database."""
     if not folder.exists():
         return
-    if not (folder / MANIFEST).exists():
+    if (folder / MANIFEST).exists():
+        put_aside(folder)
+    else:
         shutil.rmtree(folder)
-        return
+
+
+def put_aside(path: Path) -> None:
+    """Keep a file or a folder under another name."""
     number = 1
-    while (other := folder.with_name(f"{folder.name}.old-{number}")).exists():
+    while (other := path.with_name(f"{path.name}.old-{number}")).exists():
         number += 1
-    folder.rename(other)
+    path.rename(other)
 
 
 def sync(path: Path) -> None:
@@ -168,32 +201,51 @@ def hash_of(path: Path) -> bytes:
 class OpenedFile:
     """A file of the archive that is what it was when it was written."""
 
-    def __init__(self, folder: Path, file: ArchiveFile) -> None:
+    def __init__(self, folder: Path, file: Written) -> None:
         path = folder / file.place
-        pq = _library(".parquet")
+        pq = library(".parquet")
         try:
             if path.stat().st_size != file.size or hash_of(path) != file.sha256:
                 raise ArchiveRefused(f"{path} is not the file that was written")
             self._opened = pq.ParquetFile(path, page_checksum_verification=True)
         except OSError as error:
             raise ArchiveRefused(f"{path} can't be read: {error.strerror or error}") from None
-        ids = self._opened.schema_arrow.names.index("id")
+        except ValueError as error:
+            raise ArchiveRefused(f"{path} is no file of Parquet: {error}") from None
+        self._spans = self._bounds("id")
+        self._group: tuple[int, list[int], list[tuple[Any, ...]]] = (-1, [], [])
+
+    def _bounds(self, column: str) -> list[tuple[int, int]]:
+        """The lowest and the highest value of a column that is looked up, in each group."""
+        place = self._opened.schema_arrow.names.index(column)
         about = self._opened.metadata
-        spans = [about.row_group(at).column(ids).statistics for at in range(about.num_row_groups)]
-        self._spans = [(one.min, one.max) for one in spans]
+        found = [about.row_group(at).column(place).statistics for at in range(about.num_row_groups)]
+        return [(one.min, one.max) for one in found]
 
     def find(self, order_id: int) -> ArchivedRow | None:
         """The order; None if it is not in this file."""
-        compute = _library(".compute")
-        for at, (low, high) in enumerate(self._spans):
-            if low <= order_id <= high:
-                group = self._opened.read_row_group(at)
-                rows: list[ArchivedRow] = group.filter(compute.equal(group["id"], order_id)).to_pylist()
-                if rows:
-                    return rows[0]
-        return None
+        return next(self.where("id", order_id), None)
 
     def rows(self) -> Iterator[list[ArchivedRow]]:
         """All orders, one group after the other."""
         for at in range(len(self._spans)):
             yield self._opened.read_row_group(at).to_pylist()
+
+    def between(self, first_id: int, last_id: int) -> list[tuple[Any, ...]]:
+        """The rows of one group with these ids and those between them; the group that was read last is kept."""
+        for at, (low, high) in enumerate(self._spans):
+            if low <= first_id and last_id <= high:
+                if self._group[0] != at:
+                    rows = [tuple(row.values()) for row in self._opened.read_row_group(at).to_pylist()]
+                    self._group = (at, [row[0] for row in rows], rows)
+                _, ids, rows = self._group
+                return rows[bisect_left(ids, first_id) : bisect_right(ids, last_id)]
+        return []
+
+    def where(self, column: str, value: int) -> Iterator[dict[str, Any]]:
+        """The rows with this value in a column that is looked up."""
+        compute = library(".compute")
+        for at, (low, high) in enumerate(self._bounds(column)):
+            if low <= value <= high:
+                group = self._opened.read_row_group(at)
+                yield from group.filter(compute.equal(group[column], value)).to_pylist()

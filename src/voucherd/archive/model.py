@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +14,9 @@ MANIFEST: Final = "manifest.json"
 
 ArchivedRow: TypeAlias = dict[str, Any]
 """An order with its `webhook_url`, and each of `PARTS` as a list of the same."""
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told what is done with which month or book, how much of it is done, and how much there is."""
 
 ORDER: Final = {
     "id": "int64",

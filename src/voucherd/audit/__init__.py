@@ -20,8 +20,8 @@ from voucherd.audit import codes, money, orders, purchases, since
 from voucherd.audit.model import Check
 from voucherd.audit.since import AuditMark
 from voucherd.db import Connection
-from voucherd.trail import chain
 from voucherd.trail.chain import Head
+from voucherd.trail.verification import BlockSource, verify
 from voucherd.vault.seal import SealBroken, Sealer
 
 ROWS_SHOWN_MAX: Final = 20
@@ -75,12 +75,16 @@ async def audit(
     *,
     noted: Sequence[Head] = (),
     progress: Progress | None = None,
+    archive: BlockSource | None = None,
 ) -> list[Finding]:
-    """The faults of the books: none, if all is well. Without a sealer no code is opened, nor a keyed block checked."""
+    """The faults of the books: none, if all is well.
+
+    Without a sealer no code is opened, nor a keyed block checked; without an archive no block that is in it.
+    """
     # One snapshot for all checks: sales go on meanwhile, and a sale is in all of it or in none.
     async with conn.transaction(isolation="repeatable_read", readonly=True):
         await _take_time(conn)
-        return await findings_of(conn, None, sealer, noted, progress)
+        return await findings_of(conn, None, sealer, noted, progress, archive)
 
 
 async def audit_since(
@@ -90,6 +94,7 @@ async def audit_since(
     *,
     noted: Sequence[Head] = (),
     progress: Progress | None = None,
+    archive: BlockSource | None = None,
 ) -> AuditSince:
     """The faults of what changed since the last run of this kind that found none; of everything, if there was none."""
     names = check_names(with_seals=False)
@@ -103,7 +108,7 @@ async def audit_since(
             raise AuditUnderWay
         mark = await since.marked(conn, names)
         orders = None if mark is None else await since.gather(conn, mark)
-        findings = await findings_of(conn, mark, sealer, noted, progress)
+        findings = await findings_of(conn, mark, sealer, noted, progress, archive)
         # Without the key no block of the trail was checked, so the next run must not take it for checked.
         well = not findings and sealer is not None
         if well:
@@ -122,6 +127,7 @@ async def findings_of(
     sealer: Sealer | None = None,
     noted: Sequence[Head] = (),
     progress: Progress | None = None,
+    archive: BlockSource | None = None,
 ) -> list[Finding]:
     """The faults in this transaction's snapshot: of what was gathered since the mark, or of everything."""
     told = progress or (lambda _name, _done, _total: None)
@@ -134,7 +140,7 @@ async def findings_of(
         _note(findings, check.name, check.promise, [dict(row) for row in rows])
     told(CHAIN, len(CHECKS), len(names))
     checked = [] if mark is None else mark.heads
-    flaws = await broken_chain(conn, sealer, [*noted, *checked], ROWS_SHOWN_MAX + 1, checked)
+    flaws = await broken_chain(conn, sealer, [*noted, *checked], ROWS_SHOWN_MAX + 1, checked, archive)
     _note(findings, CHAIN, "no row of the audit trail was changed", flaws)
     if sealer is not None:
         told(SEALS, len(CHECKS) + 1, len(names))
@@ -164,10 +170,12 @@ async def broken_chain(
     noted: Sequence[Head],
     flaws_max: int,
     checked: Sequence[Head] = (),
+    archive: BlockSource | None = None,
 ) -> list[dict[str, Any]]:
     """The faults of the trail behind the heads that were checked before, up to so many."""
     found: list[dict[str, Any]] = []
-    async for flaw in chain.verify(conn, None if sealer is None else sealer.trail_key, noted, checked):
+    key = None if sealer is None else sealer.trail_key
+    async for flaw in verify(conn, key, noted, checked, archive):
         found.append(msgspec.to_builtins(flaw))
         if len(found) >= flaws_max:
             break

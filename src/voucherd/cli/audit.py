@@ -14,6 +14,8 @@ from typer import Option
 
 from voucherd import audit as books
 from voucherd import clock
+from voucherd.archive.block_files import BlockReader
+from voucherd.archive.files import trouble
 from voucherd.audit import AuditSince, Finding
 from voucherd.audit import noted as books_noted
 from voucherd.audit.noted import LastAudit
@@ -23,7 +25,7 @@ from voucherd.cli.output import CommandRefused, Output, facts, progress, stacked
 from voucherd.cli.trail import noted_head
 from voucherd.clock import iso
 from voucherd.db import TABLES_OWNED, TENANTS_NOT_LOCKED, Connection, owns_tables, tenants_locked
-from voucherd.trail import chain
+from voucherd.trail import archived, chain
 from voucherd.trail.chain import Head
 from voucherd.trail.heads import FILE, NoHead, missing, read_notes
 from voucherd.vault.master_key import has_master
@@ -56,15 +58,18 @@ async def audit(
         lost = set(await missing(connection, own))
         noted = [one for one, _ in own if one in lost or await chain.holds(connection, one)] + brought
         sealer, note = await _sealer(context, connection)
+        archive, unread = await _archive(context, connection)
         locked = await tenants_locked(connection)
         owned = await owns_tables(connection)
         since: AuditSince | None = None
         with progress("audit") as move:
             told = partial(_tell, move)
             if full:
-                findings = await books.audit(connection, sealer, noted=noted, progress=told)
+                findings = await books.audit(connection, sealer, noted=noted, progress=told, archive=archive)
             else:
-                since = await books.audit_since(connection, context.actor, sealer, noted=noted, progress=told)
+                since = await books.audit_since(
+                    connection, context.actor, sealer, noted=noted, progress=told, archive=archive
+                )
                 findings = since.findings
         heads = [str(head) for head in await chain.heads(connection)]
     _note(context.settings.data, len({finding.check for finding in findings}))
@@ -75,6 +80,7 @@ async def audit(
         "checks": [{"name": name, "ok": name not in broken} for name in names],
         "findings": [facts(finding, "check promise rows more") for finding in findings],
         "note": note,
+        "archiveUnread": unread,
         "heads": heads,
         "noted": [str(one) for one in noted],
         "tenantsLocked": locked,
@@ -84,14 +90,16 @@ async def audit(
     if findings:
         count = "1 invariant is" if len(findings) == 1 else f"{len(findings)} invariants are"
         raise CommandRefused(f"{count} broken", Output(document, stacked(*map(_view, findings))))
-    notes = [
-        note,
-        None if locked else f"Note: {TENANTS_NOT_LOCKED}.",
-        f"Note: {TABLES_OWNED}." if owned else None,
-    ]
+    notes = [note, unread, *_cautions(locked=locked, owned=owned)]
     trail = [f"Head of the trail: {head}" for head in heads]
     held = f"All {len(names)} invariants hold{_of_what(since)}."
     return Output(document, "\n".join([held, *filter(None, notes), *trail]))
+
+
+def _cautions(*, locked: bool, owned: bool) -> list[str]:
+    """What the operator should know of the roles of his database."""
+    missing_locks = [] if locked else [f"Note: {TENANTS_NOT_LOCKED}."]
+    return missing_locks + ([f"Note: {TABLES_OWNED}."] if owned else [])
 
 
 def _tell(move: Callable[..., None], name: str, done: int, total: int) -> None:
@@ -137,6 +145,15 @@ async def _sealer(context: CommandContext, connection: Connection) -> tuple[Seal
         file = context.settings.master_key_file
         return None, f"No master key at {file}: no code was opened, and no block of the trail checked."
     return await context.sealer(connection), None
+
+
+async def _archive(context: CommandContext, connection: Connection) -> tuple[BlockReader | None, str | None]:
+    """What reads blocks of the trail that are in the archive; or how many nobody can read here, and why."""
+    folder = context.settings.archive_folder
+    count = await archived.count(connection)
+    if count and (why := trouble(folder)):
+        return None, f"{count:,} blocks of the trail are in the archive and were not read: {why}."
+    return BlockReader(folder) if count else None, None
 
 
 def _view(finding: Finding) -> RenderableType:

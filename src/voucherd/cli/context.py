@@ -59,7 +59,7 @@ class CommandContext:
         async with bootstrap.database(self.settings, exclusive=exclusive) as url:
             if self.settings.database_url is not None:
                 if wait:
-                    await bootstrap.until_it_answers(url, self.settings.database_wait_s, _warn)
+                    await bootstrap.until_it_answers(url, self.settings.database_wait_s, warn)
                 await bootstrap.refuse_transaction_pooling(url)
                 yield url
                 return
@@ -118,7 +118,8 @@ async def pool_of(url: str, size_max: int = 1) -> AsyncIterator[Pool]:
         await close(pool)
 
 
-def _warn(line: str) -> None:
+def warn(line: str) -> None:
+    """Say something beside the answer, on stderr."""
     sys.stderr.write(f"voucherd: {line}\n")
     sys.stderr.flush()
 

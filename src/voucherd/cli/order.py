@@ -16,7 +16,7 @@ from voucherd.cli.words import StateWord, decimal
 from voucherd.clock import iso
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Company
-from voucherd.db import Connection, within
+from voucherd.db import Pool, transaction, within
 from voucherd.ids import LINES_MAX, ORDER_NUMBER_BITS, Identifiers
 from voucherd.orders import archived, cancel_by_operator, deeds, register
 from voucherd.orders.answers import delivered_ranges
@@ -24,8 +24,10 @@ from voucherd.orders.model import Order
 from voucherd.orders.register import Registered
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.recipients.vouchers import NoCode, take_back
+from voucherd.recipients import vouchers
+from voucherd.recipients.vouchers import LeftForArchive, NoCode, take_back
 from voucherd.vault import store as vault
+from voucherd.vault.seal import Sealer
 
 app = noun()
 
@@ -73,14 +75,12 @@ async def show(
     lines: Annotated[int, Option(min=0, help="How many lines to print.")] = LINES_SHOWN,
 ) -> Output:
     """Show an order and its lines; the codes only if you ask for them."""
-    async with context.connection() as connection:
-        key_ring = await context.key_ring(connection)
+    async with context.pool() as pool:
+        async with pool.acquire() as connection:
+            key_ring = await context.key_ring(connection)
         names = key_ring.identifiers()
-        order, company = await _read(context, connection, names, trx)
-        if reveal and order.lines_finished:
-            async with within(connection) as tx:
-                await deeds.show_codes(tx, context.actor, trx, order)
-        codes = await vault.read_codes(connection, key_ring.sealer, delivered_ranges(order)) if reveal else []
+        order, company = await _read(context, pool, names, trx)
+        codes = await _codes(context, pool, key_ring.sealer, trx, order) if reveal else []
     found = _lines(order, names, [pair for group in codes for pair in group])
     head = _shown(order, company.name, trx)
     document = {**head.document, "lines": found}
@@ -95,13 +95,20 @@ async def return_(
     ],
 ) -> Output:
     """Say that a code was taken back: its line tells when, and its link shows it no more. No money moves."""
-    async with context.transaction() as tx:
-        ids = await context.identifiers(tx)
+    async with context.pool() as pool:
+        async with pool.acquire() as connection:
+            ids = await context.identifiers(connection)
         order_id, number = ids.line_of_number(line)
         trx = ids.trx(order_id)
-        with refusing({NoCode: f"there is no line {line} with a code"}):
-            archive = ArchiveReader(context.settings.archive_folder)
-            returned_at = await take_back(tx, context.actor, trx, order_id, number, archive)
+        # Before the transaction: a file of the archive may take long.
+        voucher = await vouchers.look(pool, order_id, number, ArchiveReader(context.settings.archive_folder))
+        said = {
+            NoCode: f"there is no line {line} with a code",
+            LeftForArchive: f"the order of line {line} is being archived: try again",
+        }
+        with refusing(said):
+            async with transaction(pool) as tx:
+                returned_at = await take_back(tx, context.actor, trx, voucher)
     document = {"trx": trx, "lineId": line, "dateReturned": iso(returned_at)}
     return Output(document, f"The code of line {number + 1} of {trx} was taken back at {iso(returned_at)}.")
 
@@ -112,7 +119,7 @@ async def cancel(context: CommandContext, trx: Trx) -> Output:
     async with context.pool() as pool:
         async with pool.acquire() as connection:
             names = await context.identifiers(connection)
-            order, company = await _read(context, connection, names, trx)
+        order, company = await _read(context, pool, names, trx)
         try:
             after = await cancel_by_operator.cancel(pool, context.settings, context.actor, trx, order)
         except Refusal:
@@ -120,17 +127,28 @@ async def cancel(context: CommandContext, trx: Trx) -> Output:
     return _shown(after, company.name, trx)
 
 
-async def _read(
-    context: CommandContext, connection: Connection, names: Identifiers, trx: str
-) -> tuple[Order, Company]:
+async def _codes(
+    context: CommandContext, pool: Pool, sealer: Sealer, trx: str, order: Order
+) -> list[list[tuple[str, str]]]:
+    """The codes of the order, after it was written down who sees them."""
+    async with pool.acquire() as connection:
+        if order.lines_finished:
+            async with within(connection) as tx:
+                await deeds.show_codes(tx, context.actor, trx, order)
+        return await vault.read_codes(connection, sealer, delivered_ranges(order))
+
+
+async def _read(context: CommandContext, pool: Pool, names: Identifiers, trx: str) -> tuple[Order, Company]:
     order_id = names.order_id(trx)
     archive = ArchiveReader(context.settings.archive_folder)
     order = None
     if order_id is not None:
-        order = await archived.read_anywhere(connection, archive, order_id, VersionCache())
+        order = await archived.read_anywhere(pool, archive, order_id, VersionCache())
     if order is None:
         raise CommandRefused(f"there is no order {trx[:40]}")
-    return order, (await company_store.companies(connection, [order.company_id]))[order.company_id]
+    async with pool.acquire() as connection:
+        companies = await company_store.companies(connection, [order.company_id])
+    return order, companies[order.company_id]
 
 
 def _lines(order: Order, names: Identifiers, codes: list[tuple[str, str]]) -> list[dict[str, Any]]:

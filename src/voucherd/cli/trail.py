@@ -9,14 +9,17 @@ import typer
 from typer import Argument, Option
 
 from voucherd import trail
+from voucherd.archive import blocks
 from voucherd.cli.command import command, noun
-from voucherd.cli.context import CommandContext
+from voucherd.cli.context import CommandContext, warn
 from voucherd.cli.output import CommandRefused, Output, facts, listed
 from voucherd.cli.words import read_moment
+from voucherd.clock import iso
 from voucherd.companies import store as company_store
-from voucherd.trail import TrailRow, chain, heads
-from voucherd.trail.chain import Head
+from voucherd.trail import TrailRow, archived, chain, heads
+from voucherd.trail.chain import REVEAL, Head
 from voucherd.vault import reveals
+from voucherd.vault.reveals import RevealRow
 
 ROWS_SHOWN: Final = 50
 
@@ -42,11 +45,14 @@ async def list_(
     """List what was done, newest first."""
     async with context.connection() as connection:
         owner = None if company is None else (await company_store.find_company(connection, company)).id
-        rows = await trail.page(
+        found = await trail.page(
             connection, company_id=owner, actor=actor, action=action, since=since, before=before, limit=limit
         )
+        rows = found.rows
         names = {row.company_id for row in rows if row.company_id is not None}
         companies = {key: one.name for key, one in (await company_store.companies(connection, names)).items()}
+    if found.archived_until is not None:
+        warn(f"deeds up to {iso(found.archived_until)} are in the archive, and in no list")
     return listed(
         [_document(row, companies) for row in rows],
         [
@@ -72,7 +78,12 @@ async def reveals_(
         order_id = (await context.identifiers(connection)).order_id(trx)
         if order_id is None:
             raise CommandRefused(f"there is no order {trx[:40]}")
-        rows = await reveals.of_order(connection, order_id, limit)
+        rows, until = await reveals.of_order(connection, order_id, limit)
+        files = [] if until is None else await archived.files(connection, REVEAL.name)
+    # The files are read when nothing waits for them any more.
+    if len(rows) < limit:
+        folder = context.settings.archive_folder
+        rows += map(_archived, blocks.find_reveals(folder, files, order_id, limit - len(rows)))
     return listed(
         [facts(row, "id at actorKind actorId via lineFrom codes address", codes=row.lines) for row in rows],
         [
@@ -85,6 +96,12 @@ async def reveals_(
         ],
         empty="Nobody has seen a code of this order.",
     )
+
+
+def _archived(row: dict[str, Any]) -> RevealRow:
+    """A reveal as it lies in a file: with its moment in microseconds, and an address with its mask."""
+    address = None if row["address"] is None else row["address"].partition("/")[0]
+    return reveals.row_of({**row, "at": blocks.moment(row["at"]), "address": address})
 
 
 @command(app, "head")

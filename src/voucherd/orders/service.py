@@ -118,13 +118,12 @@ class OrderService:
 
     async def _find_archived(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """An order that is in no table. A made-up trx is looked for as well, and takes as long to refuse."""
-        row = await self.archive.find(self._pool, reading.NOWHERE if order_id is None else order_id)
-        if row is None:
-            raise OrderNotFound
-        async with self._pool.acquire() as conn:
-            found = await archived.whole(conn, row, self._caches.versions)
-            (reply,) = await self.reader.shown(conn, [_of_caller(found, company_id, state)])
-        return granted(reply)
+        order_id = reading.NOWHERE if order_id is None else order_id
+        found = await archived.read(self._pool, self.archive, order_id, self._caches.versions)
+        own = _of_caller(found, company_id, state)
+        if isinstance(own, Refusal):
+            raise own
+        return await self.show(own)
 
     async def find_apart(self, order_id: int | None, company_id: int, state: State) -> Answer:
         """The same, read by itself under the company's own policies: for files and long lists."""
@@ -212,7 +211,7 @@ class OrderService:
         reply = await self.confirms.submit(command.company_id, command)
         if isinstance(reply, DoneBefore):
             return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
-        answer = granted(reply)
+        answer = await self._granted(command, reply)
         if answer.order.status is not Status.PENDING or command.sandbox_outcome is SandboxOutcome.PENDING:
             return answer
         await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
@@ -230,7 +229,7 @@ class OrderService:
             return await self.look_again(
                 reply.order_id, command.company_id, command.state, resolve=True, arrived_at=arrived_at
             )
-        answer = granted(reply)
+        answer = await self._granted(command, reply)
         if answer.order.status is not Status.PENDING:
             return answer
         cancel = Cancel(
@@ -261,18 +260,23 @@ class OrderService:
         reply = await self.cancels.submit(command.company_id, command)
         if isinstance(reply, DoneBefore):
             return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
-        answer = granted(reply)
+        answer = await self._granted(command, reply)
         if answer.order.status is not Status.PENDING:
             return answer
         await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
         return await self.find(command.order_id, command.company_id, command.state)
 
+    async def _granted(self, command: Finalise | Cancel, reply: Reply) -> Answer:
+        """The answer, or its refusal; an order that is in no table may be in the archive, and is over there."""
+        if isinstance(reply, OrderNotFound):
+            raise await archived.refusal(self._pool, self.archive, command, self._caches)
+        return granted(reply)
+
     async def look_again(
         self, order_id: int, company_id: int, state: State, *, resolve: bool, arrived_at: float = 0.0
     ) -> Answer:
         """An order that was changed before, deleted ones included; one that is pending is waited for."""
-        async with self._pool.acquire() as conn:
-            order = (await reading.read(conn, [order_id], self._caches.versions)).get(order_id)
+        order = await archived.read_anywhere(self._pool, self.archive, order_id, self._caches.versions)
         if order is None or order.company_id != company_id or order.state != state:
             raise OrderNotFound
         if order.status is not Status.PENDING:

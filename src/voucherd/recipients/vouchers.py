@@ -207,13 +207,15 @@ class NoCode(Exception):
     """The line has no code that could be taken back, or there is no such line."""
 
 
-async def take_back(
-    tx: Tx, actor: Actor, trx: str, order_id: int, line: int, archive: ArchiveReader | None = None
-) -> datetime:
+class LeftForArchive(Exception):
+    """The order left the tables since it was looked at: look again."""
+
+
+async def take_back(tx: Tx, actor: Actor, trx: str, voucher: Voucher | None) -> datetime:
     """Write down that the line's code was taken back; when, which is the first time that it was said."""
-    voucher = await look(tx, order_id, line, archive)
     if voucher is None or voucher.place is None:
         raise NoCode
+    order_id, line = voucher.order_id, voucher.line
     first = await tx.fetchval(
         f"""
         INSERT INTO {_views(voucher)}, returned_at) {_of(voucher, "now()")}
@@ -226,10 +228,12 @@ async def take_back(
     if first:
         detail = {"line": line + 1}
         await trail.record(tx, actor, "order.return", f"order {trx}", detail, state=state_of(order_id))
-    at: datetime = await tx.fetchval(
+    at: datetime | None = await tx.fetchval(
         f"SELECT returned_at FROM {'archived_view' if voucher.archived else 'line_view'}"  # noqa: S608 - Ours.
         " WHERE order_id = $1 AND line = $2",
         order_id,
         line,
     )
+    if at is None:
+        raise LeftForArchive
     return at

@@ -19,6 +19,7 @@ from voucherd.actors import Actor, ActorKind, Address, TrailEntry
 from voucherd.db import Connection, Pool, Tx
 from voucherd.ids import State
 from voucherd.statements import Where
+from voucherd.trail import archived
 
 PAGE_MAX: Final = 1_000
 SCAN_MAX: Final = 20_000
@@ -109,6 +110,8 @@ class TrailPage(NamedTuple):
 
     rows: list[TrailRow]
     before: int | None
+    archived_until: datetime | None = None
+    """Where the list ends: deeds up to this moment may be in the archive."""
 
 
 class TrailFilters(Struct, frozen=True):
@@ -123,15 +126,16 @@ class TrailFilters(Struct, frozen=True):
 
 async def page(
     conn: Connection, *, before: int | None = None, limit: int = PAGE_MAX, **filters: Any
-) -> list[TrailRow]:
+) -> TrailPage:
     """What was done, newest first, `before` the last one of the page before, however far back it is."""
     rows: list[TrailRow] = []
     wanted = min(limit, PAGE_MAX)
     while True:
-        found, before = await search(conn, TrailFilters(**filters), before=before, limit=wanted - len(rows))
-        rows += found
+        found = await search(conn, TrailFilters(**filters), before=before, limit=wanted - len(rows))
+        rows += found.rows
+        before = found.before
         if before is None or len(rows) >= wanted:
-            return rows
+            return found._replace(rows=rows)
 
 
 async def search(
@@ -169,7 +173,12 @@ async def search(
     # The page is short: it ends where it looked last, unless that was everything.
     last = await conn.fetchrow(f"{newest} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
     over = last is None or (filters.since is not None and last["at"] < filters.since - LATE_COMMIT_MAX)
-    return TrailPage(_rows(rows), None if over or last is None else last["id"])
+    if not over and last is not None:
+        return TrailPage(_rows(rows), last["id"])
+    until = await archived.until(conn, "trail")
+    if until is not None and filters.since is not None and filters.since > until:
+        until = None
+    return TrailPage(_rows(rows), None, until)
 
 
 async def _behind(conn: Connection, moment: datetime) -> int:

@@ -9,8 +9,7 @@ holds the lock; when all of those are gone, every id up to there is in the table
 from __future__ import annotations
 
 import hmac
-from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -21,33 +20,64 @@ from msgspec import Struct
 from voucherd.db import Connection, Pool
 
 BLOCK_ROWS_MAX: Final = 5_000
-LATE_MAX: Final = timedelta(hours=1)
-"""A row that waits for longer has no worker, or a transaction beside it that does not end."""
 GENESIS: Final = bytes(32)
 """What the first block follows."""
 PLAIN: Final = 1
 """The version of blocks that were sealed without a key, by programs before 0.2.0."""
 KEYED: Final = 2
-LOWEST: Final = -(2**63)
-"""Ids begin at 1, so a row with a lower one was put in by hand."""
 
 
 class Book(Struct, frozen=True):
     """A table that is sealed, and the columns that its hashes cover, in the form in which they do."""
 
     name: str
-    columns: str
+    kinds: Mapping[str, str]
+    """The columns by name, each with its kind in a file of the archive."""
+
+    @property
+    def columns(self) -> str:
+        """The columns as they are read to be hashed."""
+        return ", ".join(_HASHED.get(name, name) for name in self.kinds)
 
 
-_MOMENT: Final = "(extract(epoch FROM at) * 1000000)::bigint"
+_HASHED: Final = {
+    "at": "(extract(epoch FROM at) * 1000000)::bigint",
+    "address": "text(address)",
+    "detail": "detail::text",
+}
+_NUMBER: Final = "int64"
+_TEXT: Final = "string"
 TRAIL: Final = Book(
     "trail",
-    f"id, {_MOMENT}, actor_kind, actor_id, actor, action, subject, company_id, state, text(address), request_id, "
-    "detail::text",
+    {
+        "id": _NUMBER,
+        "at": _NUMBER,
+        "actor_kind": _NUMBER,
+        "actor_id": _NUMBER,
+        "actor": _TEXT,
+        "action": _TEXT,
+        "subject": _TEXT,
+        "company_id": _NUMBER,
+        "state": _NUMBER,
+        "address": _TEXT,
+        "request_id": _TEXT,
+        "detail": _TEXT,
+    },
 )
 REVEAL: Final = Book(
     "reveal",
-    f"id, {_MOMENT}, order_id, company_id, line_from, lines, via, actor_kind, actor_id, text(address)",
+    {
+        "id": _NUMBER,
+        "at": _NUMBER,
+        "order_id": _NUMBER,
+        "company_id": _NUMBER,
+        "line_from": _NUMBER,
+        "lines": _NUMBER,
+        "via": _NUMBER,
+        "actor_kind": _NUMBER,
+        "actor_id": _NUMBER,
+        "address": _TEXT,
+    },
 )
 BOOKS: Final = (TRAIL, REVEAL)
 
@@ -75,17 +105,7 @@ class Head(Struct, frozen=True):
         return f"{self.book}:{self.block}:{self.hash.hex()}"
 
 
-class Flaw(Struct, frozen=True):
-    """Something that is wrong with a book."""
-
-    book: str
-    block: int | None
-    first_id: int | None
-    last_id: int | None
-    wrong: str
-
-
-def digest(previous: bytes, rows: Iterable[asyncpg.Record], key: bytes | None) -> bytes:
+def digest(previous: bytes, rows: Iterable[asyncpg.Record | tuple[Any, ...]], key: bytes | None) -> bytes:
     """The hash of a block: of the hash before it, and of each row as one line of JSON; with the key if there is one."""
     hashed = sha256(previous) if key is None else hmac.new(key, previous, sha256)
     encode = msgspec.json.encode
@@ -152,12 +172,7 @@ async def _seal(conn: Connection, book: Book, settled: int, key: bytes) -> int:
             return 0
         last = await last_block(conn, book)
         place, previous = (0, GENESIS) if last is None else (last.last_id, last.hash)
-        rows = await conn.fetch(
-            f"SELECT {book.columns} FROM {book.name} WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3",  # noqa: S608
-            place,
-            settled,
-            BLOCK_ROWS_MAX,
-        )
+        rows = await rows_between(conn, book, place, settled, BLOCK_ROWS_MAX)
         if rows:
             await conn.execute(
                 """
@@ -178,7 +193,7 @@ async def _seal(conn: Connection, book: Book, settled: int, key: bytes) -> int:
 
 async def last_block(conn: Connection, book: Book) -> Block | None:
     """The newest block of a book."""
-    row = await conn.fetchrow(f"{_BLOCKS} ORDER BY block DESC LIMIT 1", book.name)
+    row = await conn.fetchrow(f"{BLOCKS} ORDER BY block DESC LIMIT 1", book.name)
     return None if row is None else Block(*row)
 
 
@@ -200,87 +215,34 @@ async def holds(conn: Connection, noted: Head) -> bool:
     )
 
 
-_BLOCKS: Final = (
+BLOCKS: Final = (
     "SELECT block, first_id, last_id, rows, previous, hash, version FROM trail_seal WHERE book = $1"
 )
 
 
-async def verify(
-    conn: Connection, key: bytes | None, noted: Sequence[Head] = (), since: Sequence[Head] = ()
-) -> AsyncIterator[Flaw]:
-    """The faults of the books, in one snapshot: to be called within a transaction that has one.
-
-    Without the key what is in a keyed block is counted only. Heads that somebody noted must be in the chain. Blocks up
-    to the heads of `since` are taken for checked.
-    """
-    for head in noted:
-        if not await holds(conn, head):
-            yield Flaw(
-                head.book,
-                head.block,
-                None,
-                None,
-                "was noted and is not there: the chain was cut or rewritten",
-            )
-    for book in BOOKS:
-        number, place, previous, version = await _start(conn, book, since)
-        async for row in conn.cursor(
-            f"{_BLOCKS} AND block > $2 ORDER BY block", book.name, number, prefetch=200
-        ):
-            block = Block(*row)
-            if flaw := _link(block, number, place, previous, version):
-                yield Flaw(book.name, block.block, block.first_id, block.last_id, flaw)
-            if flaw := await _content(conn, book, block, place, key):
-                yield Flaw(book.name, block.block, block.first_id, block.last_id, flaw)
-            # From here on with what the block says of itself: one flaw is told once, not once for each block after it.
-            number, place, previous, version = block.block, block.last_id, block.hash, block.version
-        if flaw_late := await _late(conn, book, place):
-            yield flaw_late
-
-
-async def _start(conn: Connection, book: Book, since: Sequence[Head]) -> tuple[int, int, bytes, int]:
-    """Behind which block and row the check begins, and what the next block must follow."""
-    for head in since:
-        if head.book == book.name and await holds(conn, head):
-            row = await conn.fetchrow(f"{_BLOCKS} AND block = $2", book.name, head.block)
-            assert row is not None, "it is in this snapshot"
-            block = Block(*row)
-            return block.block, block.last_id, block.hash, block.version
-    return 0, LOWEST, GENESIS, PLAIN
-
-
-def _link(block: Block, number: int, place: int, previous: bytes, version: int) -> str | None:
-    if block.block != number + 1:
-        return f"block {number + 1} is missing"
-    if block.previous != previous or block.first_id <= place:
-        return "does not follow the block before it"
-    return "has no key, although the block before it has one" if block.version < version else None
-
-
-async def _content(conn: Connection, book: Book, block: Block, place: int, key: bytes | None) -> str | None:
-    rows: list[Any] = await conn.fetch(
-        f"SELECT {book.columns} FROM {book.name} WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3",  # noqa: S608
-        place,
-        block.last_id,
-        # One more than there may be is enough to know.
-        block.rows + 1,
-    )
-    if len(rows) < block.rows:
-        return "rows are missing"
-    if len(rows) > block.rows:
-        return "rows were added"
+def wrong_with(
+    block: Block, rows: Sequence[asyncpg.Record | tuple[Any, ...]], key: bytes | None
+) -> str | None:
+    """What is wrong with all the rows of a block; without the key of a keyed one nobody can tell."""
     if block.version == KEYED and key is None:
         return None
     hashed = digest(block.previous, rows, key if block.version == KEYED else None)
     return None if hmac.compare_digest(hashed, block.hash) else "rows were changed"
 
 
-async def _late(conn: Connection, book: Book, place: int) -> Flaw | None:
-    row = await conn.fetchrow(
-        f"SELECT min(id), max(id) FROM {book.name} WHERE id > $1 AND at < now() - $2::interval",  # noqa: S608
+async def rows_between(
+    conn: Connection, book: Book, place: int, last_id: int, limit: int
+) -> list[asyncpg.Record]:
+    """The rows behind a place up to an id, as they are hashed."""
+    return await conn.fetch(
+        f"SELECT {book.columns} FROM {book.name} WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3",  # noqa: S608
         place,
-        LATE_MAX,
+        last_id,
+        limit,
     )
-    if row is None or row[0] is None:
-        return None
-    return Flaw(book.name, None, row[0], row[1], "not sealed for an hour or longer: no worker runs")
+
+
+async def blocks_after(conn: Connection, book: Book, number: int, limit: int) -> list[Block]:
+    """The blocks behind this one, in order."""
+    rows = await conn.fetch(f"{BLOCKS} AND block > $2 ORDER BY block LIMIT $3", book.name, number, limit)
+    return [Block(*row) for row in rows]

@@ -7,17 +7,19 @@ saw, never the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import asyncpg
 from msgspec import Struct
 
 from voucherd.actors import ActorKind
 from voucherd.batcher import BatchBounds, Batcher
 from voucherd.db import Connection, Pool, Tx
 from voucherd.statements import ADDRESS, BIGINT, BIGINT_OR_NULL, ENUM, INT, RowSet, statement
-from voucherd.trail import plain_address
+from voucherd.trail import archived, plain_address
+from voucherd.trail.chain import REVEAL
 from voucherd.vault.model import Reveal, Via
 
 
@@ -33,6 +35,14 @@ class RevealRow(Struct, frozen=True):
     actor_kind: ActorKind
     actor_id: int | None
     address: str | None
+
+
+class OrderReveals(NamedTuple):
+    """Who has seen codes of an order, newest first."""
+
+    rows: list[RevealRow]
+    archived_until: datetime | None
+    """Those up to this moment may be in the archive; None if none of the order is there."""
 
 
 REVEALS: Final = RowSet(
@@ -90,8 +100,10 @@ class Recorder:
         return [None] * len(calls)
 
 
-async def of_order(conn: Connection, order_id: int, limit: int) -> list[RevealRow]:
-    """Who has seen codes of an order, newest first."""
+async def of_order(
+    conn: Connection, order_id: int, limit: int, *, created_at: datetime | None = None
+) -> OrderReveals:
+    """Who has seen codes of an order, newest first; nobody saw any before it was created, if that is known."""
     rows = await conn.fetch(
         """
         SELECT id, at, company_id, line_from, lines, via, actor_kind, actor_id, host(address) AS address
@@ -101,17 +113,22 @@ async def of_order(conn: Connection, order_id: int, limit: int) -> list[RevealRo
         order_id,
         limit,
     )
-    return [
-        RevealRow(
-            row["id"],
-            row["at"],
-            row["company_id"],
-            row["line_from"],
-            row["lines"],
-            Via(row["via"]),
-            ActorKind(row["actor_kind"]),
-            row["actor_id"],
-            row["address"],
-        )
-        for row in rows
-    ]
+    until = await archived.until(conn, REVEAL.name)
+    if until is not None and created_at is not None and created_at > until:
+        until = None
+    return OrderReveals([row_of(row) for row in rows], until)
+
+
+def row_of(row: asyncpg.Record | Mapping[str, Any]) -> RevealRow:
+    """A reveal from its columns."""
+    return RevealRow(
+        row["id"],
+        row["at"],
+        row["company_id"],
+        row["line_from"],
+        row["lines"],
+        Via(row["via"]),
+        ActorKind(row["actor_kind"]),
+        row["actor_id"],
+        row["address"],
+    )

@@ -323,12 +323,12 @@ async def _revealed(
     return found
 
 
-async def seen_by(visit: Visit, order: Order) -> list[SeenLine]:
-    """Who has seen codes of the order, the latest first."""
+async def seen_by(visit: Visit, order: Order) -> tuple[list[SeenLine], datetime | None]:
+    """Who has seen codes of the order, the latest first; and up to when that is in the archive."""
     async with visit.pool.acquire() as connection:
-        rows = await reveals.of_order(connection, order.id, SEEN_MAX)
+        rows, until = await reveals.of_order(connection, order.id, SEEN_MAX, created_at=order.created_at)
         people = {user.id: user.email for user in await user_store.list_users(connection, visit.company_id)}
-    return [SeenLine(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows]
+    return [SeenLine(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows], until
 
 
 def _who(row: reveals.RevealRow, people: dict[int, str]) -> str:

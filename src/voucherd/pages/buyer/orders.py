@@ -115,6 +115,8 @@ async def order(visit: Visit) -> Response:
     expired = words.is_expired(found)
     purses = await purses_of(visit)
     approval = await lists.of_order(visit.pool, visit.company_id, found.id)
+    can_see = found.lines_finished > 0 and visit.may(Right.CODES_VIEW)
+    seen, seen_until = await seen_by(visit, found) if can_see else ([], None)
     return render(
         "buyer/order.html",
         visit,
@@ -127,8 +129,9 @@ async def order(visit: Visit) -> Response:
         can_confirm=found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE),
         can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
-        can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
-        seen=await seen_by(visit, found) if visit.may(Right.CODES_VIEW) else [],
+        can_see=can_see,
+        seen=seen,
+        seen_until=seen_until,
         approval=approval if approval is not None and approval.open else None,
         guessed=await visit.look(pins.guesses, found.id),
         pending=found.status is Status.PENDING,

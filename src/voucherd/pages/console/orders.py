@@ -93,7 +93,7 @@ async def order(visit: Visit) -> Response:
             "told": await register.notifications(conn, [one.id for one in happened], ROWS_SHOWN),
             "movements": await store.movements(conn, found.id, ROWS_SHOWN),
             "purchases": await records.of_order(conn, found.id, ROWS_SHOWN),
-            "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN),
+            "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN, created_at=found.created_at),
         }
     can_cancel = found.status in (Status.CREATED, Status.PENDING) and not found.cancelling
     return render(
@@ -157,8 +157,7 @@ async def _read(services: Services, trx: str) -> Order | None:
     order_id = services.ids.order_id(trx)
     if order_id is None:
         return None
-    async with services.pool.acquire() as conn:
-        return await archived.read_anywhere(conn, services.orders.archive, order_id, VersionCache())
+    return await archived.read_anywhere(services.pool, services.orders.archive, order_id, VersionCache())
 
 
 async def _found(visit: Visit) -> Order:

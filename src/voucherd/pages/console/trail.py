@@ -14,10 +14,11 @@ from voucherd.pages.console.inputs import number_of, optional_day
 from voucherd.pages.forms import midnight
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit
-from voucherd.trail import TrailFilters, TrailRow, chain
+from voucherd.trail import TrailFilters, TrailPage, archived, chain
 from voucherd.trail import heads as heads_file
-from voucherd.trail.chain import Flaw
+from voucherd.trail.verification import Flaw, verify
 from voucherd.vault import reveals
+from voucherd.vault.reveals import OrderReveals
 
 PAGE: Final = 50
 REVEALS_SHOWN_MAX: Final = 200
@@ -30,8 +31,7 @@ async def deeds_done(visit: Visit) -> Response:
     """What was done, newest first, with filters."""
     chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
     first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
-    rows: list[TrailRow] = []
-    onward = None
+    found = TrailPage([], None)
     async with visit.pool.acquire() as conn:
         owner = None
         if chosen["company"]:
@@ -48,19 +48,20 @@ async def deeds_done(visit: Visit) -> Response:
                 until=None if last is None else midnight(last + timedelta(days=1)),
             )
             before = number_of(visit.query.get("before"))
-            rows, onward = await trail.search(conn, filters, before=before, limit=PAGE)
-        named = {row.company_id for row in rows if row.company_id is not None}
+            found = await trail.search(conn, filters, before=before, limit=PAGE)
+        named = {row.company_id for row in found.rows if row.company_id is not None}
         names = {key: one.name for key, one in (await company_store.companies(conn, named)).items()}
         heads = await chain.heads(conn)
     path = "/console/trail"
     return render(
         "console/trail.html",
         visit,
-        rows=[(row, names.get(row.company_id or 0), _words(row.detail)) for row in rows],
+        rows=[(row, names.get(row.company_id or 0), _words(row.detail)) for row in found.rows],
         chosen=chosen,
         heads=heads,
         newest=qualified(path, chosen) if visit.query.get("before") else "",
-        older="" if onward is None else qualified(path, chosen | {"before": onward}),
+        older="" if found.before is None else qualified(path, chosen | {"before": found.before}),
+        archived_until=found.archived_until,
     )
 
 
@@ -72,15 +73,21 @@ async def check_trail(visit: Visit) -> Response:
         async with asyncio.timeout(VERIFY_S_MAX), visit.pool.acquire() as conn:
             async with conn.transaction(isolation="repeatable_read", readonly=True):
                 noted = heads_file.read_file(visit.services.settings.data / heads_file.FILE)
-                async for flaw in chain.verify(conn, visit.services.sealer.trail_key, noted):
+                async for flaw in verify(conn, visit.services.sealer.trail_key, noted):
                     flaws.append(flaw)
                     if len(flaws) == FLAWS_SHOWN_MAX:
                         break
-            heads = await chain.heads(conn)
+            heads, filed = await chain.heads(conn), await archived.count(conn)
     except TimeoutError:
-        whole, heads = False, []
+        whole, heads, filed = False, [], 0
     return render(
-        "console/trail_check.html", visit, flaws=flaws, whole=whole, heads=heads, longest=VERIFY_S_MAX
+        "console/trail_check.html",
+        visit,
+        flaws=flaws,
+        whole=whole,
+        heads=heads,
+        filed=filed,
+        longest=VERIFY_S_MAX,
     )
 
 
@@ -88,12 +95,18 @@ async def reveals_of(visit: Visit) -> Response:
     """Who has seen the codes of one order."""
     trx = visit.query.get("trx")
     order_id = visit.services.ids.order_id(trx) if trx else None
-    rows = []
+    found = OrderReveals([], None)
     if order_id is not None:
-        rows = await visit.look(reveals.of_order, order_id, REVEALS_SHOWN_MAX)
+        found = await visit.look(reveals.of_order, order_id, REVEALS_SHOWN_MAX)
     unknown = bool(trx) and order_id is None
     return render(
-        "console/reveals.html", visit, status=422 if unknown else 200, trx=trx, unknown=unknown, rows=rows
+        "console/reveals.html",
+        visit,
+        status=422 if unknown else 200,
+        trx=trx,
+        unknown=unknown,
+        rows=found.rows,
+        archived_until=found.archived_until,
     )
 
 
