@@ -22,7 +22,7 @@ from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.db import Undone
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
-from voucherd.orders.answers import Answer, Reply
+from voucherd.orders.answers import Answer, Reply, granted
 from voucherd.orders.model import Order
 from voucherd.orders.rules import cart, decide, waiting
 from voucherd.orders.rules.cart import Buyer, CartLine, Create
@@ -130,6 +130,9 @@ class SimulatedOrders(OrderService):
 
     async def _find_archived(self, order_id: int | None, company_id: int, state: State) -> Answer:
         raise OrderNotFound  # Nothing is old enough for an archive.
+
+    async def _granted(self, command: Finalise | Cancel, reply: Reply) -> Answer:
+        return granted(reply)
 
     async def _confirm(self, commands: Sequence[Finalise]) -> list[Reply]:
         return await self._decided("finalise", commands, lambda facts: decide.finalise(facts, commands))

@@ -284,9 +284,12 @@ class ApiProtocol(GuardedProtocol):
         assert not isinstance(body, bytes)
         piece_s_max = None if response.endless else call.request.limit_s or self.service.answer_limit.limit_s
         try:
-            while (part := await self.service.next_piece(body, piece_s_max)) is not None:
-                if call.disconnected:
+            whole = False
+            while not whole:
+                part = await self.service.next_piece(body, piece_s_max)
+                if call.disconnected or self.transport.is_closing():
                     return False
+                whole = part is None
                 if part:
                     self.transport.write(head + b"%x\r\n" % len(part) + part + b"\r\n")
                     head = b""

@@ -110,16 +110,19 @@ def _run(services: Services, upload_id: UUID, work: Work) -> None:
 
     async def job() -> None:
         permille = 0
+        over = asyncio.Event()
 
         def far(done: int, total: int) -> None:
             nonlocal permille
             permille = 1_000 * done // max(total, 1)
 
         async def tick() -> None:
-            while True:
+            while not over.is_set():
                 with suppress(*UNAVAILABLE):
                     await uploads.note_progress(services.pool, upload_id, permille)
-                await asyncio.sleep(TICK_S)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TICK_S):
+                        await over.wait()
 
         ticking = asyncio.create_task(tick())
         try:
@@ -132,8 +135,9 @@ def _run(services: Services, upload_id: UUID, work: Work) -> None:
             with suppress(*UNAVAILABLE):
                 await uploads.end(services.pool, upload_id, UploadPhase.REFUSED, {"problem": BROKEN})
         finally:
-            # Whatever it was just saying has been said before the job ends: nobody is at it any more then.
-            ticking.cancel()
+            # Whatever it was just saying has been said before the job ends: nobody is at it any more then. It is not
+            # cancelled, because a statement that is abandoned may be done later.
+            over.set()
             await asyncio.wait([ticking])
 
     services.jobs.start(job)
