@@ -118,6 +118,8 @@ class FrontDoor:
             headers={"host": host, **headers},
             verify=trusted,
             timeout=HANG_S,
+            # The proxy ends connections that are idle as it likes, also while one is being used again.
+            limits=httpx.Limits(max_keepalive_connections=0),
         )
 
     def join_map(self, *cells: Voucherd) -> subprocess.CompletedProcess[str]:
