@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,9 +23,7 @@ async def test_a_closed_month_is_archived_listed_read_again_and_shown(
     terminal: Terminal, pool: Pool, database_url: str
 ) -> None:
     """OP-129: the command says what it did; an order in the archive is shown as before; a changed file is found."""
-
-    async def run(*words: str) -> Any:
-        return await asyncio.to_thread(terminal.json, *words)
+    run = partial(asyncio.to_thread, terminal.json)
 
     async with open_shop(pool, database_url, terminal.data, with_worker=False, confirm_wait_s=0) as shop:
         sold = await sold_in(shop)
@@ -55,9 +53,7 @@ async def test_blocks_of_the_trail_are_archived_verified_audited_and_looked_thro
     terminal: Terminal, pool: Pool, database_url: str
 ) -> None:
     """OP-134: looks at an order are found as before; the audit reads the files, or says that it did not."""
-
-    async def run(*words: str) -> Any:
-        return await asyncio.to_thread(terminal.json, *words)
+    run = partial(asyncio.to_thread, terminal.json)
 
     async with open_shop(pool, database_url, terminal.data, with_worker=False, confirm_wait_s=0) as shop:
         sold = await sold_in(shop)

@@ -19,9 +19,10 @@ from voucherd.archive.files import MonthWriter
 from voucherd.archive.model import ArchiveRefused, months_back
 from voucherd.audit import audit_since
 from voucherd.catalogue.cache import VersionCache
-from voucherd.db import Pool
+from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.orders import archived
+from voucherd.recipients import vouchers
 from voucherd.reports.sold import SalesArchived, Span, sales
 from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.statement import StatementFilters
@@ -167,6 +168,29 @@ async def test_sales_go_on_while_many_wait_for_a_file_of_the_archive(quick_shop:
         await until_true(lambda: len(turn._waiters or ()) == len(waiting))
         await sold.sell(("gift-10", 1))
     await asyncio.gather(*waiting)
+    await shop.assert_books_balance()
+
+
+async def test_a_code_is_not_taken_back_of_an_order_that_left_since_it_was_looked_at(
+    quick_shop: Shop,
+) -> None:
+    """OP-129: whoever takes it back is told to look again, and then it is written down in the archive."""
+    shop = quick_shop
+    sold = await sold_in(shop)
+    trx, _ = sold.trx[0]
+    order_id = shop.ids.order_id(trx) or 0
+    await make_old(shop)
+    before = await vouchers.look(shop.pool, order_id, 0)
+    await archive(shop)
+    with pytest.raises(vouchers.LeftForArchive):
+        async with transaction(shop.pool) as tx:
+            await vouchers.take_back(tx, SYSTEM, trx, before)
+    assert await shop.pool.fetchval("SELECT count(*) FROM trail WHERE action = 'order.return'") == 0
+    now = await vouchers.look(shop.pool, order_id, 0, shop.order_service.archive)
+    async with transaction(shop.pool) as tx:
+        returned_at = await vouchers.take_back(tx, SYSTEM, trx, now)
+    found = await shop.find(sold.company, trx)
+    assert found["items"][0]["orderLines"][0]["dateReturned"] == clock.iso(returned_at)
     await shop.assert_books_balance()
 
 

@@ -212,15 +212,17 @@ class OpenedFile:
             raise ArchiveRefused(f"{path} can't be read: {error.strerror or error}") from None
         except ValueError as error:
             raise ArchiveRefused(f"{path} is no file of Parquet: {error}") from None
-        self._spans = self._bounds("id")
+        self._known: dict[str, list[tuple[int, int]]] = {}
         self._group: tuple[int, list[int], list[tuple[Any, ...]]] = (-1, [], [])
 
     def _bounds(self, column: str) -> list[tuple[int, int]]:
         """The lowest and the highest value of a column that is looked up, in each group."""
-        place = self._opened.schema_arrow.names.index(column)
-        about = self._opened.metadata
-        found = [about.row_group(at).column(place).statistics for at in range(about.num_row_groups)]
-        return [(one.min, one.max) for one in found]
+        if column not in self._known:
+            place = self._opened.schema_arrow.names.index(column)
+            about = self._opened.metadata
+            found = [about.row_group(at).column(place).statistics for at in range(about.num_row_groups)]
+            self._known[column] = [(one.min, one.max) for one in found]
+        return self._known[column]
 
     def find(self, order_id: int) -> ArchivedRow | None:
         """The order; None if it is not in this file."""
@@ -228,12 +230,12 @@ class OpenedFile:
 
     def rows(self) -> Iterator[list[ArchivedRow]]:
         """All orders, one group after the other."""
-        for at in range(len(self._spans)):
+        for at in range(self._opened.num_row_groups):
             yield self._opened.read_row_group(at).to_pylist()
 
     def between(self, first_id: int, last_id: int) -> list[tuple[Any, ...]]:
         """The rows of one group with these ids and those between them; the group that was read last is kept."""
-        for at, (low, high) in enumerate(self._spans):
+        for at, (low, high) in enumerate(self._bounds("id")):
             if low <= first_id and last_id <= high:
                 if self._group[0] != at:
                     rows = [tuple(row.values()) for row in self._opened.read_row_group(at).to_pylist()]

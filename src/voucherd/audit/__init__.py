@@ -20,6 +20,7 @@ from voucherd.audit import codes, money, orders, purchases, since
 from voucherd.audit.model import Check
 from voucherd.audit.since import AuditMark
 from voucherd.db import Connection
+from voucherd.trail import archived
 from voucherd.trail.chain import Head
 from voucherd.trail.verification import BlockSource, verify
 from voucherd.vault.seal import SealBroken, Sealer
@@ -109,8 +110,10 @@ async def audit_since(
         mark = await since.marked(conn, names)
         orders = None if mark is None else await since.gather(conn, mark)
         findings = await findings_of(conn, mark, sealer, noted, progress, archive)
-        # Without the key no block of the trail was checked, so the next run must not take it for checked.
-        well = not findings and sealer is not None
+        # Without the key no block of the trail was checked, nor without the archive those that are in it, so the next
+        # run must not take them for checked.
+        unread = mark is None and archive is None and await archived.count(conn) > 0
+        well = not findings and sealer is not None and not unread
         if well:
             await since.move_marks(conn, actor, names, event_id)
     return AuditSince(findings, mark, orders, well)

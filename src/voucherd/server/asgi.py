@@ -47,14 +47,30 @@ class AsgiApp:
             return
         finally:
             body.give_back()
-        limit_s = request.limit_s or self.service.answer_limit.limit_s
-        await _send(self.service, response, receive, send, with_body=request.body_wanted, piece_s_max=limit_s)
+        await self._send(request, response, receive, send)
 
     async def _in_time(
         self, request: Request, work: Coroutine[Any, Any, Response | None], since: float
     ) -> Response | None:
         in_time, response = await self.service.answer_limit.kept(request, work, since)
         return response if in_time else self.service.late(request)
+
+    async def _send(self, request: Request, response: Response, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+        body = response.body
+        if isinstance(body, bytes):
+            await send({"type": "http.response.body", "body": body if request.body_wanted else b""})
+            return
+        piece_s_max = request.limit_s or self.service.answer_limit.limit_s
+        try:
+            if request.body_wanted and response.endless:
+                await _send_while_there(body, receive, send)
+            elif request.body_wanted:
+                while (part := await self.service.next_piece(body, piece_s_max)) is not None:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+        finally:
+            await response.close()
+        await send({"type": "http.response.body", "body": b""})
 
 
 class _Body:
@@ -105,31 +121,6 @@ class _Body:
 
 class _Gone(Exception):
     """The client left before its request was complete."""
-
-
-async def _send(
-    service: HttpService,
-    response: Response,
-    receive: Receive,
-    send: Send,
-    *,
-    with_body: bool,
-    piece_s_max: float,
-) -> None:
-    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-    body = response.body
-    if isinstance(body, bytes):
-        await send({"type": "http.response.body", "body": body if with_body else b""})
-        return
-    try:
-        if with_body and response.endless:
-            await _send_while_there(body, receive, send)
-        elif with_body:
-            while (part := await service.next_piece(body, piece_s_max)) is not None:
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-    finally:
-        await response.close()
-    await send({"type": "http.response.body", "body": b""})
 
 
 async def _send_while_there(body: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
