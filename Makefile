@@ -71,7 +71,7 @@ packages:
 
 .PHONY: test
 test: develop check packages  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
-	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist worksteal $(TESTS)
+	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: steady
 steady: develop  ## Run `make test` three times beside two busy loops: it is green however slow the machine is

@@ -317,6 +317,10 @@ class Repeats(RuleBasedStateMachine):
 
     async def _finish(self) -> None:
         self.fine = False
+        for host in self.hosts:
+            if host is not None:
+                # One that waits for the other's lock would stop only now.
+                host.gate.plan = None
         for at in range(2):
             await self._go_on(at)
         await self._pass_time(6)
