@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from voucherd.api.wire import fields
-from voucherd.api.wire.fields import Count, Link, LowerCurrency, Moment, UpperCurrency, doc
+from voucherd.api.wire.fields import Count, Link, LowerCurrency, Moment, doc
 from voucherd.api.wire.numbers import Number, money, rate
 from voucherd.api.wire.shapes import CountedPage, ToldTwice
 from voucherd.catalogue.pricing import BP_ONE, UnitPrice
@@ -200,8 +200,8 @@ class FxRate(Struct):
 class FxPair(Struct):
     """The same rate in the names that clients of other services read."""
 
-    currencyFrom: Annotated[UpperCurrency, doc("The currency. Upper case.")]
-    currencyTo: Annotated[UpperCurrency, doc("The currency that it is worth something in: always `EUR`.")]
+    currencyFrom: Annotated[LowerCurrency, doc("The currency. Lower case.")]
+    currencyTo: Annotated[LowerCurrency, doc("The currency that it is worth something in: always `eur`.")]
     rate: Annotated[Number, doc("What one unit of `currencyFrom` is worth in `currencyTo`.")]
 
 
@@ -299,4 +299,4 @@ def fx_rate(found: Rate, base: str) -> FxRate:
 
 def fx_pairs(found: Sequence[Rate], base: str) -> list[FxPair]:
     """The rates as pairs of currencies."""
-    return [FxPair(one.currency, base, rate(one.eur_e8)) for one in found]
+    return [FxPair(one.currency.lower(), base.lower(), rate(one.eur_e8)) for one in found]
