@@ -118,7 +118,7 @@ async def change(visit: Visit) -> Response:
         draft.types,
         draft.description,
         enabled="enabled" in visit.form,
-        format=draft.format,
+        format=draft.format if "format" in visit.form else UNSET,
     )
     await visit.do(deeds.change, visit.services.sealer, endpoint.id, changes)
     return visit.go(_path(visit, endpoint), "The endpoint is changed.")
