@@ -1,4 +1,4 @@
-"""The classic format of webhooks: the messages that programs of other services read, signed and tried again like ours."""
+"""The classic format of webhooks: messages that programs of other services read, signed and tried again like ours."""
 
 from __future__ import annotations
 
