@@ -310,6 +310,9 @@ def error(
     )
 
 
+_NEVER: Final = re.compile(rb"q\s*=\s*0(\.0*)?")
+
+
 def _accepts_problems(accept: bytes) -> bool:
     """Whether the client names the form of RFC 9457, and not only to refuse it (`q=0`)."""
     for choice in accept.lower().split(b","):
@@ -317,9 +320,6 @@ def _accepts_problems(accept: bytes) -> bool:
         if media == PROBLEM:
             return not any(_NEVER.fullmatch(rule) for rule in rules)
     return False
-
-
-_NEVER: Final = re.compile(rb"q\s*=\s*0(\.0*)?")
 
 
 def problem(

@@ -139,12 +139,15 @@ def _cart_line(at: int, item: CreateItem) -> CartLine:
 
 def _amount(field: str, text: bytes) -> int:
     """How many codes; a number of JSON may have a point and zeros behind it."""
-    found = re.fullmatch(rb"(-?[0-9]+)(\.0+)?", text)
+    found = _WHOLE.fullmatch(text)
     if found is None:
         raise BadInput(field, "must be a whole number")
     if len(found[1]) > AMOUNT_DIGITS_MAX or not 1 <= (amount := int(found[1])) <= AMOUNT_MAX:
         raise BadInput(field, f"must be between 1 and {AMOUNT_MAX}")
     return amount
+
+
+_WHOLE: Final = re.compile(rb"(-?[0-9]+)(\.0+)?")
 
 
 def decimal(field: str, raw: Raw) -> Decimal | None:
