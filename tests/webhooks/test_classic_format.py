@@ -17,7 +17,7 @@ from voucherd.events import kinds
 from voucherd.events.feed import Event
 from voucherd.ids import Identifiers, State
 from voucherd.webhooks import fanout, signing
-from voucherd.webhooks.messages import Format, message
+from voucherd.webhooks.messages import MessageFormat, message
 
 HOOK = "/api/1.03/webhook"
 FAILURE = b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nsick"
@@ -28,7 +28,7 @@ AT = datetime(2026, 1, 31, 9, 30, 0, 123456, UTC)
 class To(Struct, frozen=True):
     """An endpoint, as far as messages depend on it."""
 
-    format: Format = Format.CLASSIC
+    format: MessageFormat = MessageFormat.CLASSIC
     state: State = State.LIVE
     description: str = "Test key"
 
@@ -153,7 +153,7 @@ async def test_orders_that_name_their_own_address_are_told_in_the_format_of_thei
 ) -> None:
     """OP-54, OP-137: the endpoint for orders' own addresses has a format like every other."""
     company = await shop.company()
-    await postman.endpoint(company, None, "order.created", format=Format.CLASSIC, description="each")
+    await postman.endpoint(company, None, "order.created", format=MessageFormat.CLASSIC, description="each")
     await shop.product("gift-10", stock=1)
     cart = {"items": [{"productSlug": "gift-10", "amount": 1}], "paymentCurrency": "EUR"}
     address = {"webhookUrl": receiver.url("/own")}

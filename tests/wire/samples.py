@@ -43,7 +43,7 @@ from voucherd.wallet.statement import StatementLine
 from voucherd.wallet.store import Balance
 from voucherd.webhooks.endpoints import Endpoint
 from voucherd.webhooks.history import Logged, SendAttempt
-from voucherd.webhooks.messages import Format
+from voucherd.webhooks.messages import MessageFormat
 
 _ORDER: Final = sample.sample(in_stock=2)
 _WALK: Final = WalkMetadata(PAGE_SIZE, None)
@@ -154,7 +154,7 @@ _ENDPOINT: Final = Endpoint(
     company_id=_ORDER.company_id,
     state=State.LIVE,
     url=_URL,
-    format=Format.STANDARD,
+    format=MessageFormat.STANDARD,
     types=(kinds.ORDER_CANCELLED, kinds.ORDER_FINISHED),
     description="the webshop",
     enabled=True,

@@ -20,7 +20,7 @@ from voucherd.webhooks import history, signing
 from voucherd.webhooks.addresses import Network
 from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
 from voucherd.webhooks.headers import HEADERS_MAX, VALUE_CHARS_MAX, read_headers
-from voucherd.webhooks.messages import Format
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.targets import PORTS, BadTarget, read_target
 
 OVERLAP_S_MAX: Final = int(OVERLAP_MAX.total_seconds())
@@ -48,7 +48,7 @@ class WebhookBody(Struct):
     perOrder: Annotated[
         bool, doc("Make the endpoint for the addresses that orders name with `webhookUrl`. One a state.")
     ] = False
-    format: Annotated[str, _FORMAT] = Format.STANDARD.value
+    format: Annotated[str, _FORMAT] = MessageFormat.STANDARD.value
     eventTypes: Annotated[list[str] | None, _EVENT_TYPES] = None
     description: OwnText = ""
     enabled: Annotated[bool, doc("Whether to send anything.")] = True
@@ -193,10 +193,10 @@ def _url(field: str, url: str, own: Sequence[Network]) -> str:
     return url
 
 
-def _format(word: str) -> Format:
+def _format(word: str) -> MessageFormat:
     if word not in FORMATS:
         raise BadInput("format", query.either(FORMATS))
-    return Format(word)
+    return MessageFormat(word)
 
 
 def _types(given: list[str] | None) -> tuple[str, ...]:

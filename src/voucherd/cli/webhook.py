@@ -26,7 +26,7 @@ from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import Changes, Draft, Endpoint, EndpointNotFound
 from voucherd.webhooks.headers import read_headers
 from voucherd.webhooks.history import Logged
-from voucherd.webhooks.messages import Format
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.targets import read_target
 
 DELIVERIES_SHOWN: Final = 20
@@ -54,7 +54,9 @@ async def add(
     event: Events = None,
     header: Headers = None,
     description: Annotated[str, Option(help="What it is for.")] = "",
-    format_: Annotated[Format, Option("--format", help="How events are written to it.")] = Format.STANDARD,
+    format_: Annotated[
+        MessageFormat, Option("--format", help="How events are written to it.")
+    ] = MessageFormat.STANDARD,
     per_order: Annotated[bool, Option("--per-order", help="For addresses that single orders name.")] = False,
     secret: Annotated[
         str | None, Option(metavar="whsec_…", help="A secret that exists; else one is made.")
@@ -121,7 +123,7 @@ async def set_(
     all_events: Annotated[bool, Option("--all-events", help="Send every type of event.")] = False,
     header: Headers = None,
     description: Annotated[str | None, Option(help="What it is for.")] = None,
-    format_: Annotated[Format | None, Option("--format", help="How events are written to it.")] = None,
+    format_: Annotated[MessageFormat | None, Option("--format", help="How events are written to it.")] = None,
     enabled: Annotated[bool | None, Option("--enabled/--disabled")] = None,
 ) -> Output:
     """Change an endpoint; what is not given stays. One that is enabled goes on with what waits."""

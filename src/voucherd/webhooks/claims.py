@@ -21,7 +21,7 @@ from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.webhooks import letters as webhook_letters
 from voucherd.webhooks import retries
 from voucherd.webhooks.endpoints import Keyring, keyring
-from voucherd.webhooks.messages import Format
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.post import PostOutcome
 
 LEASE: Final = timedelta(seconds=10)
@@ -55,7 +55,7 @@ class DeliveryClaim(Struct, frozen=True):
     failures: int
     slow: bool
     url: str | None
-    format: Format
+    format: MessageFormat
     description: str
     keys: Keyring | None
     """None: its secret can't be opened, and nothing can be sent."""
@@ -137,7 +137,7 @@ async def _read(
             row["failures"],
             slow,
             about[number]["url"],
-            Format(about[number]["format"]),
+            MessageFormat(about[number]["format"]),
             about[number]["description"],
             _opened(sealer, about[number]),
             tuple(found.get(number, ())),

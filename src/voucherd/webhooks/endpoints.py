@@ -17,7 +17,7 @@ from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.vault.seal import Sealer
 from voucherd.webhooks import signing
-from voucherd.webhooks.messages import Format
+from voucherd.webhooks.messages import MessageFormat
 
 ENDPOINTS_MAX: Final = 20
 """Of a company in one state."""
@@ -56,7 +56,7 @@ class Draft(Struct, frozen=True):
     enabled: bool = True
     headers: Mapping[str, str] = {}
     secret: str | None = None
-    format: Format = Format.STANDARD
+    format: MessageFormat = MessageFormat.STANDARD
 
 
 class Changes(Struct, frozen=True):
@@ -67,7 +67,7 @@ class Changes(Struct, frozen=True):
     description: str | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     headers: Mapping[str, str] | UnsetType = UNSET
-    format: Format | UnsetType = UNSET
+    format: MessageFormat | UnsetType = UNSET
 
 
 class Endpoint(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Endpoint(Struct, frozen=True):
     company_id: int
     state: State
     url: str | None
-    format: Format
+    format: MessageFormat
     types: tuple[str, ...]
     description: str
     enabled: bool
@@ -301,7 +301,7 @@ def _or_none(value: Any) -> Any:
 def _endpoint(row: asyncpg.Record) -> Endpoint:
     values = dict(row)
     values["state"] = State(values["state"])
-    values["format"] = Format(values["format"])
+    values["format"] = MessageFormat(values["format"])
     values["types"] = tuple(values["types"])
     values["header_names"] = tuple(values["header_names"])
     return Endpoint(**values)

@@ -13,7 +13,7 @@ from voucherd.events.feed import Event
 from voucherd.ids import Identifiers, State
 
 
-class Format(StrEnum):
+class MessageFormat(StrEnum):
     """How an event is written to an endpoint (OP-137)."""
 
     STANDARD = "standard"
@@ -26,7 +26,7 @@ class Addressee(Protocol):
     """What a message depends on in the endpoint that gets it."""
 
     @property
-    def format(self) -> Format:
+    def format(self) -> MessageFormat:
         """How it wants events written."""
 
     @property
@@ -47,7 +47,7 @@ class Message(Struct, frozen=True):
 
 def message(ids: Identifiers, event: Event, addressee: Addressee) -> Message:
     """The message of an event, in the format of the endpoint that gets it."""
-    classic = addressee.format is Format.CLASSIC
+    classic = addressee.format is MessageFormat.CLASSIC
     body = _classic(ids, event, addressee) if classic else wire.written(event, ids)
     return Message(ids.event(event.id), body)
 

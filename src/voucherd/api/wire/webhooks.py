@@ -24,12 +24,12 @@ from voucherd.ids import Identifiers
 from voucherd.webhooks import fanout
 from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, Endpoint
 from voucherd.webhooks.history import STATUSES, Logged, Recovered, SendAttempt
-from voucherd.webhooks.messages import Format, message
+from voucherd.webhooks.messages import MessageFormat, message
 from voucherd.webhooks.post import KEPT_BODY_CHARS, KEPT_HEAD_CHARS
 
 OwnText: TypeAlias = Annotated[str, doc("Your own text.", maxLength=DESCRIPTION_CHARS_MAX)]
 Secret: TypeAlias = Annotated[str, rule(pattern="^whsec_[A-Za-z0-9+/]{32,86}={0,2}$")]
-FORMATS: Final = tuple(one.value for one in Format)
+FORMATS: Final = tuple(one.value for one in MessageFormat)
 TYPES: Final = tuple(sorted(fanout.TYPES))
 """What an endpoint can ask for."""
 

@@ -22,7 +22,7 @@ from voucherd.webhooks.endpoints import (
     Endpoint,
     TooManyEndpoints,
 )
-from voucherd.webhooks.messages import Format
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.service import Owner
 from voucherd.webhooks.targets import BadTarget, read_target
 
@@ -36,8 +36,8 @@ SINCE: Final = {
     "30d": ("the last 30 days", history.KEPT - timedelta(minutes=1)),
 }
 FORMATS: Final = (
-    (Format.STANDARD.value, "Standard: id, type, timestamp and data"),
-    (Format.CLASSIC.value, "Classic: event, state, apiKeyDescription and data"),
+    (MessageFormat.STANDARD.value, "Standard: id, type, timestamp and data"),
+    (MessageFormat.CLASSIC.value, "Classic: event, state, apiKeyDescription and data"),
 )
 _OFF: Final = "The endpoint is off. Turn it on first."
 
@@ -194,10 +194,10 @@ def _draft(visit: Visit, *, with_url: bool = True) -> Draft:
     description = form.get("description")
     if len(description) > DESCRIPTION_CHARS_MAX or not description.isprintable():
         raise ValueError(f"A description has at most {DESCRIPTION_CHARS_MAX} characters.")
-    word = form.get("format") or Format.STANDARD.value
+    word = form.get("format") or MessageFormat.STANDARD.value
     if word not in dict(FORMATS):
         raise ValueError("There is no such format.")
-    return Draft(url, tuple(sorted(set(types))), description, format=Format(word))
+    return Draft(url, tuple(sorted(set(types))), description, format=MessageFormat(word))
 
 
 async def _endpoint(visit: Visit) -> Endpoint:
