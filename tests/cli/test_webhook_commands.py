@@ -19,7 +19,7 @@ URL = "https://hooks.shop.com/x"
 
 
 async def test_endpoints_are_made_shown_changed_and_removed(terminal: Terminal, pool: Pool) -> None:
-    """OP-54: the secret is printed once; what is not given stays; an address that must not be reached is refused."""
+    """OP-54, OP-137: the secret is printed once; what is not given stays; an address out of reach is refused."""
     terminal.json("company", "add", "Acme", "--country", "NL")
     made = terminal.json(
         "webhook",
@@ -39,6 +39,10 @@ async def test_endpoints_are_made_shown_changed_and_removed(terminal: Terminal, 
     assert terminal.json("webhook", "list", "Acme") == [shown]
     changed = terminal.json("webhook", "set", made["id"], "--all-events", "--disabled")
     assert (changed["eventTypes"], changed["enabled"], changed["description"]) == ([], False, "shop")
+    assert (shown["format"], changed["format"]) == ("standard", "standard")
+    assert terminal.json("webhook", "set", made["id"], "--format", "classic")["format"] == "classic"
+    assert terminal.json("webhook", "set", made["id"], "--description", "shop")["format"] == "classic"
+    assert_wrong_usage(terminal.run("webhook", "set", made["id"], "--format", "modern"), "modern")
     rotated = terminal.json("webhook", "rotate", made["id"], "--overlap", "1h")
     assert rotated["secret"] != made["secret"]
     view = terminal.view("webhook", "list") + terminal.view("webhook", "show", made["id"])

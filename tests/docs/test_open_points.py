@@ -20,7 +20,7 @@ NUMBERS = (
     *range(70, 74),
     80,
     *range(90, 114),
-    *range(115, 135),
+    *range(115, 138),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 
@@ -88,7 +88,8 @@ def test_the_column_keeps_what_is_still_to_come() -> None:
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.json")), ids=lambda file: file.stem)
 def test_an_order_has_the_contracts_fields_and_dateexpires_while_it_is_created(file: Path) -> None:
-    """OP-13: one field more than the contract lists, on created orders only, in every version."""
+    """OP-13: `paymentCurrency` beside the contract's fields, and one more on created orders, in every version."""
     order = json.loads(file.read_bytes())
     more = {"dateExpires"} if order["orderStatus"] == "created" else set()
-    assert set(order) == CONTRACT_ORDER_FIELDS | more
+    assert set(order) == CONTRACT_ORDER_FIELDS | {"paymentCurrency"} | more
+    assert order["paymentCurrency"] == order["priceCurrency"]

@@ -20,13 +20,14 @@ ORDER_TYPES = sorted(type_ for type_ in kinds.FOR_COMPANIES if type_.startswith(
 
 def test_an_event_of_an_order_names_it_and_says_where_it_stands() -> None:
     """OP-80: frozen to the byte, because a receiver may keep it, hash it or compare it."""
-    event = Event(1, AT, 7, State.LIVE, kinds.ORDER_FINISHED, 2048, 2, None)
+    event = Event(1, AT, 7, State.LIVE, kinds.ORDER_FINISHED, 2048, 2, None, 'PO "7"')
 
     assert written(event, IDS) == (
         b'{"id":"'
         + IDS.event(1).encode()
         + b'","type":"order.finished","timestamp":"2026-01-31T09:30:00.123Z",'
-        b'"data":{"state":"live","trx":"' + IDS.trx(2048).encode() + b'","orderStatus":"finished","seq":2}}'
+        b'"data":{"state":"live","trx":"' + IDS.trx(2048).encode() + b'","reference":"PO \\"7\\"",'
+        b'"orderStatus":"finished","seq":2}}'
     )
 
 

@@ -150,7 +150,9 @@ def test_a_product_that_may_come_later_needs_no_stock() -> None:
 @pytest.mark.parametrize(
     ("line", "field", "rule"),
     [
-        (CartLine("gift-1", 1, Decimal(10)), "items[1].faceValue", "is not allowed for a product with a"),
+        (CartLine("gift-1", 1, Decimal(11)), "items[1].faceValue", "is not allowed for a product with a"),
+        (CartLine("gift-1", 1, Decimal("10.001")), "items[1].faceValue", "is not allowed for a product with"),
+        (CartLine("gift-1", 1, Decimal(-10)), "items[1].faceValue", "is not allowed for a product with a"),
         (CartLine("gift-3", 1), "items[1].faceValue", "is required for a product with a variable face"),
         (CartLine("gift-3", 1, Decimal("4.99")), "items[1].faceValue", "must be between 5.00 EUR and 50.00"),
         (CartLine("gift-3", 1, Decimal("50.01")), "items[1].faceValue", "must be between 5.00 EUR and 50.00"),
@@ -166,6 +168,15 @@ def test_a_face_value_that_breaks_a_rule_is_named_with_the_rule(
     assert isinstance(refusal, BadInput)
     assert refusal.field == field
     assert rule in refusal.rule
+
+
+@pytest.mark.parametrize("given", ["10", "10.0", "10.00", "1E+1"])
+def test_a_fixed_product_takes_its_own_face_value(given: str) -> None:
+    """OP-10: clients that name the value of everything they order get the same order as without."""
+    made = shop(product(1))
+    named, plain = (placed(made, cart(CartLine("gift-1", 2, face))) for face in (Decimal(given), None))
+    assert [item.unit for item in named.items] == [item.unit for item in plain.items]
+    assert named.total_minor == plain.total_minor
 
 
 def test_a_variable_product_costs_its_face_value_and_the_fee() -> None:

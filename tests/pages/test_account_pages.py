@@ -98,7 +98,7 @@ async def webhook_of(owner: Someone) -> str:
 
 
 async def test_an_endpoint_is_made_tried_changed_and_removed(shop: Shop) -> None:
-    """OP-54, OP-91: its secret is shown once, its log shows what is sent, and an event can be sent again."""
+    """OP-54, OP-91, OP-137: its secret is shown once, its log shows what is sent, and an event can be sent again."""
     company = await shop.company()
     owner = await someone(shop, "owner", company)
     refused = await owner.post("/portal/webhooks", {"url": "https://127.0.0.1/x"})
@@ -125,6 +125,12 @@ async def test_an_endpoint_is_made_tried_changed_and_removed(shop: Shop) -> None
     assert (await owner.post(f"{path}/test", follow=True)).text.count("Only an endpoint that is on") == 1
     wrong = await owner.post(path, {"url": "ftp://x", "type": ["nothing"]})
     assert wrong.status_code == 422
+    unknown = await owner.post(path, {"url": url, "format": "modern"})
+    assert (unknown.status_code, "There is no such format" in unknown.text) == (422, True)
+    classic = await owner.post(path, {"url": url, "format": "classic"}, follow=True)
+    assert '<option value="classic" selected>' in classic.text
+    kept = await owner.post(path, {"url": url}, follow=True)
+    assert '<option value="classic" selected>' in kept.text
     gone = await owner.post(f"{path}/remove", follow=True)
     assert "No endpoints yet" in gone.text
     assert (await owner.get(path)).status_code == 404

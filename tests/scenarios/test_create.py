@@ -69,6 +69,7 @@ async def test_a_new_order_shows_every_field_of_the_order_and_item_tables(quiet_
         "priceVat": Decimal("6.00"),
         "priceInclVat": Decimal("34.50"),
         "priceFx": Decimal("1.00000000"),
+        "paymentCurrency": "EUR",
         "paymentStatus": "unpaid",
         "type": "api",
         "reference": "my 1",

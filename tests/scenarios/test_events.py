@@ -47,14 +47,14 @@ async def test_events_are_read_oldest_first_and_followed_by_cursor(quiet_shop: S
 
     data, metadata = await ask(shop, company)
     told = [
-        (event["type"], event["data"]["trx"], event["data"]["orderStatus"], event["data"]["seq"])
+        (event["type"], *(event["data"][name] for name in ("trx", "reference", "orderStatus", "seq")))
         for event in data
     ]
     assert told == [
-        ("order.created", bought["trx"], "created", 1),
-        ("order.finished", bought["trx"], "finished", 2),
-        ("order.created", dropped["trx"], "created", 1),
-        ("order.deleted", dropped["trx"], "deleted", 2),
+        ("order.created", bought["trx"], "a", "created", 1),
+        ("order.finished", bought["trx"], "a", "finished", 2),
+        ("order.created", dropped["trx"], None, "created", 1),
+        ("order.deleted", dropped["trx"], None, "deleted", 2),
     ]
     assert {event["data"]["state"] for event in data} == {"live"}
     assert not metadata["more"]

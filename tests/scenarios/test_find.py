@@ -51,7 +51,7 @@ async def test_an_order_is_found_in_all_versions_with_the_line_of_the_version(qu
 
 
 async def test_all_orders_come_newest_first_in_pages_with_totals(quiet_shop: Shop) -> None:
-    """OP-03: data and metadata; 50 a page unless told; the same orders in every version."""
+    """OP-03, OP-136: data and metadata; 50 a page unless told; the same orders in every version."""
     shop = quiet_shop
     company = await shop.company()
     await shop.product("gift-10", stock=100)
@@ -72,6 +72,9 @@ async def test_all_orders_come_newest_first_in_pages_with_totals(quiet_shop: Sho
         "totalPages": 3,
         "nextCursor": None,
     }
+    assert last == await page(shop, company, "?limit=3&offset=6")
+    assert last["pagination"] == {"total": 7, "limit": 3, "offset": 6, "page": 3, "pages": 3}
+    assert await trxs(shop, company, "?limit=2&offset=3&sortOrder=asc") == made[3:5]
     beyond = await page(shop, company, "?page=9")
     assert (beyond["data"], beyond["metadata"]["totalItems"]) == ([], 7)
     for version in ("1.00", "Next", "1.03"):

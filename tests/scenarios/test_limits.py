@@ -39,7 +39,7 @@ async def test_confirm_and_resolve_need_no_body_and_ignore_one(quiet_shop: Shop)
             (b"a=1", "x/y"),
         ):
             trx = (await shop.create(company, ("gift-10", 1)))["trx"]
-            path = f"/api/1.03/order/{operation}/{trx}?unknown=1"
+            path = f"/api/1.03/order/{operation}/{trx}"
             response = await shop.call(
                 "PATCH", path, company, content=content, headers={"content-type": kind}
             )

@@ -162,7 +162,7 @@ VALID: Final[dict[str, dict[str, str]]] = {
     "webhook": {
         "id": "1", "company_id": "1", "state": "0", "slot": "1", "url": "'https://a.com/'", "description": "''",
         "enabled": "true", "disabled_reason": "NULL", "secret": "'x'", "old_secret": "NULL", "old_until": "NULL",
-        "headers": "NULL", "header_names": "'{}'",
+        "headers": "NULL", "header_names": "'{}'", "format": "'standard'",
     },
     "webhook_queue": {"webhook_id": "1", "failures": "0", "failing_since": "NULL"},
     "webhook_delivery": {
@@ -594,6 +594,7 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("webhook_old_secret_ends", {"old_until": "now()"}),
     ("webhook_headers_named", {"headers": "'x'"}),
     ("webhook_headers_named", {"header_names": "'{x}'"}),
+    ("webhook_format_check", {"format": "'modern'"}),
     ("webhook_queue_failures_check", {"failures": "-1", "failing_since": "now()"}),
     ("webhook_queue_failing_fits", {"failures": "1"}),
     ("webhook_queue_failing_fits", {"failing_since": "now()"}),

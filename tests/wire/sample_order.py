@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from voucherd.api.wire.order import render
 from voucherd.api.wire.quote import quoted as wire_quote
-from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.shapes import place_of
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.versions import SHAPES
 from voucherd.api.wire.view import View
@@ -120,8 +120,9 @@ def cancelled(version: str, public_url: str) -> Raw:
 
 def page(version: str, public_url: str) -> Raw:
     """The first page of Find all orders."""
-    metadata = encode(PageMetadata(50, None, 1, 1, 1))
-    return Raw(b'{"data":[%b],"metadata":%b}' % (found(version, public_url), metadata))
+    metadata, pagination = map(encode, place_of(50, 0, None, 1))
+    orders = found(version, public_url)
+    return Raw(b'{"data":[%b],"metadata":%b,"pagination":%b}' % (orders, metadata, pagination))
 
 
 def sample(in_stock: int) -> Order:

@@ -20,7 +20,7 @@ from voucherd.api.wire import catalogue, keys, webhooks
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.parts import CODES_HEAD, code_rows
-from voucherd.api.wire.shapes import AccountEntryPage, PageMetadata, Redemption, WalkMetadata
+from voucherd.api.wire.shapes import AccountEntryPage, Redemption, WalkMetadata, place_of
 from voucherd.api.wire.templates import encode
 from voucherd.api.wire.view import pieces
 from voucherd.catalogue.fx import BASE
@@ -35,7 +35,7 @@ from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, Scope
 from voucherd.keys.store import Key
 from voucherd.money import RATE_ONE
 from voucherd.storefront import prices
-from voucherd.storefront.groups import ProductGroup, category_name
+from voucherd.storefront.groups import BrandGroup, ProductGroup, category_name
 from voucherd.storefront.service import ChangedProduct, ShownProduct
 from voucherd.wallet import statement_file
 from voucherd.wallet.ledger import EntryKind, Wallet, post
@@ -43,10 +43,11 @@ from voucherd.wallet.statement import StatementLine
 from voucherd.wallet.store import Balance
 from voucherd.webhooks.endpoints import Endpoint
 from voucherd.webhooks.history import Logged, SendAttempt
+from voucherd.webhooks.messages import MessageFormat
 
 _ORDER: Final = sample.sample(in_stock=2)
 _WALK: Final = WalkMetadata(PAGE_SIZE, None)
-_ONE_PAGE: Final = PageMetadata(PAGE_SIZE, None, 1, 1, 1)
+_ONE_PAGE: Final = place_of(PAGE_SIZE, 0, None, 1)
 
 
 def _json(shown: Any) -> Raw:
@@ -124,6 +125,7 @@ _HAPPENED: Final = [
         _ORDER.id,
         seq,
         None,
+        _ORDER.reference,
     )
     for seq, (type_, at) in enumerate(
         ((kinds.ORDER_CREATED, CREATED_AT), (kinds.ORDER_FINISHED, CONFIRMED_AT)), 1
@@ -152,6 +154,7 @@ _ENDPOINT: Final = Endpoint(
     company_id=_ORDER.company_id,
     state=State.LIVE,
     url=_URL,
+    format=MessageFormat.STANDARD,
     types=(kinds.ORDER_CANCELLED, kinds.ORDER_FINISHED),
     description="the webshop",
     enabled=True,
@@ -182,7 +185,9 @@ WEBHOOK: Final = _json(_SHOWN)
 WEBHOOK_MADE: Final = _json(webhooks.webhook(IDS, _ENDPOINT, _SECRET))
 WEBHOOK_ROTATED: Final = _json(webhooks.webhook(IDS, _ROTATED, _SECRET))
 WEBHOOK_LIST: Final = _json(webhooks.WebhookList([_SHOWN], webhooks.WebhookListMetadata(1)))
-DELIVERIES: Final = _json(webhooks.WebhookDeliveryPage([webhooks.delivery(IDS, _LOGGED, _TOLD)], _WALK))
+DELIVERIES: Final = _json(
+    webhooks.WebhookDeliveryPage([webhooks.delivery(IDS, _LOGGED, _TOLD, _ENDPOINT)], _WALK)
+)
 PING: Final = _json(webhooks.QueuedEvent(TOLD_ID))
 RECOVERED: Final = _json(webhooks.QueuedEvents(12, None))
 REPLAYED: Final = _json(webhooks.QueuedEvents(1))
@@ -245,7 +250,13 @@ def _product(payment_currency: str | None = None) -> ShownProduct:
 
 
 _CHANGE: Final = ChangedProduct("price", _product().updated_at, _product())
-_BRAND: Final = catalogue.brand(ProductGroup(sample.PRODUCT.brand_slug, sample.PRODUCT.brand_name, 3))
+_BRAND: Final = catalogue.brand(
+    BrandGroup(
+        *(sample.PRODUCT.brand_slug, sample.PRODUCT.brand_name, 3),
+        category=sample.PRODUCT.category,
+        redeem_type=sample.PRODUCT.redeem_type,
+    )
+)
 _CATEGORY: Final = catalogue.category(
     ProductGroup(sample.PRODUCT.category, category_name(sample.PRODUCT.category), 12)
 )
@@ -254,13 +265,15 @@ _ONE: Final = catalogue.ListMetadata(1)
 CHANGE: Final = 4_711
 BRAND_SLUG: Final = _BRAND.slug
 PRODUCT: Final = _json(catalogue.product(_product(), None))
-PRODUCTS: Final = _json(catalogue.ProductPage([catalogue.product(_product("USD"), "USD")], _ONE_PAGE))
+PRODUCTS: Final = _json(catalogue.ProductPage([catalogue.product(_product("USD"), "USD")], *_ONE_PAGE))
 CHANGES: Final = _json(
     catalogue.ProductChangePage(
         [catalogue.change(_CHANGE, None)], catalogue.FeedMetadata(number_cursor(IDS, CHANGE))
     )
 )
 BRAND: Final = _json(_BRAND)
-BRANDS: Final = _json(catalogue.BrandPage([_BRAND], _ONE_PAGE))
+BRANDS: Final = _json(catalogue.BrandPage([_BRAND], *_ONE_PAGE))
 CATEGORIES: Final = _json(catalogue.CategoryList([_CATEGORY], _ONE))
-RATES: Final = _json(catalogue.FxRateList([catalogue.fx_rate(_USD, BASE)], _ONE))
+RATES: Final = _json(
+    catalogue.FxRateList([catalogue.fx_rate(_USD, BASE)], _ONE, catalogue.fx_pairs([_USD], BASE))
+)

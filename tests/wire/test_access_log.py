@@ -47,15 +47,17 @@ async def test_a_full_log_has_a_line_for_every_call_and_no_secret(
         capfd.readouterr()
         order = await shop.create(company, ("gift-10", 1))
         trace = {"x-request-id": "mine-1", "traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
-        path = f"/api/1.03/order/confirm/{order['trx']}?secret=CANARY"
+        path = f"/api/1.03/order/confirm/{order['trx']}"
         confirmed = await shop.call("PATCH", path, company, headers=trace)
+        await shop.call("GET", "/api/1.02/order?reference=CANARY", company)
         await shop.client.get("/api/1.03/nowhere/CANARY", headers={"authorization": "Bearer CANARY"})
         await shop.client.request("CANARY", "/healthz")
         await shop.assert_books_balance()
     text = capfd.readouterr().err
     lines = [json.loads(line) for line in text.splitlines() if '"event":"request"' in line]
 
-    create, confirm, nowhere, odd = lines
+    create, confirm, found, nowhere, odd = lines
+    assert (found["route"], found["status"]) == ("/api/1.02/order", 200)
     assert (create["method"], create["route"], create["status"]) == ("POST", "/api/1.03/order", 201)
     assert create["request_id"].startswith("req_")
     key_id = await pool.fetchval("SELECT min(id) FROM api_key WHERE company_id = $1", company.id)

@@ -202,7 +202,7 @@ async def _turned_away(house: House, company: Company, things: dict[str, str]) -
     for route in ROUTES:
         away = [(who, 401, "unauthorized") for who in ({}, made_up, revoked, expired)]
         away += [(who, 403, "forbidden") for who in (elsewhere, *(lacking[scope] for scope in route.scopes))]
-        for version in route.versions:
+        for version in route.served:
             for headers, status, text in away:
                 answer = await house.call(route, version, things, headers, once=True)
                 assert (answer.status_code, answer.text) == (status, text), (route.op, headers)
@@ -217,7 +217,7 @@ async def _strangers(house: House, company: Company, other: Company, things: dic
     own = {
         route.op: await house.call(route, "1.03", things | UNKNOWN, company.bearer()) for route in _by_id()
     }
-    for route, version in [(one, version) for one in ROUTES for version in one.versions]:
+    for route, version in [(one, version) for one in ROUTES for version in one.served]:
         row = ROWS[route.op]
         for who, state in ((other, State.LIVE), (company, State.SANDBOX)):
             # Whoever has an account of this currency, or the same product, has one of his own.

@@ -19,13 +19,13 @@ from tests.wire.test_golden import GOLDEN, UPDATE
 from tests.wire.test_openapi import URL, assert_described, read
 from voucherd.api.openapi import document
 from voucherd.api.wire import catalogue as wire
-from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.shapes import PageMetadata, place_of
 from voucherd.api.wire.templates import encode
 from voucherd.catalogue.products import Leaflet, ProductVersion
 from voucherd.catalogue.store import FxRate
 from voucherd.ids import State
 from voucherd.storefront import prices
-from voucherd.storefront.groups import ProductGroup
+from voucherd.storefront.groups import BrandGroup, ProductGroup
 from voucherd.storefront.service import ChangedProduct, ShownProduct
 
 FOLDER = GOLDEN / "catalogue"
@@ -45,6 +45,7 @@ def shown(product: ProductVersion, face_minor: int | None = None, leaflet: Leafl
     return ShownProduct(product, leaflet, True, True, LATER, own, paid)
 
 
+DINAR = FxRate("KWD", date(2026, 1, 30), 301_204_819, "ecb", NOW)
 PICKED = shown(GAME, 2_500)
 GONE = msgspec.structs.replace(shown(GAME, leaflet=Leaflet()), active=False, stocked=False)
 BODIES: dict[str, Struct] = {
@@ -52,17 +53,18 @@ BODIES: dict[str, Struct] = {
     "product-variable": wire.product(GONE, None),
     "product-page": wire.ProductPage(
         [wire.product(shown(GIFT), "JPY"), wire.product(PICKED, "JPY"), wire.product(GONE, "JPY")],
-        PageMetadata(50, None, 1, 3, 1),
+        *place_of(50, 0, None, 3),
     ),
     "product-changes": wire.ProductChangePage(
         [wire.change(ChangedProduct("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
     ),
     "brand-page": wire.BrandPage(
-        [wire.brand(ProductGroup("cafe", "Café & co", 3))], PageMetadata(1, "Y2FmZQ")
+        [wire.brand(BrandGroup("cafe", "Café & co", 3, "food-and-drink", "currency"))],
+        PageMetadata(1, "Y2FmZQ"),
     ),
     "categories": wire.CategoryList([wire.category(ProductGroup("games", "Games", 2))], wire.ListMetadata(1)),
     "fx-rates": wire.FxRateList(
-        [wire.fx_rate(FxRate("KWD", date(2026, 1, 30), 301_204_819, "ecb", NOW), "EUR")], wire.ListMetadata(1)
+        [wire.fx_rate(DINAR, "EUR")], wire.ListMetadata(1), wire.fx_pairs([DINAR], "EUR")
     ),
 }
 

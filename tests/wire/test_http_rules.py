@@ -29,23 +29,29 @@ TRX = "TRX" + "0" * 26
 
 # Contract 4 and OP-04: the operations, and the versions that each is offered in.
 OFFERED = {
-    ("POST", "order"): {"1.03"},
-    ("GET", "order"): {"1.00", "1.03", "Next"},
-    ("GET", f"order/{TRX}"): {"1.00", "1.03", "Next"},
-    ("PATCH", f"order/confirm/{TRX}"): {"1.00", "1.03"},
-    ("PATCH", f"order/resolve/{TRX}"): {"1.03", "Next"},
-    ("PATCH", f"order/cancel/{TRX}"): {"1.03"},
-    ("GET", f"order/{TRX}/line"): {"1.03"},
-    ("GET", f"order/{TRX}/codes.csv"): {"1.03"},
-    ("GET", "account"): {"1.03"},
-    ("GET", "account/EUR/entry"): {"1.03"},
+    ("POST", "order"): {"1.02", "1.03"},
+    ("GET", "order"): {"1.00", "1.02", "1.03", "Next"},
+    ("GET", f"order/{TRX}"): {"1.00", "1.02", "1.03", "Next"},
+    ("PATCH", f"order/confirm/{TRX}"): {"1.00", "1.02", "1.03"},
+    ("PATCH", f"order/resolve/{TRX}"): {"1.02", "1.03", "Next"},
+    ("PATCH", f"order/cancel/{TRX}"): {"1.02", "1.03"},
+    ("GET", f"order/{TRX}/line"): {"1.02", "1.03"},
+    ("GET", f"order/{TRX}/codes.csv"): {"1.02", "1.03"},
+    ("GET", "account"): {"1.00", "1.02", "1.03", "Next"},
+    ("GET", "account/EUR/entry"): {"1.00", "1.02", "1.03", "Next"},
+    ("GET", "product"): {"1.00", "1.02", "1.03", "Next"},
+    ("GET", "product/changes"): {"1.00", "1.02", "1.03", "Next"},
+    ("GET", "brand"): {"1.00", "1.02", "1.03", "Next"},
+    ("GET", "category"): {"1.02", "1.03"},
+    ("GET", "fx-rate"): {"1.02", "1.03"},
+    ("GET", "event"): {"1.02", "1.03"},
 }
 
 
 async def test_each_operation_exists_in_exactly_the_versions_of_the_contract(quiet_shop: Shop) -> None:
     """Contract 9, OP-04: any other pair is 404, or 405 where the path has another method."""
     company = await quiet_shop.company()
-    versions = ["1.00", "1.03", "Next", "1.01", "1.0", "2.00", "next", "v1.03", ""]
+    versions = ["1.00", "1.02", "1.03", "Next", "1.01", "1.0", "2.00", "next", "v1.03", ""]
     for ((method, path), offered), version in itertools.product(OFFERED.items(), versions):
         response = await quiet_shop.call(method, f"/api/{version}/{path}", company)
         got = (response.status_code, response.text)
@@ -157,6 +163,21 @@ async def test_a_caller_without_a_valid_key_is_unauthorized(quiet_shop: Shop) ->
             assert (response.status_code, response.text) == (401, "unauthorized"), header
             assert response.headers["www-authenticate"] == 'Bearer error="invalid_token"'
     assert (await quiet_shop.client.get("/api/1.03/order", headers=company.bearer())).status_code == 200
+
+
+async def test_spaces_around_a_key_do_not_matter_and_cost_no_memory(quiet_shop: Shop) -> None:
+    """OP-24: two of them, one behind, or a hundred; the key is remembered in one form however it was sent."""
+    company, known = await quiet_shop.company(), quiet_shop.program.authenticator._callers
+    key = company.keys[State.LIVE]
+    for header in (f"Bearer  {key}", f"Bearer {key} ", f"bearer   {key}  ", f"Bearer {' ' * 100}{key}\t"):
+        response = await quiet_shop.client.get("/api/1.03/order", headers={"authorization": header})
+        assert response.status_code == 200, header
+    assert {one for one in known if key.encode() in one} <= {
+        f"{word} {key}".encode() for word in ("Bearer", "bearer")
+    }
+    for header in (f"Bearer{key}", f" Bearer {key[:20]} {key[20:]}", f"Bearer {key} {key}"):
+        response = await quiet_shop.client.get("/api/1.03/order", headers={"authorization": header})
+        assert response.status_code == 401, header
 
 
 async def test_a_key_may_do_only_what_its_scopes_say(quiet_shop: Shop) -> None:

@@ -171,7 +171,7 @@ async def test_a_whole_life_on_one_connection(shop: Shop, street: Street) -> Non
         line.send(head("PATCH", f"/api/1.00/order/confirm/{trx}", company))
         confirmed = await line.reply()
         assert json.loads(confirmed.body)["orderStatus"] == "finished"
-        line.send(head("GET", f"/api/Next/order/{trx}?x=1", company))
+        line.send(head("GET", f"/api/Next/order/{trx}?wait=0", company))
         assert (await line.reply()).body == confirmed.body
         line.send(head("PATCH", f"/api/1.03/order/cancel/{trx}", company))
         refused = await line.reply()

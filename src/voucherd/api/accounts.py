@@ -100,7 +100,6 @@ STATEMENT: Final = (_CURSOR, _LIMIT, _FROM, _TO, _KIND, _TRX, query.BY_TIME, _FO
 def read_statement(request: Request, ids: Identifiers) -> StatementQuery:
     """What a statement request asks for."""
     given = query.read(request)
-    query.refuse_page(given)
     as_csv = _as_csv(request, given)
     trx, cursor = _TRX.read(given), _CURSOR.read(given)
     filters = StatementFilters(

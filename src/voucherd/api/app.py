@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from voucherd.api import errors, handlers, routes
+from voucherd.api import errors, handlers, query, routes
 from voucherd.api.errors import Op
 from voucherd.api.failures import failed
 from voucherd.api.handlers import Call, ShownOrder
@@ -162,6 +162,8 @@ class Api:
     async def _respond(self, route: Route, call: Call) -> Response:
         """The handler's answer; a refusal is one too."""
         try:
+            if call.request.query:
+                query.refuse_unknown(call.request, OPERATIONS[route.op].parameters)
             return await route.handler(self._services, call)
         except Refusal as refusal:
             return errors.refused(route.op, refusal, call.request)

@@ -9,9 +9,8 @@ from msgspec import Struct
 from voucherd.api import catalogue_requests as requests
 from voucherd.api.errors import NoSuchBrand, ProductNotFound
 from voucherd.api.handlers import Call
-from voucherd.api.query import PageQuery
 from voucherd.api.wire import catalogue as wire
-from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.shapes import place_of
 from voucherd.api.wire.templates import encode
 from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.pricing import NoRate
@@ -27,13 +26,13 @@ async def find_products(services: Services, call: Call) -> Response:
     visitor, page = _visitor(call, asked.payment_currency, asked.filters.face_value), asked.page
     try:
         found = await services.storefront.find_all(
-            visitor, asked.filters, asked.order, size=page.size, page=page.number, after=asked.after
+            visitor, asked.filters, asked.order, size=page.size, skip=page.skip, after=asked.after
         )
     except NoRate as missing:
         raise _no_rate(missing) from None
     cursor = None if found.next is None else requests.place_cursor(services.ids, found.next, asked.order)
     data = [wire.product(shown, asked.payment_currency) for shown in found.products]
-    return _json(wire.ProductPage(data, _metadata(page, cursor, found.total)))
+    return _json(wire.ProductPage(data, *place_of(page.size, page.skip, cursor, found.total)))
 
 
 async def find_product(services: Services, call: Call) -> Response:
@@ -67,10 +66,10 @@ async def find_changes(services: Services, call: Call) -> Response:
 async def find_brands(services: Services, call: Call) -> Response:
     """Find all brands."""
     page, after = requests.brands(call.request, services.ids)
-    found = await services.storefront.brands(size=page.size, page=page.number, after_slug=after)
+    found = await services.storefront.brands(size=page.size, skip=page.skip, after_slug=after)
     cursor = requests.slug_cursor(services.ids, found.brands[-1].slug) if found.more else None
     data = [wire.brand(group) for group in found.brands]
-    return _json(wire.BrandPage(data, _metadata(page, cursor, found.total)))
+    return _json(wire.BrandPage(data, *place_of(page.size, page.skip, cursor, found.total)))
 
 
 async def find_brand(services: Services, call: Call) -> Response:
@@ -89,21 +88,13 @@ async def find_categories(services: Services, _call: Call) -> Response:
 
 async def find_rates(services: Services, _call: Call) -> Response:
     """Find all exchange rates."""
-    data = [wire.fx_rate(rate, BASE) for rate in await services.storefront.rates()]
-    return _json(wire.FxRateList(data, wire.ListMetadata(len(data))))
+    found = await services.storefront.rates()
+    data = [wire.fx_rate(rate, BASE) for rate in found]
+    return _json(wire.FxRateList(data, wire.ListMetadata(len(data)), wire.fx_pairs(found, BASE)))
 
 
 def _visitor(call: Call, payment_currency: str | None, face_value: Decimal | None = None) -> Shopper:
     return Shopper(call.caller.company, call.caller.state, payment_currency, face_value)
-
-
-def _metadata(page: PageQuery, cursor: str | None, total: int | None) -> PageMetadata:
-    metadata = PageMetadata(pageSize=page.size, nextCursor=cursor)
-    if page.number is not None and total is not None:
-        metadata.page = page.number
-        metadata.totalItems = total
-        metadata.totalPages = -(-total // page.size)
-    return metadata
 
 
 def _no_rate(missing: NoRate) -> BadInput:

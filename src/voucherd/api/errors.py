@@ -6,6 +6,7 @@ A refusal carries facts; here it gets its status and its text, which differ by o
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Annotated, Final
 
@@ -297,9 +298,9 @@ def error(
     headers: list[tuple[bytes, bytes]] | None = None,
     retryable: bool = False,
 ) -> Response:
-    """One line of text, or RFC 9457 for a client that asks for it (OP-26)."""
+    """One line of text, or RFC 9457 for a client that asks for it by name (OP-26)."""
     more = list(headers or [])
-    if PROBLEM not in request.headers.get(b"accept", b"").lower():
+    if not _accepts_problems(request.headers.get(b"accept", b"")):
         return Response(status, text.encode(), TEXT, more)
     return Response(
         status,
@@ -307,6 +308,18 @@ def error(
         PROBLEM,
         more,
     )
+
+
+_NEVER: Final = re.compile(rb"q\s*=\s*0(\.0*)?")
+
+
+def _accepts_problems(accept: bytes) -> bool:
+    """Whether the client names the form of RFC 9457, and not only to refuse it (`q=0`)."""
+    for choice in accept.lower().split(b","):
+        media, *rules = (part.strip() for part in choice.split(b";"))
+        if media == PROBLEM:
+            return not any(_NEVER.fullmatch(rule) for rule in rules)
+    return False
 
 
 def problem(

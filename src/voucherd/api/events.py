@@ -103,7 +103,6 @@ PAGE: Final = (_FROM_HERE, _LIMIT, _TYPE, _TRX, _FROM, _TO)
 def read_page(request: Request, ids: Identifiers) -> EventQuery:
     """What a page of events is asked for."""
     given = query.read(request)
-    query.refuse_page(given)
     trx, cursor = _TRX.read(given), _FROM_HERE.read(given)
     filters = EventFilters(
         types=_types(given),

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from voucherd import traces
 from voucherd.actors import Actor, ActorKind
@@ -14,7 +14,7 @@ from voucherd.api import requests
 from voucherd.api.errors import Op
 from voucherd.api.wire.order import Shape, is_large, render, stream
 from voucherd.api.wire.quote import quoted
-from voucherd.api.wire.shapes import PageMetadata
+from voucherd.api.wire.shapes import place_of
 from voucherd.api.wire.templates import TemplateBook, encode
 from voucherd.api.wire.versions import SHAPES
 from voucherd.api.wire.view import View
@@ -183,24 +183,23 @@ async def find_all(services: Services, call: Call) -> Response:
     filters, page = requests.find_all(call.request, services.ids)
     after = requests.read_cursor(services.ids, page.cursor) if page.cursor else None
     found = await services.orders.find_all(
-        call.caller.company_id, call.caller.state, filters, size=page.size, page=page.number, after=after
+        call.caller.company_id, call.caller.state, filters, size=page.size, skip=page.skip, after=after
     )
     cursor = None if found.after is None else requests.cursor_of(services.ids, *found.after)
-    metadata = PageMetadata(pageSize=page.size, nextCursor=cursor)
-    if page.number is not None and found.total is not None:
-        metadata.page = page.number
-        metadata.totalItems = found.total.count
-        metadata.totalPages = -(-found.total.count // page.size)
-        if found.total.more:
-            metadata.moreItems = True
+    total = None if found.total is None else found.total.count
+    metadata, pagination = place_of(page.size, page.skip, cursor, total)
+    if found.total is not None and found.total.more:
+        metadata.moreItems = True
     if found.archived_before is not None:
         metadata.archivedBefore = iso(found.archived_before)
     await note_reveals(services, call, found.answers)
+    end = b'],"metadata":' + encode(metadata)
+    end += b"}" if pagination is UNSET else b',"pagination":' + encode(pagination) + b"}"
     shape, views = SHAPES[call.version], [view_of(services, call, one, bare=False) for one in found.answers]
     if any(map(is_large, views)) or sum(view.order.lines for view in views) > PAGE_LINES_INLINE_MAX:
-        return Response(200, _streamed(services, shape, views, metadata), JSON)
+        return Response(200, _streamed(services, shape, views, end), JSON)
     orders = b",".join([render(shape, view) for view in views])
-    return Response(200, b'{"data":[%b],"metadata":%b}' % (orders, encode(metadata)), JSON)
+    return Response(200, b'{"data":[%b%b' % (orders, end), JSON)
 
 
 def _finalise(services: Services, call: Call, *, resolve: bool) -> Finalise:
@@ -281,9 +280,7 @@ def _body(services: Services, shape: Shape, view: View) -> bytes | AsyncIterator
     return stream(shape, view, services.orders.reader.codes_of) if is_large(view) else render(shape, view)
 
 
-async def _streamed(
-    services: Services, shape: Shape, views: list[View], metadata: PageMetadata
-) -> AsyncIterator[bytes]:
+async def _streamed(services: Services, shape: Shape, views: list[View], end: bytes) -> AsyncIterator[bytes]:
     """A page of orders, one after another, so that a page of large orders is never in memory as a whole."""
     yield b'{"data":['
     for at, view in enumerate(views):
@@ -294,4 +291,4 @@ async def _streamed(
                 yield part
         else:
             yield comma + render(shape, view)
-    yield b'],"metadata":' + encode(metadata) + b"}"
+    yield end

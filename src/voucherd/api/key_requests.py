@@ -153,7 +153,6 @@ def children_stay(request: Request) -> bool:
 def page(request: Request, ids: Identifiers) -> tuple[int, int | None]:
     """How many keys are asked for, and behind which one."""
     given = query.read(request)
-    query.refuse_page(given)
     size, cursor = _LIMIT.read(given), _CURSOR.read(given)
     before = ids.key_number(cursor) if cursor else None
     if cursor and before is None:

@@ -1,16 +1,14 @@
-"""The parameters of a request: each says what it means and reads what was sent.
-
-Unknown parameters are ignored; a bad one is named (OP-25).
-"""
+"""The parameters of a request: each says what it means and reads what was sent. A bad one is named (OP-25)."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -25,7 +23,11 @@ from voucherd.orders.rules.refusals import BadInput
 PAGE_SIZE: Final = 50
 PAGE_SIZE_MAX: Final = 200
 PAGE_MAX: Final = 1_000_000
+OFFSET_MAX: Final = PAGE_MAX * PAGE_SIZE_MAX
+"""As deep as pages lead."""
 FIELDS_MAX: Final = 100
+NAME_CHARS_MAX: Final = 50
+"""Of a parameter's name as it is told to whoever sent it."""
 
 Given: TypeAlias = dict[str, list[str]]
 """The values of each parameter, in the order in which they were sent."""
@@ -67,10 +69,11 @@ class Parameter(Struct, Generic[T], frozen=True):
 
 
 class PageQuery(Struct, frozen=True):
-    """Which part of a list is asked for: a numbered page, or what follows a cursor (an empty one: the beginning)."""
+    """Which part of a list is asked for: by its place, or what follows a cursor (an empty one: the beginning)."""
 
     size: int
-    number: int | None
+    skip: int | None
+    """How many come before it; None in a walk by cursor."""
     cursor: str | None
 
 
@@ -85,9 +88,31 @@ def read(request: Request) -> Given:
         raise BadInput("query", "is not valid") from None
     for name, value in pairs:
         if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in value):
-            raise BadInput(name[:50], "must have no control characters")
+            raise BadInput(_told(name), "must have no control characters")
         given.setdefault(name, []).append(value)
     return given
+
+
+def refuse_unknown(request: Request, parameters: Iterable[Parameter[Any]]) -> None:
+    """Refuse a parameter that the call does not have: one that was ignored would lead its client astray."""
+    known = [parameter.name for parameter in parameters if parameter.place == "query"]
+    for name in read(request):
+        if name not in known:
+            raise BadInput(_told(name), _instead(name, known))
+
+
+def _instead(name: str, known: Sequence[str]) -> str:
+    """What to send instead of a parameter that there is not."""
+    if name in (_NUMBER.name, _OFFSET.name) and "cursor" in known:
+        return "is not offered here, use cursor"
+    by_letters = {one.lower(): one for one in known}
+    near = get_close_matches(name[:NAME_CHARS_MAX].lower(), by_letters, n=1)
+    return "is not a parameter of this call" + "".join(f", did you mean {by_letters[one]}?" for one in near)
+
+
+def _told(name: str) -> str:
+    """A name that a client made up, fit to be told."""
+    return "".join(c if c.isprintable() else "?" for c in name[:NAME_CHARS_MAX]) or "query"
 
 
 def currency(name: str, text: str) -> str:
@@ -246,7 +271,13 @@ def period(what: str) -> tuple[Parameter[datetime | None], Parameter[datetime | 
 
 
 BY_TIME: Final = choice("sortOrder", "`desc`: newest first. `asc`: oldest first.", ("asc", "desc"), "desc")
-_NUMBER: Final = whole("page", "Number of the page. Not together with `cursor`.", most=PAGE_MAX, default=1)
+_NUMBER: Final = whole(
+    "page", "Number of the page. Not together with `offset` or `cursor`.", most=PAGE_MAX, default=1
+)
+_OFFSET: Final = replace(
+    whole("offset", "How many to pass over, in place of `page`.", least=0, most=OFFSET_MAX, default=0),
+    schema={"type": "integer", "minimum": 0, "maximum": OFFSET_MAX},
+)
 
 
 class Pages:
@@ -256,19 +287,16 @@ class Pages:
         self._limit = limit(what)
         go_on = "Where to go on: the `nextCursor` of the last page, or empty to begin a walk."
         self._cursor = cursor(go_on, example)
-        self.parameters = (_NUMBER, self._limit, self._cursor)
+        self.parameters = (_NUMBER, self._limit, _OFFSET, self._cursor)
 
     def read(self, given: Given) -> PageQuery:
         """The part of the list that is asked for."""
         size = self._limit.read(given)
+        ways = [one.name for one in (self._cursor, _NUMBER, _OFFSET) if one.name in given]
+        if len(ways) > 1:
+            raise BadInput(ways[1], f"can not be combined with {ways[0]}")
         place = self._cursor.read(given)
-        if place is None:
-            return PageQuery(size, _NUMBER.read(given), None)
-        refuse_page(given, "can not be combined with cursor")
-        return PageQuery(size, None, place)
-
-
-def refuse_page(given: Given, rule: str = "is not offered here, use cursor") -> None:
-    """Refuse the number of a page where there are only cursors."""
-    if _NUMBER.name in given:
-        raise BadInput(_NUMBER.name, rule)
+        if place is not None:
+            return PageQuery(size, None, place)
+        skip = _OFFSET.read(given) if _OFFSET.name in given else (_NUMBER.read(given) - 1) * size
+        return PageQuery(size, skip, None)

@@ -30,12 +30,15 @@ from voucherd.webhooks.targets import URL_CHARS_MAX, BadTarget, read_target
 
 SLUG_CHARS_MAX: Final = 100
 FACE_VALUE_CHARS_MAX: Final = 30
+AMOUNT_DIGITS_MAX: Final = len(str(AMOUNT_MAX))
 SLOW_S_MAX: Final = 3_600
 WAIT_S_MAX: Final = 60
 SANDBOX_HEADER: Final = b"x-sandbox-outcome"
 
 MaybeNumber: TypeAlias = Annotated[Raw, rule(type=["number", "null"])]
 """A number or null as it was sent, digit by digit."""
+WholeNumber: TypeAlias = Annotated[Raw, rule(type="integer")]
+"""A whole number as it was sent: 1 is the same as 1.0."""
 TargetUrl: TypeAlias = Annotated[str, rule(format="uri", minLength=1, maxLength=URL_CHARS_MAX)]
 
 
@@ -43,12 +46,12 @@ class CreateItem(Struct):
     """One product of a Create request."""
 
     productSlug: Annotated[fields.ProductSlug, rule(minLength=1, maxLength=SLUG_CHARS_MAX)]
-    amount: Annotated[fields.Amount, doc("How many codes.")]
+    amount: Annotated[WholeNumber, doc("How many codes.", minimum=1, maximum=AMOUNT_MAX)]
     faceValue: Annotated[
         MaybeNumber | UnsetType,
         doc(
             "Face value of one code, in the product's own currency. Required for a product with a variable face "
-            "value and refused for any other.",
+            "value. Any other takes its own value alone.",
             exclusiveMinimum=0,
         ),
     ] = UNSET
@@ -128,11 +131,23 @@ def _webhook_url(url: str | None, own: Sequence[Network]) -> str | None:
 def _cart_line(at: int, item: CreateItem) -> CartLine:
     if not 1 <= len(item.productSlug) <= SLUG_CHARS_MAX or not item.productSlug.isprintable():
         raise BadInput(f"items[{at}].productSlug", f"must be 1 to {SLUG_CHARS_MAX} printable characters")
-    if not 1 <= item.amount <= AMOUNT_MAX:
-        raise BadInput(f"items[{at}].amount", f"must be between 1 and {AMOUNT_MAX}")
+    amount = _amount(f"items[{at}].amount", bytes(item.amount))
     if item.faceValue is UNSET:
-        return CartLine(item.productSlug, item.amount)
-    return CartLine(item.productSlug, item.amount, decimal(f"items[{at}].faceValue", item.faceValue))
+        return CartLine(item.productSlug, amount)
+    return CartLine(item.productSlug, amount, decimal(f"items[{at}].faceValue", item.faceValue))
+
+
+def _amount(field: str, text: bytes) -> int:
+    """How many codes; a number of JSON may have a point and zeros behind it."""
+    found = _WHOLE.fullmatch(text)
+    if found is None:
+        raise BadInput(field, "must be a whole number")
+    if len(found[1]) > AMOUNT_DIGITS_MAX or not 1 <= (amount := int(found[1])) <= AMOUNT_MAX:
+        raise BadInput(field, f"must be between 1 and {AMOUNT_MAX}")
+    return amount
+
+
+_WHOLE: Final = re.compile(rb"(-?[0-9]+)(\.0+)?")
 
 
 def decimal(field: str, raw: Raw) -> Decimal | None:

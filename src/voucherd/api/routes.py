@@ -20,6 +20,7 @@ class Route(Struct, frozen=True):
     method: str
     path: str
     versions: tuple[str, ...]
+    """Those that differ, or that clients should use; the OpenAPI document describes these."""
     op: Op
     scope: Scope
     handler: Handler
@@ -32,26 +33,39 @@ class Route(Struct, frozen=True):
         return self.method != "GET" and self.op is not Op.QUOTE
 
     @property
+    def served(self) -> tuple[str, ...]:
+        """Every version of its path: its own, and those that are served as one of them (OP-04)."""
+        resource = self.path.partition("/")[0]
+        alike = [LIKE_MAIN, *(ALL if resource in SHARED else ())] if MAIN in self.versions else []
+        return tuple(dict.fromkeys([*self.versions, *alike]))
+
+    @property
     def scopes(self) -> tuple[Scope, ...]:
         """All that a key needs."""
         return (self.scope,) if self.also is None else (self.scope, self.also)
 
 
-_ALL: Final = ("1.00", "1.03", "Next")
-_OWN: Final = ("1.03",)
+MAIN: Final = "1.03"
+"""The version that has every operation."""
+LIKE_MAIN: Final = "1.02"
+"""Served as the main one, operation by operation: existing clients ask for it."""
+ALL: Final = ("1.00", MAIN, "Next")
+SHARED: Final = ("account", "brand", "product")
+"""Resources with one shape in all versions."""
+_OWN: Final = (MAIN,)
 """Where resources of our own are."""
 
 ROUTES: Final = (
-    Route("POST", "order", ("1.03",), Op.CREATE, Scope.ORDERS_WRITE, handlers.create),
+    Route("POST", "order", _OWN, Op.CREATE, Scope.ORDERS_WRITE, handlers.create),
     Route("POST", "order/quote", _OWN, Op.QUOTE, Scope.CATALOGUE_READ, handlers.quote),
-    Route("GET", "order", _ALL, Op.FIND_ALL, Scope.ORDERS_READ, handlers.find_all),
-    Route("GET", "order/{trx}", _ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
+    Route("GET", "order", ALL, Op.FIND_ALL, Scope.ORDERS_READ, handlers.find_all),
+    Route("GET", "order/{trx}", ALL, Op.FIND, Scope.ORDERS_READ, handlers.find),
     Route("GET", "order/{trx}/line", _OWN, Op.LINES, Scope.ORDERS_READ, order_parts.lines, Scope.CODES_READ),
     Route("GET", "order/{trx}/codes.csv", _OWN, Op.CODES, Scope.CODES_READ, order_parts.codes),
     Route("PATCH", "order/{trx}/redemption", _OWN, Op.PROTECT, Scope.ORDERS_WRITE, order_parts.protect),
-    Route("PATCH", "order/confirm/{trx}", ("1.03", "1.00"), Op.CONFIRM, Scope.ORDERS_WRITE, handlers.confirm),
-    Route("PATCH", "order/resolve/{trx}", ("1.03", "Next"), Op.RESOLVE, Scope.ORDERS_WRITE, handlers.resolve),
-    Route("PATCH", "order/cancel/{trx}", ("1.03",), Op.CANCEL, Scope.ORDERS_WRITE, handlers.cancel),
+    Route("PATCH", "order/confirm/{trx}", (MAIN, "1.00"), Op.CONFIRM, Scope.ORDERS_WRITE, handlers.confirm),
+    Route("PATCH", "order/resolve/{trx}", (MAIN, "Next"), Op.RESOLVE, Scope.ORDERS_WRITE, handlers.resolve),
+    Route("PATCH", "order/cancel/{trx}", _OWN, Op.CANCEL, Scope.ORDERS_WRITE, handlers.cancel),
     Route("GET", "account", _OWN, Op.ACCOUNTS, Scope.WALLET_READ, accounts.accounts),
     Route("GET", "account/{currency}/entry", _OWN, Op.STATEMENT, Scope.WALLET_READ, accounts.statement),
     Route("GET", "product", _OWN, Op.PRODUCTS, Scope.CATALOGUE_READ, catalogue.find_products),
@@ -89,9 +103,9 @@ PREFIX: Final = "/api/"
 
 
 def table(routes: Iterable[Route]) -> Iterator[tuple[str, str, tuple[Route, str]]]:
-    """Each operation at the path of each of its versions, for the router."""
+    """Each operation at each of its paths, for the router."""
     for route in routes:
-        for version in route.versions:
+        for version in route.served:
             yield route.method, f"{PREFIX}{version}/{route.path}", (route, version)
 
 

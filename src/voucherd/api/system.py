@@ -15,10 +15,10 @@ from voucherd.api import errors
 from voucherd.api.failures import failed
 from voucherd.api.openapi import document, reference
 from voucherd.api.openapi.examples import EXAMPLE_URL
-from voucherd.api.openapi.paths import MAIN_VERSION
 from voucherd.api.operations.orders import SLUG, TRX
 from voucherd.api.readiness import Readiness
 from voucherd.api.requests import OUTCOMES
+from voucherd.api.routes import MAIN
 from voucherd.db import Pool
 from voucherd.http import HTML, JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
 from voucherd.metrics.page import Metrics
@@ -144,7 +144,7 @@ def page(document: dict[str, Any], public_url: str | None) -> Response:
         objects=reference.objects(document),
         any_failures=reference.any_failures(document),
         outcomes=OUTCOMES.values(),
-        main_version=MAIN_VERSION,
+        main_version=MAIN,
         trx=TRX.example,
         slug=SLUG,
     )

@@ -13,13 +13,14 @@ from voucherd import clock
 from voucherd.api import query
 from voucherd.api.requests import TargetUrl, decode
 from voucherd.api.wire.fields import doc
-from voucherd.api.wire.webhooks import TYPES, OwnText, Secret
+from voucherd.api.wire.webhooks import FORMATS, TYPES, OwnText, Secret
 from voucherd.http import Request
 from voucherd.orders.rules.refusals import BadInput
 from voucherd.webhooks import history, signing
 from voucherd.webhooks.addresses import Network
 from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, OVERLAP, OVERLAP_MAX, Changes, Draft
 from voucherd.webhooks.headers import HEADERS_MAX, VALUE_CHARS_MAX, read_headers
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.targets import PORTS, BadTarget, read_target
 
 OVERLAP_S_MAX: Final = int(OVERLAP_MAX.total_seconds())
@@ -30,6 +31,11 @@ _ADDRESS: Final = (
 _HEADERS: Final = (
     f"Headers of your own that every delivery carries, at most {HEADERS_MAX}; values have up to {VALUE_CHARS_MAX:,} "
     "characters and are never shown again."
+)
+_FORMAT: Final = doc(
+    "How events are written to it. `standard`: as Find event shows them. `classic`: `event` in capitals, `state`, "
+    "`apiKeyDescription` (the description of the endpoint) and, of an order, its `trx` and `reference` in `data`.",
+    enum=FORMATS,
 )
 _EVENT_TYPES: Final = doc("The types of events to send; null or none for all.")
 _OwnSecret: TypeAlias = Annotated[Secret | None, doc("A secret of your own; one is made if you send none.")]
@@ -42,6 +48,7 @@ class WebhookBody(Struct):
     perOrder: Annotated[
         bool, doc("Make the endpoint for the addresses that orders name with `webhookUrl`. One a state.")
     ] = False
+    format: Annotated[str, _FORMAT] = MessageFormat.STANDARD.value
     eventTypes: Annotated[list[str] | None, _EVENT_TYPES] = None
     description: OwnText = ""
     enabled: Annotated[bool, doc("Whether to send anything.")] = True
@@ -53,6 +60,7 @@ class WebhookChanges(Struct):
     """What is to change about an endpoint; a field that is not sent stays as it is."""
 
     url: Annotated[TargetUrl | UnsetType, doc(_ADDRESS)] = UNSET
+    format: Annotated[str | UnsetType, _FORMAT] = UNSET
     eventTypes: Annotated[list[str] | UnsetType | None, _EVENT_TYPES] = UNSET
     description: OwnText | UnsetType = UNSET
     enabled: Annotated[
@@ -108,6 +116,7 @@ def add(request: Request, own: Sequence[Network]) -> Draft:
         body.enabled,
         _headers(body.headers),
         _secret(body.secret),
+        _format(body.format),
     )
 
 
@@ -120,6 +129,7 @@ def change(request: Request, own: Sequence[Network]) -> Changes:
         UNSET if body.description is UNSET else _description(body.description),
         body.enabled,
         UNSET if body.headers is UNSET else _headers(body.headers),
+        UNSET if body.format is UNSET else _format(body.format),
     )
 
 
@@ -181,6 +191,12 @@ def _url(field: str, url: str, own: Sequence[Network]) -> str:
     except BadTarget as rule:
         raise BadInput(field, str(rule)) from None
     return url
+
+
+def _format(word: str) -> MessageFormat:
+    if word not in FORMATS:
+        raise BadInput("format", query.either(FORMATS))
+    return MessageFormat(word)
 
 
 def _types(given: list[str] | None) -> tuple[str, ...]:

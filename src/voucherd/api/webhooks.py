@@ -85,7 +85,9 @@ async def find_deliveries(services: Services, call: Call) -> Response:
     log = await services.webhooks.log(
         endpoint, size=asked.size, before=before, status=asked.status, type_=asked.type
     )
-    data = [wire.delivery(services.ids, one, log.events.get(one.event_id)) for one in log.deliveries]
+    data = [
+        wire.delivery(services.ids, one, log.events.get(one.event_id), endpoint) for one in log.deliveries
+    ]
     cursor = None if log.before is None else services.ids.event(log.before)
     page = wire.WebhookDeliveryPage(data, WalkMetadata(asked.size, cursor))
     return Response(200, encode(page), JSON)

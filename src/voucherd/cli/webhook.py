@@ -26,6 +26,7 @@ from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import Changes, Draft, Endpoint, EndpointNotFound
 from voucherd.webhooks.headers import read_headers
 from voucherd.webhooks.history import Logged
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.targets import read_target
 
 DELIVERIES_SHOWN: Final = 20
@@ -53,6 +54,9 @@ async def add(
     event: Events = None,
     header: Headers = None,
     description: Annotated[str, Option(help="What it is for.")] = "",
+    format_: Annotated[
+        MessageFormat, Option("--format", help="How events are written to it.")
+    ] = MessageFormat.STANDARD,
     per_order: Annotated[bool, Option("--per-order", help="For addresses that single orders name.")] = False,
     secret: Annotated[
         str | None, Option(metavar="whsec_…", help="A secret that exists; else one is made.")
@@ -70,6 +74,7 @@ async def add(
             description,
             headers=_headers(header),
             secret=None if secret is None else signing.check_secret(secret),
+            format=format_,
         )
     async with context.transaction() as tx:
         owner = await company_store.find_company(tx, company)
@@ -118,6 +123,7 @@ async def set_(
     all_events: Annotated[bool, Option("--all-events", help="Send every type of event.")] = False,
     header: Headers = None,
     description: Annotated[str | None, Option(help="What it is for.")] = None,
+    format_: Annotated[MessageFormat | None, Option("--format", help="How events are written to it.")] = None,
     enabled: Annotated[bool | None, Option("--enabled/--disabled")] = None,
 ) -> Output:
     """Change an endpoint; what is not given stays. One that is enabled goes on with what waits."""
@@ -128,6 +134,7 @@ async def set_(
             UNSET if description is None else description[: endpoints.DESCRIPTION_CHARS_MAX],
             UNSET if enabled is None else enabled,
             UNSET if header is None else _headers(header),
+            UNSET if format_ is None else format_,
         )
     async with context.transaction() as tx:
         ids = await context.identifiers(tx)
@@ -187,9 +194,12 @@ async def deliveries(
             if onward is None:
                 break
         about = await feed.these(conn, [one.event_id for one in found])
+        owners = {one.id: one for one in await endpoints.list_all(conn)}
     documents = [
-        {"webhookId": ids.webhook(one.webhook_id)} | _plain(wire.delivery(ids, one, about.get(one.event_id)))
+        {"webhookId": ids.webhook(one.webhook_id)}
+        | _plain(wire.delivery(ids, one, about.get(one.event_id), owners[one.webhook_id]))
         for one in found
+        if one.webhook_id in owners
     ]
     return listed(
         documents,
@@ -318,7 +328,7 @@ def _shown(ids: Identifiers, one: Endpoint, names: Mapping[int, str]) -> Output:
     return shown(
         _document(ids, one, names),
         [
-            *("id", "company", "state", ("address", _address)),
+            *("id", "company", "state", ("address", _address), "format"),
             ("events", lambda one: ", ".join(one["eventTypes"]) or "all"),
             ("headers", lambda one: ", ".join(one["headerNames"])),
             *("description", ("standing", _standing), ("failing since", _moment("dateFailingSince"))),

@@ -120,7 +120,7 @@ def _told(headers: dict[str, str], body: bytes, secrets: Sequence[str]) -> Outpu
     message: Any = None
     with contextlib.suppress(ValueError):
         message = json.loads(body)
-    kind = message.get("type", "?") if isinstance(message, dict) else "not JSON"
+    kind = message.get("type") or message.get("event", "?") if isinstance(message, dict) else "not JSON"
     data = message.get("data") if isinstance(message, dict) else body.decode("utf-8", "replace")
     shown = json.dumps(data, ensure_ascii=True)
     view = f"{time.strftime('%H:%M:%S')}  {verdict}  {kind}  {headers.get('webhook-id', 'no id')}\n          {shown}"

@@ -49,6 +49,8 @@ class Event(Struct, frozen=True):
     seq: int | None
     data: str | None
     """JSON, as it was stored; None for an event that type, order and seq tell completely."""
+    reference: str | None = None
+    """The client's own text of the order, as long as there is a row of it."""
 
     @property
     def cursor(self) -> Cursor:
@@ -93,6 +95,7 @@ class Removed(Exception):
 
 
 _COLUMNS: Final = "id, at, company_id, state, type, order_id, seq, data"
+_REFERENCE: Final = "(SELECT reference FROM orders WHERE orders.id = order_id) AS reference"
 _ALL: Final = f"SELECT {_COLUMNS} FROM event WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3"  # noqa: S608 - Ours.
 # An order has a few events: OFFSET has them found first, or the server walks all events between the two places.
 _ORDER: Final = f"""
@@ -121,7 +124,7 @@ def _wanted(source: str) -> str:
     """The rows that pass the filters and, always, the last one that was looked at."""
     return f"""
         WITH scanned AS MATERIALIZED ({source})
-        SELECT * FROM (
+        SELECT *, {_REFERENCE} FROM (
             SELECT {_COLUMNS}, ($4::text[] IS NULL OR type = ANY($4)) AND ($5::timestamptz IS NULL OR at >= $5)
                    AND ($6::timestamptz IS NULL OR at <= $6) AS wanted, count(*) OVER () AS scanned,
                    max(id) OVER () AS last
@@ -197,7 +200,7 @@ async def head(conn: Connection) -> Cursor:
 
 async def find(conn: Connection, event_id: int, company_id: int, state: State) -> Event | None:
     """One event, if it is kept and the company is told of it."""
-    row = await conn.fetchrow(f"SELECT {_COLUMNS} FROM event WHERE id = $1", event_id)  # noqa: S608 - A constant.
+    row = await conn.fetchrow(f"SELECT {_COLUMNS}, {_REFERENCE} FROM event WHERE id = $1", event_id)  # noqa: S608 - A constant.
     event = None if row is None else _event(row)
     return event if event is not None and event.concerns(company_id, state) else None
 
@@ -205,7 +208,7 @@ async def find(conn: Connection, event_id: int, company_id: int, state: State) -
 async def these(conn: Connection, event_ids: Collection[int]) -> dict[int, Event]:
     """The events with these ids, as far as they are kept."""
     rows = await conn.fetch(
-        f"SELECT {_COLUMNS} FROM event WHERE id = ANY($1::bigint[])",  # noqa: S608 - A constant.
+        f"SELECT {_COLUMNS}, {_REFERENCE} FROM event WHERE id = ANY($1::bigint[])",  # noqa: S608 - A constant.
         list(event_ids),
     )
     return {row["id"]: _event(row) for row in rows}
@@ -298,6 +301,7 @@ def _event(row: asyncpg.Record) -> Event:
         row["order_id"],
         row["seq"],
         row["data"],
+        row["reference"],
     )
 
 

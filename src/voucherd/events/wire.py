@@ -1,6 +1,7 @@
 """How an event looks outside: one form for `GET event`, for streams and for the body of a webhook.
 
-It is made of the row alone, and rows never change, so an event looks the same however often it is told.
+It is made of the row and of the order's reference. Neither ever changes, so an event looks the same however often it is
+told; only the reference goes when an order that nobody confirmed is removed.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def written(event: Event, ids: Identifiers) -> bytes:
             "id": ids.event(event.id),
             "type": event.type,
             "timestamp": clock.written(event.at),
-            "data": _data(event, ids),
+            "data": data_of(event, ids),
         }
     )
 
 
-def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
+def data_of(event: Event, ids: Identifiers) -> dict[str, Any]:
     """Its data: of an order which one it is, where it stands and which of its versions this is; never a code."""
     # Amounts stay as they were written: numbers with exact digits, which no float has touched (OP-07).
     told: dict[str, Any] = {} if event.data is None else dict(_stored(event.data))
@@ -56,6 +57,7 @@ def _data(event: Event, ids: Identifiers) -> dict[str, Any]:
     if event.order_id is not None:
         # Lists of events are long: they would push out the identifiers that calls use again.
         told["trx"] = ids.trx_unkept(event.order_id)
+        told["reference"] = event.reference
         told["orderStatus"] = _STATUS_AFTER[event.type]
         told["seq"] = event.seq
     return told

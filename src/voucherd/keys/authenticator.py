@@ -22,7 +22,7 @@ from voucherd.connections import CONNECT_S_MAX
 from voucherd.db import Pool
 from voucherd.keys import store as key_store
 from voucherd.keys.callers import Caller, Forbidden, Unauthorized
-from voucherd.keys.key_text import Scope, bearer_key, key_hash
+from voucherd.keys.key_text import Scope, bearer_key, key_hash, tidied
 from voucherd.limits.rate_limits import RateLimiter
 from voucherd.limits.rate_store import Lender
 from voucherd.limits.spending import limits_of
@@ -90,6 +90,8 @@ class Authenticator:
         """The caller behind this header; refuses a key that is not valid now, or not from this address."""
         caller = None
         if authorization is not None:
+            # One form for each key, so that nobody fills the memory with spaces.
+            authorization = tidied(authorization)
             caller = self._callers.get(authorization) if self._fresh_until > monotonic() else None
         now_s = time()
         if caller is None:

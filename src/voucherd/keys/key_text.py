@@ -176,6 +176,12 @@ def key_hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("ascii")).digest()
 
 
+def tidied(authorization: bytes) -> bytes:
+    """An Authorization header with one space before its key and none behind, whatever the client sent (OP-24)."""
+    scheme, _, token = authorization.partition(b" ")
+    return b"%b %b" % (scheme, token.strip(b" \t"))
+
+
 def bearer_key(authorization: bytes) -> str | None:
     """The well-formed key in an Authorization header, or None for anything else."""
     scheme, _, token = authorization.partition(b" ")

@@ -155,12 +155,12 @@ class OrderService:
         filters: OrderFilters,
         *,
         size: int,
-        page: int | None,
+        skip: int | None,
         after: tuple[datetime, int] | None,
     ) -> OrderPage:
-        """One page of the company's orders."""
+        """One page of the company's orders; counted, unless it follows a place (`skip` is None)."""
         found = await self._lists.read(
-            lambda conn: self._page(conn, company_id, state, filters, size=size, page=page, after=after)
+            lambda conn: self._page(conn, company_id, state, filters, size=size, skip=skip, after=after)
         )
         async with self._pool.acquire() as conn:
             # No tenant reads codes. Which ones to open was read as one, and a code never changes.
@@ -170,11 +170,11 @@ class OrderService:
         )
 
     async def browse(
-        self, company_id: int, state: State, filters: OrderFilters, *, size: int, page: int | None = None
+        self, company_id: int, state: State, filters: OrderFilters, *, size: int, skip: int | None = None
     ) -> OrderListing:
         """The same without codes, for lists that show none."""
         return await self._lists.read(
-            lambda conn: self._page(conn, company_id, state, filters, size=size, page=page, after=None)
+            lambda conn: self._page(conn, company_id, state, filters, size=size, skip=skip, after=None)
         )
 
     async def count_pending(self, company_id: int, state: State) -> int:
@@ -190,14 +190,15 @@ class OrderService:
         filters: OrderFilters,
         *,
         size: int,
-        page: int | None,
+        skip: int | None,
         after: tuple[datetime, int] | None,
     ) -> OrderListing:
         # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
         async with conn.transaction(isolation="repeatable_read", readonly=True):
-            skip = 0 if page is None else (page - 1) * size
-            found = await page_of_orders(conn, company_id, state, filters, size=size, skip=skip, after=after)
-            total = None if page is None else await count_orders(conn, company_id, state, filters)
+            found = await page_of_orders(
+                conn, company_id, state, filters, size=size, skip=skip or 0, after=after
+            )
+            total = None if skip is None else await count_orders(conn, company_id, state, filters)
             ids = [one.id for one in found.rows]
             # Asked on the last page alone: there the list ends, and the archive begins.
             archived_before = await archive_store.begins_at(conn) if found.after is None else None

@@ -20,19 +20,29 @@ class ProductGroup(Struct, frozen=True):
     count: int
 
 
+class BrandGroup(ProductGroup, frozen=True):
+    """The products of a brand, and what the first of them by name is."""
+
+    category: str
+    redeem_type: str
+
+
 _BRANDS: Final = """
-    SELECT c.slug, b.name, c.count FROM product_count c JOIN brand b ON b.slug = c.slug
+    SELECT c.slug, b.name, c.count, first.category, first.redeem_type
+    FROM product_count c JOIN brand b ON b.slug = c.slug
+    CROSS JOIN LATERAL (SELECT category, redeem_type FROM product_listing WHERE brand_slug = c.slug
+                        ORDER BY brand_slug, name_key, product_id LIMIT 1) first
     WHERE c.kind = 'brand' AND c.count > 0"""
 
 
 async def page_of_brands(
     conn: Connection, *, size: int, skip: int = 0, after_slug: str | None = None
-) -> list[ProductGroup]:
+) -> list[BrandGroup]:
     """One page of the brands, in the order of their slugs."""
     rows = await conn.fetch(
         f"{_BRANDS} AND c.slug > $1 ORDER BY c.slug LIMIT {size:d} OFFSET {skip:d}", after_slug or ""
     )
-    return [ProductGroup(*row) for row in rows]
+    return [BrandGroup(*row) for row in rows]
 
 
 async def count_brands(conn: Connection) -> int:
@@ -40,12 +50,12 @@ async def count_brands(conn: Connection) -> int:
     return int(await conn.fetchval("SELECT count(*) FROM product_count WHERE kind = 'brand' AND count > 0"))
 
 
-async def brand(conn: Connection, slug: str) -> ProductGroup | None:
+async def brand(conn: Connection, slug: str) -> BrandGroup | None:
     """The brand with this slug, if it has something for sale."""
     if not is_slug(slug):
         return None
     row = await conn.fetchrow(f"{_BRANDS} AND c.slug = $1", slug)
-    return None if row is None else ProductGroup(*row)
+    return None if row is None else BrandGroup(*row)
 
 
 async def categories(conn: Connection) -> list[ProductGroup]:

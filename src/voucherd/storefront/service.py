@@ -22,7 +22,7 @@ from voucherd.db import Connection, Pool
 from voucherd.ids import State
 from voucherd.storefront import feed as changes
 from voucherd.storefront import groups, listing, prices, stock
-from voucherd.storefront.groups import ProductGroup
+from voucherd.storefront.groups import BrandGroup, ProductGroup
 from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.sorting import SortPosition
 
@@ -67,7 +67,7 @@ class StorefrontPage(Struct, frozen=True):
 class BrandListing(Struct, frozen=True):
     """A page of brands, likewise."""
 
-    brands: list[ProductGroup]
+    brands: list[BrandGroup]
     more: bool
     total: int | None
 
@@ -113,19 +113,18 @@ class Storefront:
         order: ProductOrder,
         *,
         size: int,
-        page: int | None,
+        skip: int | None,
         after: SortPosition | None,
     ) -> StorefrontPage:
         """One page of the products that are for sale; NoRate if the visitor's currency has none."""
         async with self._look() as conn:
             await listing.plan_for_values(conn)
-            skip = 0 if page is None else (page - 1) * size
             # One more than a page tells whether another follows.
             rows = await listing.page_of_products(
-                conn, visitor.state, filters, order, size=size + 1, skip=skip, after=after
+                conn, visitor.state, filters, order, size=size + 1, skip=skip or 0, after=after
             )
             more, rows = len(rows) > size, rows[:size]
-            total = None if page is None else await listing.count_products(conn, visitor.state, filters)
+            total = None if skip is None else await listing.count_products(conn, visitor.state, filters)
             stands = await self._stands(conn, rows, visitor.state)
             shown = await self._shown(conn, visitor, stands)
         return StorefrontPage(shown, rows[-1].place if more else None, total)
@@ -151,15 +150,14 @@ class Storefront:
         told = [ChangedProduct(one.kind, one.at, product) for one, product in zip(found, shown, strict=True)]
         return ChangeFeed(told, found[-1].id if found else after)
 
-    async def brands(self, *, size: int, page: int | None, after_slug: str | None) -> BrandListing:
+    async def brands(self, *, size: int, skip: int | None, after_slug: str | None) -> BrandListing:
         """One page of the brands that have something for sale."""
         async with self._look() as conn:
-            skip = 0 if page is None else (page - 1) * size
-            found = await groups.page_of_brands(conn, size=size + 1, skip=skip, after_slug=after_slug)
-            total = None if page is None else await groups.count_brands(conn)
+            found = await groups.page_of_brands(conn, size=size + 1, skip=skip or 0, after_slug=after_slug)
+            total = None if skip is None else await groups.count_brands(conn)
         return BrandListing(found[:size], len(found) > size, total)
 
-    async def brand(self, slug: str) -> ProductGroup | None:
+    async def brand(self, slug: str) -> BrandGroup | None:
         """The brand with this slug, if it has something for sale."""
         async with self._look() as conn:
             return await groups.brand(conn, slug)

@@ -21,6 +21,7 @@ from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.webhooks import letters as webhook_letters
 from voucherd.webhooks import retries
 from voucherd.webhooks.endpoints import Keyring, keyring
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.post import PostOutcome
 
 LEASE: Final = timedelta(seconds=10)
@@ -54,6 +55,8 @@ class DeliveryClaim(Struct, frozen=True):
     failures: int
     slow: bool
     url: str | None
+    format: MessageFormat
+    description: str
     keys: Keyring | None
     """None: its secret can't be opened, and nothing can be sent."""
     deliveries: tuple[Delivery, ...]
@@ -102,7 +105,7 @@ async def _read(
     numbers = [row["webhook_id"] for row in taken]
     endpoints = await conn.fetch(
         """
-        SELECT id, company_id, state, url, secret, headers,
+        SELECT id, company_id, state, url, format, description, secret, headers,
                CASE WHEN old_until > now() THEN old_secret END AS old_secret
         FROM webhook WHERE id = ANY($1::bigint[])
         """,
@@ -134,6 +137,8 @@ async def _read(
             row["failures"],
             slow,
             about[number]["url"],
+            MessageFormat(about[number]["format"]),
+            about[number]["description"],
             _opened(sealer, about[number]),
             tuple(found.get(number, ())),
         )

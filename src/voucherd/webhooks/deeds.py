@@ -158,6 +158,7 @@ async def _reached(tx: Tx, actor: Actor, number: int) -> Endpoint:
 def _standing(endpoint: Endpoint) -> dict[str, Any]:
     return {
         "host": _host(endpoint),
+        "format": endpoint.format.value,
         "types": endpoint.types,
         "description": endpoint.description,
         "enabled": endpoint.enabled,

@@ -17,6 +17,7 @@ from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.vault.seal import Sealer
 from voucherd.webhooks import signing
+from voucherd.webhooks.messages import MessageFormat
 
 ENDPOINTS_MAX: Final = 20
 """Of a company in one state."""
@@ -55,6 +56,7 @@ class Draft(Struct, frozen=True):
     enabled: bool = True
     headers: Mapping[str, str] = {}
     secret: str | None = None
+    format: MessageFormat = MessageFormat.STANDARD
 
 
 class Changes(Struct, frozen=True):
@@ -65,6 +67,7 @@ class Changes(Struct, frozen=True):
     description: str | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     headers: Mapping[str, str] | UnsetType = UNSET
+    format: MessageFormat | UnsetType = UNSET
 
 
 class Endpoint(Struct, frozen=True):
@@ -74,6 +77,7 @@ class Endpoint(Struct, frozen=True):
     company_id: int
     state: State
     url: str | None
+    format: MessageFormat
     types: tuple[str, ...]
     description: str
     enabled: bool
@@ -97,7 +101,7 @@ class Keyring(Struct, frozen=True):
 
 
 _COLUMNS: Final = """
-    w.id, w.company_id, w.state, w.url, w.types, w.description, w.enabled, w.disabled_reason, w.header_names,
+    w.id, w.company_id, w.state, w.url, w.format, w.types, w.description, w.enabled, w.disabled_reason, w.header_names,
     CASE WHEN w.old_until > now() THEN w.old_until END AS old_until, w.created_at, w.updated_at, q.failures,
     q.failing_since
 """
@@ -124,8 +128,8 @@ async def add(tx: Tx, sealer: Sealer, company_id: int, state: State, draft: Draf
         """
         WITH made AS (
             INSERT INTO webhook (id, company_id, state, slot, url, description, types, enabled, secret, headers,
-                                 header_names)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id)
+                                 header_names, format)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id)
         INSERT INTO webhook_queue (webhook_id) SELECT id FROM made
         """,
         number,
@@ -139,6 +143,7 @@ async def add(tx: Tx, sealer: Sealer, company_id: int, state: State, draft: Draf
         sealer.seal_text(secret_place(number), secret),
         _sealed_headers(sealer, number, draft.headers),
         sorted(draft.headers),
+        draft.format,
     )
     return await find(tx, number, company_id, state), secret
 
@@ -198,7 +203,8 @@ async def change(tx: Tx, sealer: Sealer, endpoint: Endpoint, changes: Changes) -
             description = coalesce($4, description), enabled = coalesce($5, enabled),
             disabled_reason = CASE WHEN $5 IS NULL THEN disabled_reason END,
             headers = CASE WHEN $6 THEN $7 ELSE headers END,
-            header_names = CASE WHEN $6 THEN $8 ELSE header_names END, updated_at = now()
+            header_names = CASE WHEN $6 THEN $8 ELSE header_names END, format = coalesce($9, format),
+            updated_at = now()
         WHERE id = $1
         """,
         endpoint.id,
@@ -209,6 +215,7 @@ async def change(tx: Tx, sealer: Sealer, endpoint: Endpoint, changes: Changes) -
         headers is not None,
         None if headers is None else _sealed_headers(sealer, endpoint.id, headers),
         sorted(headers or ()),
+        _or_none(changes.format),
     )
     if changes.enabled is not UNSET and changes.enabled != endpoint.enabled:
         await _restart(tx, endpoint.id)
@@ -294,6 +301,7 @@ def _or_none(value: Any) -> Any:
 def _endpoint(row: asyncpg.Record) -> Endpoint:
     values = dict(row)
     values["state"] = State(values["state"])
+    values["format"] = MessageFormat(values["format"])
     values["types"] = tuple(values["types"])
     values["header_names"] = tuple(values["header_names"])
     return Endpoint(**values)

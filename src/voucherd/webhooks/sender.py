@@ -25,7 +25,7 @@ from voucherd.vault.seal import Sealer
 from voucherd.webhooks import claims, signing
 from voucherd.webhooks.addresses import Network
 from voucherd.webhooks.claims import Delivery, DeliveryClaim, SendReport, Sent
-from voucherd.webhooks.messages import Message
+from voucherd.webhooks.messages import Addressee, Message
 from voucherd.webhooks.post import Post, PostOutcome
 from voucherd.webhooks.targets import BadTarget, WebhookTarget, read_target
 
@@ -68,7 +68,7 @@ class Sender:
         self,
         pool: Pool,
         sealer: Sealer,
-        write: Callable[[Event], Message],
+        write: Callable[[Event, Addressee], Message],
         own: Sequence[Network] = (),
         make_post: Callable[[Sequence[Network]], Post] = Post,
     ) -> None:
@@ -215,7 +215,7 @@ class Sender:
         if claim.keys is None:
             return PostOutcome(0, error="the secret of the endpoint can't be opened")
         target = self._target(url)
-        message = self._write(event)
+        message = self._write(event, claim)
         signature = signing.sign(claim.keys.secrets, message.id, now_s, message.body)
         headers = [
             (b"webhook-id", message.id.encode()),

@@ -18,14 +18,16 @@ Sells prepaid codes in two steps. Create an order to fix its price; then confirm
 balance and get the codes.
 
 The version is part of the path. `1.03` has every operation and extended order lines; `1.00` and `Next` have short \
-ones. A version keeps its shape for good: fields may be added, never removed or retyped, so ignore those that you \
-do not know. A version to be retired answers with `Deprecation` and `Sunset` headers for 12 months first.
+ones. `1.02` is another name of `1.03`, on every path, and accounts, brands and products are alike in all versions: \
+these paths are not listed again. A version keeps its shape for good: fields may be added, never removed or retyped, \
+so ignore those that you do not know. A version to be retired answers with `Deprecation` and `Sunset` headers for 12 \
+months first.
 
 Amounts are JSON numbers with exactly as many digits as their currency has; read them as decimals, not as binary \
 floats. Times are UTC.
 
-An error is one line of `text/plain`. Send `Accept: application/problem+json` to get RFC 9457 with a stable `code` \
-instead."""
+An error is one line of `text/plain`, whatever `Accept` says; only with `Accept: application/problem+json` it is RFC \
+9457 with a stable `code`. A parameter of the query that a call does not have is refused."""
 
 _KEY: Final = (
     "An API key of your company, as `Authorization: Bearer <key>`. A key that begins with `vk_live_` works on live "

@@ -16,14 +16,13 @@ from voucherd.api.openapi.schemas import REF, schema_of
 from voucherd.api.operations import OPERATIONS, SECTION_OF
 from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.operations.orders import TRX
-from voucherd.api.routes import Route
+from voucherd.api.routes import MAIN, Route
 from voucherd.idempotency.model import KEPT_DAYS, KEY_CHARS_MAX
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, Scope
 from voucherd.limits.rate_limits import Taken, policy, standing
 
 Part = dict[str, Any]
 
-MAIN_VERSION: Final = "1.03"
 _JSON: Final = "application/json"
 
 _IDEMPOTENCY_KEY: Final = query.in_header(
@@ -69,7 +68,7 @@ def _needs(scopes: tuple[Scope, ...]) -> str:
 
 def operation_id(op: Op, version: str) -> str:
     """The operation's name; in other versions than the main one it tells which."""
-    if version == MAIN_VERSION:
+    if version == MAIN:
         return OPERATIONS[op].id
     return OPERATIONS[op].id + (version if version.isalpha() else "V" + version.replace(".", ""))
 
@@ -99,7 +98,7 @@ def _answer(answer: DescribedAnswer, version: str, shown: Examples) -> Part:
 
 def _shape(answer: DescribedAnswer, version: str) -> Part:
     if isinstance(answer.shape, tuple):
-        return schema_of(answer.shape[version != MAIN_VERSION])
+        return schema_of(answer.shape[version != MAIN])
     return schema_of(answer.shape)
 
 
@@ -107,6 +106,8 @@ def _failures(route: Route, body_bytes_max: int) -> Part:
     own = problems.of_operation(route.op, body_bytes_max)
     if route.writes:
         own = sorted([*problems.REPEATED, *own], key=lambda problem: problem.status)
+    if not any(problem.status == problems.NOT_A_PARAMETER.status for problem in own):
+        own = [problems.NOT_A_PARAMETER, *own]
     shared = {str(p.status): {"$ref": f"#/components/responses/{p.status}"} for p in problems.ANYWHERE}
     return dict(sorted((failures(own) | shared).items()))
 
@@ -166,7 +167,7 @@ HEADERS: Final[dict[str, Part]] = {
     ),
     "Idempotent-Replayed": _header("There, and `true`, if this is the answer to an earlier request.", "true"),
     "Retry-After": _header("Seconds to wait before the next attempt.", 1, "integer"),
-    "Location": _header("The path of what was made.", f"/api/{MAIN_VERSION}/order/{TRX.example}"),
+    "Location": _header("The path of what was made.", f"/api/{MAIN}/order/{TRX.example}"),
     "Content-Disposition": _header("The name of the file. Only with CSV.", 'attachment; filename="….csv"'),
     "WWW-Authenticate": _header("How to authenticate.", 'Bearer error="invalid_token"'),
 }

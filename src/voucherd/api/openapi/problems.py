@@ -78,6 +78,15 @@ def of_operation(op: Op, body_bytes_max: int) -> list[DescribedProblem]:
     return sorted(told, key=lambda problem: problem.status)
 
 
+NOT_A_PARAMETER: Final = DescribedProblem(
+    400,
+    CODES[BadInput],
+    "colour: is not a parameter of this call",
+    "The query has a parameter that the call does not have.",
+    field="colour",
+)
+"""What any call can meet; told where a call refuses nothing else with this status."""
+
 REPEATED: Final = (
     DescribedProblem(
         400,

@@ -11,10 +11,9 @@ from markupsafe import Markup, escape
 from msgspec import Raw, Struct
 
 from voucherd.api.errors import Op
-from voucherd.api.openapi.paths import MAIN_VERSION
 from voucherd.api.openapi.problems import OFF_THE_MAP
 from voucherd.api.openapi.schemas import REF
-from voucherd.api.routes import ROUTES, Route
+from voucherd.api.routes import MAIN, ROUTES, Route
 
 Part = dict[str, Any]
 
@@ -36,6 +35,7 @@ OBJECTS: Final = (
     ("offer", "Offer", ("Offer",)),
     ("page", "Page of orders", ("ExtendedOrderPage", "ShortOrderPage")),
     ("page-metadata", "Page metadata", ("PageMetadata",)),
+    ("pagination", "Pagination", ("Pagination",)),
     ("line-page", "Page of lines", ("LinePage",)),
     ("account", "Account", ("Account",)),
     ("account-entry", "Account entry", ("AccountEntry",)),
@@ -67,6 +67,7 @@ OBJECTS: Final = (
     ("key-body", "Key body", ("KeyBody",)),
     ("key-rotation", "Key rotation", ("KeyRotation",)),
     ("fx-rate", "Exchange rate", ("FxRate",)),
+    ("fx-pair", "Exchange rate in other names", ("FxPair",)),
     ("fx-rate-list", "List of exchange rates", ("FxRateList",)),
     ("list-metadata", "List metadata", ("ListMetadata",)),
     ("event", "Event", ("Event",)),
@@ -169,7 +170,7 @@ def any_failures(document: Part) -> list[Failure]:
 def _operation(document: Part, route: Route) -> ReferenceOperation:
     parts = {
         version: document["paths"][f"/api/{version}/{route.path}"][route.method.lower()]
-        for version in sorted(route.versions, key=lambda version: version != MAIN_VERSION)
+        for version in sorted(route.versions, key=lambda version: version != MAIN)
     }
     version, part = next(iter(parts.items()))
     return ReferenceOperation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -9,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from voucherd.api.wire import fields
 from voucherd.api.wire.fields import Count, Link, LowerCurrency, Moment, doc
 from voucherd.api.wire.numbers import Number, money, rate
-from voucherd.api.wire.shapes import CountedPage
+from voucherd.api.wire.shapes import CountedPage, ToldTwice
 from voucherd.catalogue.pricing import BP_ONE, UnitPrice
 from voucherd.catalogue.products import INSTRUCTIONS_LENGTH_MAX, TERMS_LENGTH_MAX
 from voucherd.catalogue.store import FxRate as Rate
@@ -17,7 +18,7 @@ from voucherd.catalogue.terms import tariff
 from voucherd.clock import iso
 from voucherd.money import RATE_ONE
 from voucherd.storefront.feed import KINDS
-from voucherd.storefront.groups import ProductGroup
+from voucherd.storefront.groups import BrandGroup, ProductGroup
 from voucherd.storefront.service import ChangedProduct as Told
 from voucherd.storefront.service import ShownProduct
 
@@ -31,6 +32,7 @@ class CatalogueProduct(Struct, kw_only=True):
     slug: Annotated[str, doc("Slug of the product: its name in orders.")]
     name: fields.ProductName
     brand: fields.Brand
+    brandName: Annotated[str, doc("The same as `brand`.")]
     brandSlug: fields.BrandSlug
     productType: fields.ProductType
     region: fields.Region
@@ -39,7 +41,9 @@ class CatalogueProduct(Struct, kw_only=True):
     faceValueMin: Annotated[Number, doc("Smallest face value that can be ordered.")]
     faceValueMax: Annotated[Number, doc("Largest face value that can be ordered.")]
     mainCategory: fields.Category
+    category: Annotated[str, doc("The same as `mainCategory`.")]
     redeemType: fields.RedeemType
+    redeemValue: fields.RedeemValue
     isStocked: Annotated[
         bool,
         doc(
@@ -105,6 +109,7 @@ class ProductPage(Struct):
 
     data: Annotated[list[CatalogueProduct], doc("The products of the page.")]
     metadata: CountedPage
+    pagination: ToldTwice = UNSET
 
 
 class ProductChange(Struct):
@@ -136,6 +141,9 @@ class ProductChangePage(Struct):
     metadata: Annotated[FeedMetadata, doc("Where the feed goes on.")]
 
 
+_OF_FIRST: Final = "of its first product by name; others may differ."
+
+
 class _GroupFields(Struct):
     slug: Annotated[str, doc("Slug, for filters.")]
     name: Annotated[str, doc("Name for people.")]
@@ -145,12 +153,17 @@ class _GroupFields(Struct):
 class Brand(_GroupFields):
     """A brand that has something for sale."""
 
+    brandName: Annotated[str, doc("The same as `name`.")]
+    category: Annotated[str, doc(f"Slug of the category {_OF_FIRST}")]
+    redeemType: Annotated[fields.RedeemType, doc(f"What a code is redeemed for, {_OF_FIRST}")]
+
 
 class BrandPage(Struct):
     """A page of brands."""
 
     data: Annotated[list[Brand], doc("The brands of the page, by slug.")]
     metadata: CountedPage
+    pagination: ToldTwice = UNSET
 
 
 class Category(_GroupFields):
@@ -184,11 +197,20 @@ class FxRate(Struct):
     ]
 
 
+class FxPair(Struct):
+    """The same rate in the names that clients of other services read."""
+
+    currencyFrom: Annotated[LowerCurrency, doc("The currency. Lower case.")]
+    currencyTo: Annotated[LowerCurrency, doc("The currency that it is worth something in: always `eur`.")]
+    rate: Annotated[Number, doc("What one unit of `currencyFrom` is worth in `currencyTo`.")]
+
+
 class FxRateList(Struct):
     """All exchange rates that are in force."""
 
     data: Annotated[list[FxRate], doc("The rates, by currency.")]
     metadata: _HowMany
+    fxRates: Annotated[list[FxPair], doc("The same rates in other names.")]
 
 
 def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProduct:
@@ -204,6 +226,7 @@ def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProdu
         slug=version.slug,
         name=version.name,
         brand=version.brand_name,
+        brandName=version.brand_name,
         brandSlug=version.brand_slug,
         productType=version.product_type,
         region=version.region,
@@ -212,7 +235,9 @@ def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProdu
         faceValueMin=money(low, face),
         faceValueMax=money(high, face),
         mainCategory=version.category,
+        category=version.category,
         redeemType=version.redeem_type,
+        redeemValue=face.lower() if version.redeem_type == "currency" else version.region,
         isStocked=shown.stocked,
         isVariableProduct=version.is_variable,
         isIncentiveProduct=version.incentive,
@@ -257,9 +282,9 @@ def change(told: Told, payment_currency: str | None) -> ProductChange:
     return ProductChange(told.kind, iso(told.at), product(told.product, payment_currency))
 
 
-def brand(group: ProductGroup) -> Brand:
+def brand(found: BrandGroup) -> Brand:
     """A brand."""
-    return Brand(group.slug, group.name, group.count)
+    return Brand(found.slug, found.name, found.count, found.name, found.category, found.redeem_type)
 
 
 def category(group: ProductGroup) -> Category:
@@ -270,3 +295,8 @@ def category(group: ProductGroup) -> Category:
 def fx_rate(found: Rate, base: str) -> FxRate:
     """A rate, without where it came from."""
     return FxRate(found.currency.lower(), base.lower(), rate(found.eur_e8), found.day.isoformat())
+
+
+def fx_pairs(found: Sequence[Rate], base: str) -> list[FxPair]:
+    """The rates as pairs of currencies."""
+    return [FxPair(one.currency.lower(), base.lower(), rate(one.eur_e8)) for one in found]

@@ -29,7 +29,8 @@ class Event(Struct):
     data: Annotated[
         dict[str, Any],
         doc(
-            "What it happened to. Of an order: `trx`, `state`, `orderStatus` right after the event, and `seq`, "
+            "What it happened to. Of an order: `trx`, your `reference` (null if there is none, or the order was never "
+            "confirmed and is removed), `state`, `orderStatus` right after the event, and `seq`, "
             "which counts the order's events from 1. Never a code."
         ),
     ]

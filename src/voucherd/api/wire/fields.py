@@ -58,6 +58,13 @@ PriceOfOneCurrency: TypeAlias = Annotated[LowerCurrency, doc("Currency of the pr
 ProductName: TypeAlias = Annotated[str, doc("Name of the product.")]
 ProductSlug: TypeAlias = Annotated[str, doc("Slug of the product.")]
 ProductType: TypeAlias = Annotated[str, doc("Kind of product.", enum=PRODUCT_TYPES)]
+RedeemValue: TypeAlias = Annotated[
+    str,
+    doc(
+        "What a code is redeemed in: the currency of its face value where `redeemType` is `currency`, its region "
+        "otherwise. Lower case."
+    ),
+]
 RedeemType: TypeAlias = Annotated[str, doc("What a code is redeemed for.", enum=REDEEM_TYPES)]
 Region: TypeAlias = Annotated[str, doc("Where a code can be used; `ww` is everywhere.")]
 VatCategory: TypeAlias = Annotated[str, doc("What VAT is computed on.", enum=VAT_CATEGORIES)]
@@ -72,6 +79,7 @@ LineStatus: TypeAlias = Annotated[
 OrderCurrency: TypeAlias = Annotated[
     UpperCurrency, doc("Currency of the order's prices: the one it is paid in. Upper case.")
 ]
+PaidIn: TypeAlias = Annotated[UpperCurrency, doc("The same as `priceCurrency`.")]
 OwnCurrency: TypeAlias = Annotated[LowerCurrency, doc("Currency that the product is priced in. Lower case.")]
 PaymentCurrency: TypeAlias = Annotated[LowerCurrency, doc("Currency that the order is paid in. Lower case.")]
 PriceAmount: TypeAlias = Annotated[Number, doc("Price before VAT.")]

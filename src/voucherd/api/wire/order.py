@@ -119,6 +119,7 @@ def _make_order_frame(shape: Shape, order: Order) -> bytes:
             priceVat=money(order.vat_minor, currency),
             priceInclVat=money(order.total_minor, currency),
             priceFx=rate(order.payment_fx_e8),
+            paymentCurrency=currency,
             dateCreated=TEXT_HOLE,
             paymentStatus=PAYMENT_WORDS[order.payment_status],
             type=TYPES[order.type],

@@ -47,6 +47,7 @@ class QuotedOrder(Struct, kw_only=True):
     priceVat: fields.PriceVat
     priceInclVat: Annotated[Number, doc("Price including VAT: what the order would take from the balance.")]
     priceFx: fields.PriceFx
+    paymentCurrency: fields.PaidIn
     reference: Annotated[str | None, doc("Your own text; null if there was none.")]
     state: Annotated[fields.Environment, doc("The environment, picked by the API key.")]
     isAvailable: Annotated[bool, doc("Whether every code could be delivered at once.")]
@@ -66,6 +67,7 @@ def quoted(quote: Quote) -> QuotedOrder:
         priceVat=money(order.vat_minor, currency),
         priceInclVat=money(order.total_minor, currency),
         priceFx=rate(order.payment_fx_e8),
+        paymentCurrency=currency,
         reference=order.reference,
         state=order.state.word,
         isAvailable=all(quote.at_hand),

@@ -171,6 +171,7 @@ class _OrderFields(Struct, kw_only=True):
         Number, doc("Price including VAT: what Confirm or Resolve takes from the balance.")
     ]
     priceFx: fields.PriceFx
+    paymentCurrency: fields.PaidIn
     dateCreated: fields.DateOrdered
     paymentStatus: Annotated[str, doc("How far the order is paid.", enum=PAYMENT_WORDS)]
     type: Annotated[str, doc("The system that created the order.", enum=TYPES)]
@@ -271,7 +272,31 @@ class PageMetadata(Struct, omit_defaults=True):
     ] = UNSET
 
 
+class Pagination(Struct):
+    """Where a counted page stands, in the names that clients of other services read."""
+
+    total: Annotated[Count, doc("The same as `totalItems`.")]
+    limit: Annotated[int, doc("The same as `pageSize`.", minimum=1)]
+    offset: Annotated[Count, doc("How many come before the page.")]
+    page: Annotated[int, doc("The same as `page` of the metadata.", minimum=1)]
+    pages: Annotated[Count, doc("The same as `totalPages`.")]
+
+
+def place_of(
+    size: int, skip: int | None, cursor: str | None, total: int | None
+) -> tuple[PageMetadata, Pagination | UnsetType]:
+    """Where a page stands in the whole list; in a walk by cursor (`skip` is None) nothing is counted."""
+    metadata = PageMetadata(pageSize=size, nextCursor=cursor)
+    if skip is None or total is None:
+        return metadata, UNSET
+    metadata.page, metadata.totalItems, metadata.totalPages = skip // size + 1, total, -(-total // size)
+    return metadata, Pagination(total, size, skip, metadata.page, metadata.totalPages)
+
+
 CountedPage: TypeAlias = Annotated[PageMetadata, doc("Where the page stands in the whole list.")]
+ToldTwice: TypeAlias = Annotated[
+    Pagination | UnsetType, doc("The same in other names. Not in a walk by cursor.")
+]
 _ORDERS: Final = doc("The orders of the page.")
 
 
@@ -280,6 +305,7 @@ class ShortOrderPage(Struct):
 
     data: Annotated[list[ShortOrder], _ORDERS]
     metadata: CountedPage
+    pagination: ToldTwice = UNSET
 
 
 class ExtendedOrderPage(Struct):
@@ -287,6 +313,7 @@ class ExtendedOrderPage(Struct):
 
     data: Annotated[list[ExtendedOrder], _ORDERS]
     metadata: CountedPage
+    pagination: ToldTwice = UNSET
 
 
 class Account(Struct):

@@ -19,16 +19,17 @@ from voucherd.api.wire.fields import (
 )
 from voucherd.api.wire.shapes import WalkedPage
 from voucherd.clock import written
-from voucherd.events import wire
 from voucherd.events.feed import Event
 from voucherd.ids import Identifiers
 from voucherd.webhooks import fanout
 from voucherd.webhooks.endpoints import DESCRIPTION_CHARS_MAX, Endpoint
 from voucherd.webhooks.history import STATUSES, Logged, Recovered, SendAttempt
+from voucherd.webhooks.messages import MessageFormat, message
 from voucherd.webhooks.post import KEPT_BODY_CHARS, KEPT_HEAD_CHARS
 
 OwnText: TypeAlias = Annotated[str, doc("Your own text.", maxLength=DESCRIPTION_CHARS_MAX)]
 Secret: TypeAlias = Annotated[str, rule(pattern="^whsec_[A-Za-z0-9+/]{32,86}={0,2}$")]
+FORMATS: Final = tuple(one.value for one in MessageFormat)
 TYPES: Final = tuple(sorted(fanout.TYPES))
 """What an endpoint can ask for."""
 
@@ -40,6 +41,7 @@ class Webhook(Struct, kw_only=True):
     state: Annotated[Environment, doc("Whose events it gets: those of the key that made it.")]
     url: Annotated[Link | None, doc("Where events are sent. Null where each order names its own address.")]
     perOrder: Annotated[bool, doc("Whether it is for the addresses that orders name with `webhookUrl`.")]
+    format: Annotated[str, doc("How events are written to it.", enum=FORMATS)]
     eventTypes: Annotated[
         list[Annotated[str, rule(enum=TYPES)]], doc("The types of events that are sent; none for all.")
     ]
@@ -103,7 +105,10 @@ class WebhookDelivery(Struct):
     dateCreated: Annotated[Moment, doc("When it was queued.")]
     dateNextAttempt: Annotated[Moment | None, doc("When it is tried next.")]
     attempts: Annotated[list[WebhookAttempt], doc("What was tried so far, oldest first.")]
-    message: Annotated[dict[str, Any] | None, doc("The event: the very text that is sent and signed.")]
+    message: Annotated[
+        dict[str, Any] | None,
+        doc("The event in the endpoint's format: the very text that is sent and signed."),
+    ]
 
 
 class WebhookDeliveryPage(Struct):
@@ -136,6 +141,7 @@ def webhook(ids: Identifiers, endpoint: Endpoint, secret: str | None = None) -> 
         state=endpoint.state.word,
         url=endpoint.url,
         perOrder=endpoint.url is None,
+        format=endpoint.format.value,
         eventTypes=list(endpoint.types),
         description=endpoint.description,
         enabled=endpoint.enabled,
@@ -150,7 +156,7 @@ def webhook(ids: Identifiers, endpoint: Endpoint, secret: str | None = None) -> 
     )
 
 
-def delivery(ids: Identifiers, logged: Logged, event: Event | None) -> WebhookDelivery:
+def delivery(ids: Identifiers, logged: Logged, event: Event | None, endpoint: Endpoint) -> WebhookDelivery:
     """A delivery with its attempts, and what was sent."""
     return WebhookDelivery(
         ids.event(logged.event_id),
@@ -160,7 +166,7 @@ def delivery(ids: Identifiers, logged: Logged, event: Event | None) -> WebhookDe
         None if logged.next_at is None else written(logged.next_at),
         [attempt(one) for one in logged.attempts],
         # Not read and written anew: these are the very bytes that are signed.
-        cast(Any, Raw(b"null" if event is None else wire.written(event, ids))),
+        cast(Any, Raw(b"null" if event is None else message(ids, event, endpoint).body)),
     )
 
 

@@ -25,7 +25,7 @@ from voucherd.catalogue.products import Listing, ProductVersion
 from voucherd.catalogue.terms import PriceTerms
 from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
-from voucherd.money import MINOR_MAX, BadAmount, Money, to_minor, worth
+from voucherd.money import MINOR_MAX, BadAmount, Money, digits, plain, to_minor, worth
 from voucherd.orders.model import OFFERS_SHOWN_MAX, Item, Order
 from voucherd.orders.rules.refusals import BadInput, CompanyNotActive, Loss, OffersNotAvailable, Refusal
 from voucherd.orders.rules.states import Payment, Status
@@ -102,8 +102,9 @@ class Shop(Struct):
 
 def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
     """The face value that is asked for, in minor units (OP-10)."""
-    if product.face_minor is not None and line.face_value is None:
-        return product.face_minor
+    fixed = product.face_minor
+    if fixed is not None and (line.face_value is None or line.face_value == _own_face(product, fixed)):
+        return fixed
     name = f"items[{at}].faceValue"
     if not product.is_variable:
         raise BadInput(name, "is not allowed for a product with a fixed face value")
@@ -120,6 +121,10 @@ def face_of(product: ProductVersion, line: CartLine, at: int) -> int:
         )
         raise BadInput(name, f"must be between {low} and {high}")
     return minor
+
+
+def _own_face(product: ProductVersion, fixed: int) -> Decimal:
+    return Decimal(plain(fixed, digits(product.face_currency)))
 
 
 def place(shop: Shop, commands: Sequence[Create], next_id: Callable[[State], int]) -> list[Order | Refusal]:

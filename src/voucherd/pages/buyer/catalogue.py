@@ -64,8 +64,8 @@ async def catalogue(visit: Visit) -> Response:
     number = page_number(visit)
     cart = await carts.read(visit.pool, visit.someone.id, visit.state)
     currency = await payment_currency(visit, cart)
-    found = await look(visit, currency, filters, SORTS[sort][1], page=number)
-    brands = await visit.services.storefront.brands(size=BRANDS_MAX, page=None, after_slug=None)
+    found = await look(visit, currency, filters, SORTS[sort][1], skip=(number - 1) * PAGE_SIZE)
+    brands = await visit.services.storefront.brands(size=BRANDS_MAX, skip=None, after_slug=None)
     asked |= {"sort": "" if sort == "name" else sort}
     return render(
         "buyer/catalogue.html",
@@ -178,13 +178,13 @@ async def look(
     order: ProductOrder,
     *,
     size: int = PAGE_SIZE,
-    page: int | None = None,
+    skip: int | None = None,
 ) -> StorefrontPage:
     """A page of what is for sale; without an exchange rate everything still has a price of its own."""
     find_all = visit.services.storefront.find_all
     try:
         visitor = Shopper(visit.company, visit.state, currency)
-        return await find_all(visitor, filters, order, size=size, page=page, after=None)
+        return await find_all(visitor, filters, order, size=size, skip=skip, after=None)
     except NoRate:
         visitor = Shopper(visit.company, visit.state)
-        return await find_all(visitor, filters, order, size=size, page=page, after=None)
+        return await find_all(visitor, filters, order, size=size, skip=skip, after=None)

@@ -89,7 +89,7 @@ async def orders(visit: Visit) -> Response:
     filters, asked = _filters(visit)
     number = page_number(visit)
     found = await visit.services.orders.browse(
-        visit.company_id, visit.state, filters, size=PAGE_SIZE, page=number
+        visit.company_id, visit.state, filters, size=PAGE_SIZE, skip=(number - 1) * PAGE_SIZE
     )
     total = 0 if found.total is None else found.total.count
     return render(

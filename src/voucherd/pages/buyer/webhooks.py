@@ -22,6 +22,7 @@ from voucherd.webhooks.endpoints import (
     Endpoint,
     TooManyEndpoints,
 )
+from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.service import Owner
 from voucherd.webhooks.targets import BadTarget, read_target
 
@@ -34,6 +35,10 @@ SINCE: Final = {
     "7d": ("the last week", timedelta(days=7)),
     "30d": ("the last 30 days", history.KEPT - timedelta(minutes=1)),
 }
+FORMATS: Final = (
+    (MessageFormat.STANDARD.value, "Standard: id, type, timestamp and data"),
+    (MessageFormat.CLASSIC.value, "Classic: event, state, apiKeyDescription and data"),
+)
 _OFF: Final = "The endpoint is off. Turn it on first."
 
 
@@ -46,7 +51,9 @@ async def webhooks(visit: Visit) -> Response:
 
 async def new_webhook(visit: Visit) -> Response:
     """The form for a new endpoint."""
-    return render("buyer/webhook_new.html", visit, chosen=visit.form.all("type"), types=TYPES)
+    return render(
+        "buyer/webhook_new.html", visit, chosen=visit.form.all("type"), types=TYPES, formats=FORMATS
+    )
 
 
 async def add(visit: Visit) -> Response:
@@ -88,6 +95,8 @@ async def webhook(visit: Visit) -> Response:
         description=given.get("description") if visit.problems else endpoint.description,
         chosen=given.all("type") if visit.problems else endpoint.types,
         types=TYPES,
+        formats=FORMATS,
+        format=given.get("format") if visit.problems else endpoint.format.value,
         since=[(word, text) for word, (text, _) in SINCE.items()],
         statuses=history.STATUSES,
         wanted=status,
@@ -109,6 +118,7 @@ async def change(visit: Visit) -> Response:
         draft.types,
         draft.description,
         enabled="enabled" in visit.form,
+        format=draft.format if "format" in visit.form else UNSET,
     )
     await visit.do(deeds.change, visit.services.sealer, endpoint.id, changes)
     return visit.go(_path(visit, endpoint), "The endpoint is changed.")
@@ -184,7 +194,10 @@ def _draft(visit: Visit, *, with_url: bool = True) -> Draft:
     description = form.get("description")
     if len(description) > DESCRIPTION_CHARS_MAX or not description.isprintable():
         raise ValueError(f"A description has at most {DESCRIPTION_CHARS_MAX} characters.")
-    return Draft(url, tuple(sorted(set(types))), description)
+    word = form.get("format") or MessageFormat.STANDARD.value
+    if word not in dict(FORMATS):
+        raise ValueError("There is no such format.")
+    return Draft(url, tuple(sorted(set(types))), description, format=MessageFormat(word))
 
 
 async def _endpoint(visit: Visit) -> Endpoint:
