@@ -186,7 +186,7 @@ def test_lines_whose_codes_lie_on_the_shelf_wait_there() -> None:
 
 @pytest.mark.parametrize("end", ["park", "release"])
 def test_a_cancelled_order_that_is_paid_gets_the_money_of_these_lines_back(end: str) -> None:
-    """OP-45: lines that were cancelled while they were being bought end with their purchase, the others with theirs."""
+    """OP-45: of an order that a program before 0.2 marked, lines end with their purchase, the others with theirs."""
     waits = [wait(0, 3, attempt_id=MINE), wait(3, 5, attempt_id=OTHER)]
     loaded = facts(pending(**PAID, cancelling=True), waits=waits)
 
@@ -203,7 +203,7 @@ def test_a_cancelled_order_that_is_paid_gets_the_money_of_these_lines_back(end: 
 def test_a_cancelled_order_that_is_only_held_ends_as_a_whole_with_its_last_purchase(
     end: str, other: UUID | None
 ) -> None:
-    """OP-45, OP-47: until then its lines wait where nobody buys for them."""
+    """OP-45, OP-47: one that a program before 0.2 marked; until then its lines wait where nobody buys for them."""
     waits = [wait(0, 3, attempt_id=MINE), wait(3, 5, attempt_id=other)]
     loaded = facts(pending(**HELD, cancelling=True), waits=waits)
 

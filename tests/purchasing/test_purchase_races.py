@@ -63,9 +63,55 @@ async def test_a_cancel_that_comes_during_a_claim_sees_the_purchase(
     fake.free.set()
     await market.dispatcher.settled()
 
-    assert (cancelled.status_code, cancelled.json()["orderStatus"]) == (200, "pending")
+    assert (cancelled.status_code, cancelled.json()["orderStatus"]) == (200, "cancelled")
     done = await shop.find(company, order["trx"])
-    assert (done["orderStatus"], done["paymentStatus"]) == ("finished", "paid")
+    assert (done["orderStatus"], done["paymentStatus"]) == ("cancelled", "refunded")
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    await shop.assert_books_balance()
+
+
+@pytest.mark.parametrize("first", ["answer", "cancel"])
+async def test_of_an_answer_and_a_cancel_in_the_same_moment_one_comes_first(
+    market: Market, first: str
+) -> None:
+    """OP-45: delivered and then not to be cancelled, or refunded and then on the shelf; never both, never neither."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR", async_delivery=True)
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("one", "gift")
+    fake.deeds.append(waits)
+    trx = (await shop.create(company, ("gift", 2)))["trx"]
+    await shop.confirm(company, trx)
+    await market.dispatcher.dispatch()
+
+    async def answer() -> None:
+        fake.free.set()
+        await market.dispatcher.settled()
+
+    async with transaction(shop.pool) as tx:
+        await tx.execute("SELECT FROM orders WHERE id = $1 FOR NO KEY UPDATE", shop.ids.order_id(trx))
+        if first == "answer":
+            answering = asyncio.create_task(answer())
+            await until_blocked(shop.pool)
+            cancelling = asyncio.create_task(shop.cancel(company, trx))
+            await until_blocked(shop.pool, 2)
+        else:
+            cancelling = asyncio.create_task(shop.cancel(company, trx))
+            await until_blocked(shop.pool)
+            answering = asyncio.create_task(answer())
+            await until_blocked(shop.pool, 2)
+    cancelled = await cancelling
+    await answering
+
+    ended = (
+        (await shop.find(company, trx))["orderStatus"],
+        await shop.balance(company),
+        await shop.left("gift"),
+    )
+    assert (cancelled.status_code, ended) in (
+        (400, ("finished", Money.read("81.00 EUR"), 0)),
+        (200, ("cancelled", Money.read("100.00 EUR"), 2)),
+    )
     await shop.assert_books_balance()
 
 

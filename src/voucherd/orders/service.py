@@ -253,18 +253,11 @@ class OrderService:
         return granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
-        """Delete an order that is not confirmed, or cancel and refund its undelivered lines.
-
-        Lines that are being bought at a supplier end with their purchase, which is waited for like Confirm waits.
-        """
+        """Delete an order that is not confirmed, or cancel and refund its undelivered lines, bought for or not."""
         reply = await self.cancels.submit(command.company_id, command)
         if isinstance(reply, DoneBefore):
             return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
-        answer = await self._granted(command, reply)
-        if answer.order.status is not Status.PENDING:
-            return answer
-        await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
-        return await self.find(command.order_id, command.company_id, command.state)
+        return await self._granted(command, reply)
 
     async def _granted(self, command: Finalise | Cancel, reply: Reply) -> Answer:
         """The answer, or its refusal; an order that is in no table may be in the archive, and is over there."""

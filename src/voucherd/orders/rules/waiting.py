@@ -114,8 +114,7 @@ def park(facts: Facts, attempt_id: UUID) -> Ruling:
 
 
 def release(facts: Facts, attempt_id: UUID, supplier_id: int, jitter: Jitter) -> Ruling:
-    """Let go of the lines that a purchase brought nothing for: to the next supplier, or refunded if they were
-    cancelled meanwhile (OP-44, OP-45)."""
+    """Let go of the lines that a purchase brought nothing for: they go on to the next supplier (OP-44)."""
     ruling = Ruling()
     for order_id in sorted(facts.orders):
         order = facts.orders[order_id]
@@ -134,7 +133,7 @@ def release(facts: Facts, attempt_id: UUID, supplier_id: int, jitter: Jitter) ->
 
 
 def _give_up(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> list[Order]:
-    """Cancel lines of an order that was cancelled while they were being bought."""
+    """Cancel lines of an order that a program before 0.2 only marked while they were being bought (OP-45)."""
     if order.payment_status is not Payment.UNPAID:
         return [cancel_lines(facts, ruling, order, waits)]
     # What was only held ends as a whole, with the last of its purchases.
