@@ -132,7 +132,7 @@ class OrderService:
             async with as_tenant(conn, company_id, state, snapshot=True):
                 found = await reading.read(conn, [order_id], self._caches.versions, as_tenant=True)
             own = _of_caller(found.get(order_id), company_id, state)
-            (reply,) = await self.reader.shown(conn, [own])
+            (reply,) = await self.reader.found(conn, [own])
         if isinstance(reply, OrderNotFound):
             return await self._find_archived(order_id, company_id, state)
         return granted(reply)
@@ -164,7 +164,7 @@ class OrderService:
         )
         async with self._pool.acquire() as conn:
             # No tenant reads codes. Which ones to open was read as one, and a code never changes.
-            answers = await self.reader.shown(conn, found.orders)
+            answers = await self.reader.found(conn, found.orders)
         return OrderPage(
             [granted(answer) for answer in answers], found.after, found.total, found.archived_before
         )
@@ -331,7 +331,7 @@ class OrderService:
                 )
                 for find in wanted
             ]
-            return await self.reader.shown(conn, found)
+            return await self.reader.found(conn, found)
 
     async def note_download(self, order: Order) -> None:
         """Remember that codes of the order left as a file."""
