@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from tests.patience import until_true
 from tests.purchasing.conftest import Market
@@ -293,4 +294,54 @@ async def test_a_price_in_a_currency_without_a_rate_is_not_booked_and_the_quoted
 
     (line,) = (await shop.find(company, order["trx"]))["items"][0]["orderLines"]
     assert (line["purchasePriceAmount"], line["purchasePriceCurrency"]) == (9.0, "eur")
+    await shop.assert_books_balance()
+
+
+async def test_the_offer_that_a_bought_line_came_from_is_among_its_offers(market: Market) -> None:
+    """OP-58, OP-142: `offerId` can be looked up in `offers`, for a line of stock and for one that was bought."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR", stock=1)
+    company = await shop.company(balance="100.00 EUR")
+    await market.supplier("one", "gift", price="9.10 EUR")
+    order = await shop.create(company, ("gift", 3))
+    await shop.confirm(company, order["trx"])
+    await market.round()
+
+    lines = (await shop.find(company, order["trx"]))["items"][0]["orderLines"]
+    assert [line["externalSupplier"] for line in lines] == ["wholesale", "one", "one"]
+    for line in lines:
+        offers = {one["offerId"]: one for one in json.loads(line["product"])["offers"]}
+        assert line["offerId"] in offers
+        assert offers[line["offerId"]]["purchasePrice"] == line["purchasePriceAmount"]
+    await shop.assert_books_balance()
+
+
+async def test_an_order_that_a_resolve_works_on_is_created_and_not_pending(market: Market) -> None:
+    """Contract 3, OP-139: pending means paid, and Resolve leads from created to finished or cancelled."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("slow", "gift")
+    fake.deeds.append(waits)
+    order = await shop.create(company, ("gift", 1))
+    resolving = asyncio.create_task(shop.finalise("resolve", company, order["trx"]))
+    await market.until_held(company)
+    await market.dispatcher.dispatch()
+
+    async def with_status(status: str) -> list[str]:
+        response = await shop.call("GET", f"/api/1.03/order?orderStatus={status}", company)
+        return [one["trx"] for one in response.json()["data"]]
+
+    for version in ("1.00", "1.03", "Next"):
+        found = await shop.find(company, order["trx"], version=version)
+        assert (found["orderStatus"], found["paymentStatus"]) == ("created", "unpaid")
+        assert found["dateExpires"] == order["dateExpires"]
+    assert (await with_status("pending"), await with_status("created")) == ([], [order["trx"]])
+    await shop.assert_refused(
+        shop.finalise("confirm", company, order["trx"]), 400, "this order can not be confirmed"
+    )
+    fake.free.set()
+    await market.dispatcher.settled()
+    assert (await resolving).json()["orderStatus"] == "finished"
+    assert (await with_status("created"), await with_status("finished")) == ([], [order["trx"]])
     await shop.assert_books_balance()

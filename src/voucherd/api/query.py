@@ -249,9 +249,12 @@ def period(what: str) -> tuple[Parameter[datetime | None], Parameter[datetime | 
 
 
 def _last_moment(name: str, given: str) -> datetime:
-    """The end of the millisecond that was given: moments are shown in milliseconds, and what is shown is compared."""
+    """The end of the millisecond that was given: moments are shown in milliseconds, and what is shown is compared.
+
+    Whoever names a microsecond means that one.
+    """
     found = _moment(name, given)
-    return found.replace(microsecond=found.microsecond // 1000 * 1000 + 999)
+    return found if found.microsecond % 1000 else found.replace(microsecond=found.microsecond + 999)
 
 
 BY_TIME: Final = choice("sortOrder", "`desc`: newest first. `asc`: oldest first.", ("asc", "desc"), "desc")
