@@ -158,6 +158,7 @@ claims = st.tuples(
 calls = st.tuples(st.sampled_from(["confirm", "resolve", "cancel", "cancel", "limit"]), numbers)
 others = st.one_of(
     st.tuples(st.just("route"), st.none()),
+    st.tuples(st.just("unserved"), st.sampled_from(PRODUCTS)),
     st.tuples(st.just("deliver"), st.none()),
     st.tuples(st.just("stock"), st.tuples(st.sampled_from(PRODUCTS), st.integers(1, 9))),
     st.tuples(
@@ -189,6 +190,8 @@ def play(made: Trade, word: str, what: Any) -> None:
         shelf = (product_id, 1_000, 0)
         others = [one for one in made.offers.get(shelf, []) if one.supplier_id != supplier_id]
         made.offers[shelf] = cheapest_first([*others, *([offer(supplier_id, stock)] if stock else [])])
+    elif word == "unserved":
+        made.end_unserved((what, 1_000, 0))
     elif word == "stock":
         number = (len(made.lots) + 1) * 2
         made.lots[number] = lot(number, *what)

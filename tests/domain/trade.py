@@ -115,8 +115,13 @@ class Trade(World):
                 self._release(facts, trial)
 
     def _release(self, facts: Any, trial: Trial) -> Ruling:
-        facts.offers = {trial.shelf: self.offers.get(trial.shelf, [])}
-        return self.store(waiting.release(facts, trial.id, trial.supplier_id, lambda: 0.5))
+        return self.store(waiting.release(facts, trial.id, trial.supplier_id))
+
+    def end_unserved(self, shelf: Shelf) -> None:
+        """Nobody sells a product any more, and none is to be had for those who wait, as `purchasing.routing` finds."""
+        waits = [w for w in self.waits.values() if w.shelf == shelf and w.ask_at is not None]
+        facts = self.facts(sorted({wait.order_id for wait in waits}))
+        self.store(waiting.end_unserved(facts, {shelf}))
 
     def _become(self, trial: Trial, phase: AttemptPhase) -> None:
         """What was bought stays bought, and nobody calls again."""

@@ -33,6 +33,9 @@ _AVAILABLE: Final = """
                 AND o.active AND s.active AND o.stock > 0 AND o.quote_id IS NOT NULL
                 AND o.quoted_at > now() - make_interval(secs => s.quote_age_s)
                 AND (h.open_until IS NULL OR h.open_until <= now())
+                AND (o.face_to_minor IS NOT NULL OR NOT EXISTS (
+                    SELECT FROM refused_offer r WHERE r.supplier_id = o.supplier_id AND r.product_id = o.product_id
+                    AND r.face_minor = o.face_minor AND r.stock = 0 AND r.refused_until > now()))
               LIMIT 1),
              false)"""
 
