@@ -5,6 +5,10 @@ COMMENT ON COLUMN offer.quoted_stock IS
     'How many the supplier said that it has, when it was last asked; `stock` is less what we have bought since. NULL: a '
     'program before 0.2.0 has asked.';
 
+COMMENT ON COLUMN orders.cancelling IS
+    'Cancelled by a program before 0.2.0 while a purchase was under way: lines that it brings codes for are delivered, the '
+    'others refunded. Since then an order is cancelled at once (OP-45).';
+
 CREATE TABLE refused_offer (
     supplier_id   integer NOT NULL REFERENCES supplier (id),
     product_id    integer NOT NULL REFERENCES product (id),
