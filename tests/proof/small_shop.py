@@ -41,7 +41,7 @@ class Order(NamedTuple):
 
     @property
     def view(self) -> Hashable:
-        """What a client sees of it: while a Resolve holds money for it, it is not paid and so still created (OP-139)."""
+        """What a client sees of it: while a Resolve holds its money, it is not paid and so still created (OP-139)."""
         return "created" if self.held_minor else self.status, self.payment, self.codes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.pages.people import someone
 from tests.purchasing.conftest import Market
 from tests.shop import Company
 from voucherd.ids import State
@@ -39,6 +40,9 @@ async def test_a_variable_product_says_which_face_values_sell_now(market: Market
     assert stocked == [True, True, False]
     refused = await shop.try_create(company, {"productSlug": "choose", "amount": 1, "faceValue": 30})
     assert refused.status_code == 422
+
+    owner = await someone(shop, "owner", company)
+    assert "10.00 EUR, 25.00 EUR" in (await owner.get("/portal/catalogue/choose")).text
 
     order = await shop.create(company, {"productSlug": "choose", "amount": 1, "faceValue": 25})
     await shop.confirm(company, order["trx"])

@@ -60,6 +60,15 @@ class ShownProduct(Struct, frozen=True):
     looked: bool = True
     """Whether it is told what sells now; a change of the past tells what was."""
 
+    @property
+    def some_faces(self) -> Faces | None:
+        """Of a variable product the face values that sell now, where that is not every one (OP-141)."""
+        low, high = self.version.face_min_minor, self.version.face_max_minor
+        if self.faces is None or low is None or high is None:
+            return None
+        whole = any(first <= low and last >= high for first, last in self.faces)
+        return None if whole else self.faces
+
 
 class StorefrontPage(Struct, frozen=True):
     """A page of products, where the next one begins and, where pages are counted, how many there are in all."""

@@ -256,7 +256,7 @@ def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProdu
         dateUpdated=iso(shown.updated_at),
     )
     if version.is_variable and shown.looked:
-        _tell_faces(made, shown.faces, low, high, face)
+        _tell_faces(made, shown.some_faces, face)
     if selling.discount_bp:
         made.discount = rate(selling.discount_bp * (RATE_ONE // BP_ONE))
     if payment_currency is not None:
@@ -268,9 +268,9 @@ def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProdu
     return made
 
 
-def _tell_faces(made: CatalogueProduct, faces: Faces | None, low: int, high: int, currency: str) -> None:
-    """Say which face values sell now (OP-141)."""
-    if faces is None or any(first <= low and last >= high for first, last in faces):
+def _tell_faces(made: CatalogueProduct, faces: Faces | None, currency: str) -> None:
+    """Say which face values sell now; None stands for all of them."""
+    if faces is None:
         made.faceValues = None
         return
     made.faceValues = [money(first, currency) for first, last in faces if first == last]
