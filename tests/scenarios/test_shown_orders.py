@@ -31,14 +31,14 @@ async def test_a_list_up_to_a_moment_that_was_shown_holds_what_was_shown_with_it
         "UPDATE orders SET created_at = date_trunc('milliseconds', created_at) + interval '567 microseconds'"
     )
     shown = (await shop.find(company, trx))["dateCreated"]
-    entry = (await listed(shop, company, "account/EUR/entry"))[0]["date"]
+    entry = (await listed(shop, company, "account/EUR/entry"))[0]["dateCreated"]
     event = (await listed(shop, company, "event"))[-1]["timestamp"]
 
     assert [one["trx"] for one in await listed(shop, company, "order", dateFrom=shown, dateTo=shown)] == [trx]
     assert await listed(shop, company, "order", dateTo=shown.replace("Z", "000Z")) != []
     assert await listed(shop, company, "order", dateTo=shown.replace("Z", "566Z")) == []
     entries = await listed(shop, company, "account/EUR/entry", dateFrom=entry, dateTo=entry)
-    assert entry in [one["date"] for one in entries]
+    assert entry in [one["dateCreated"] for one in entries]
     events = await listed(shop, company, "event", dateFrom=event, dateTo=event)
     assert event in [one["timestamp"] for one in events]
 
