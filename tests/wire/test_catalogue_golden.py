@@ -45,8 +45,8 @@ def shown(product: ProductVersion, face_minor: int | None = None, leaflet: Leafl
     return ShownProduct(product, leaflet, True, True, LATER, own, paid)
 
 
-PICKED = shown(GAME, 2_500)
-GONE = msgspec.structs.replace(shown(GAME, leaflet=Leaflet()), active=False, stocked=False)
+PICKED = msgspec.structs.replace(shown(GAME, 2_500), faces=((1_000, 1_000), (2_500, 2_500)))
+GONE = msgspec.structs.replace(shown(GAME, leaflet=Leaflet()), active=False, stocked=False, faces=())
 BODIES: dict[str, Struct] = {
     "product": wire.product(shown(GIFT), None),
     "product-variable": wire.product(GONE, None),
@@ -55,7 +55,8 @@ BODIES: dict[str, Struct] = {
         PageMetadata(50, None, 1, 3, 1),
     ),
     "product-changes": wire.ProductChangePage(
-        [wire.change(ChangedProduct("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
+        [wire.change(ChangedProduct("activation", LATER, msgspec.structs.replace(GONE, looked=False)), None)],
+        wire.FeedMetadata("NDcxMQ"),
     ),
     "brand-page": wire.BrandPage(
         [wire.brand(ProductGroup("cafe", "Café & co", 3))], PageMetadata(1, "Y2FmZQ")
