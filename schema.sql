@@ -935,6 +935,9 @@ CREATE TABLE offer (
     quote_id      bigint REFERENCES quote(id),
     stock         integer NOT NULL DEFAULT 0 CHECK (stock >= 0),  -- A hint, which may be old.
     quoted_at     timestamptz,
+    -- How many the supplier said that it has, when it was last asked; `stock` is less what we have bought since. NULL: a
+    -- program before 0.2.0 has asked.
+    quoted_stock  integer,
     PRIMARY KEY (supplier_id, product_id, face_minor),
     FOREIGN KEY (supplier_id, state) REFERENCES supplier(id, state),
     CHECK (face_to_minor > face_minor),
@@ -1061,6 +1064,18 @@ CREATE TABLE sandbox_purchase (
 
 -- Counts purchases, of which a sandbox supplier can be told to refuse every so many.
 CREATE SEQUENCE sandbox_purchase_number AS bigint;
+
+-- One row is a product and face value that a supplier has refused to sell, whatever its prices say (OP-140). It goes
+-- when the supplier names another price or stock, and does not count after its time.
+CREATE TABLE refused_offer (
+    supplier_id   integer NOT NULL REFERENCES supplier(id),
+    product_id    integer NOT NULL REFERENCES product(id),
+    face_minor    bigint NOT NULL CHECK (face_minor > 0),
+    -- So many may still be had there: a quarter of what was refused.
+    stock         integer NOT NULL CHECK (stock >= 0),
+    refused_until timestamptz NOT NULL,
+    PRIMARY KEY (supplier_id, product_id, face_minor)
+) WITH (fillfactor=70);
 
 
 -- ── The vault ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -1270,7 +1285,8 @@ CREATE TABLE orders (
     updated_at       timestamptz NOT NULL,
     deadline_at      timestamptz,  -- The end of the delivery window, or of the limit of Resolve.
     reference        text CHECK (length(reference) <= 1000),
-    -- Cancelled while a purchase was under way: lines that it brings codes for are delivered, the others refunded (OP-45).
+    -- Cancelled by a program before 0.2.0 while a purchase was under way: lines that it brings codes for are delivered, the
+    -- others refunded. Since then an order is cancelled at once (OP-45).
     cancelling       boolean NOT NULL DEFAULT false,
     CONSTRAINT orders_cancelling_fits CHECK (NOT cancelling OR (status IN (1, 2, 3))),
     CONSTRAINT orders_downloaded_has_codes CHECK (NOT downloaded OR lines_finished > 0),
@@ -1679,7 +1695,7 @@ CREATE TABLE webhook (
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now(),
     -- How an event is written to it (OP-137).
-    format          text NOT NULL DEFAULT 'standard'::text CHECK (format IN ('standard', 'classic')),
+    format          text NOT NULL DEFAULT 'standard' CHECK (format IN ('standard', 'classic')),
     UNIQUE (company_id, state, slot),
     CONSTRAINT webhook_headers_named CHECK ((headers IS NULL) = (header_names = '{}'::text[])),
     CONSTRAINT webhook_old_secret_ends CHECK ((old_secret IS NULL) = (old_until IS NULL)),
@@ -2715,6 +2731,9 @@ BEGIN
     PERFORM set_config('voucherd.archiving', 'off', true);
     RETURN removed;
 END $$;
+
+
+-- ── Events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

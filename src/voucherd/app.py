@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from voucherd import traces
 from voucherd.api.app import Api
+from voucherd.api.error_pages import error_pages
 from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.routes import PREFIX as API_PREFIX
 from voucherd.api.system import SystemEndpoints, guide
@@ -111,6 +112,7 @@ def build_services(
         recipients=Recipients(pool, sealer, ids, key_ring.root, orders.archive),
         sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
         guide=guide(settings.public_url, settings.body_bytes_max),
+        error_pages=error_pages(settings.body_bytes_max),
     )
 
 

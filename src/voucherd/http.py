@@ -86,6 +86,8 @@ class Request(Struct):
     caller: KnownCaller | None = None
     batch: int = 0
     """How many calls the batch has that serves it; 0 for a call without one."""
+    root: str = ""
+    """The path under which a proxy in front serves us, without a slash at its end."""
     gate: Any = None
     """The span of its wait for a batch, where traces are wanted."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from voucherd.background import BackgroundJobs
@@ -40,6 +42,8 @@ class Services(Struct, kw_only=True):
     sign_in: SignIn
     guide: Still
     """The guide for integrators, made from the API's own description."""
+    error_pages: Mapping[str, Still]
+    """A page for each code of an error, and under the empty one the list of all."""
     unknown_links: UnknownLinks = field(default_factory=UnknownLinks)
     jobs: BackgroundJobs = field(default_factory=BackgroundJobs)
     reports: ReportCache = field(default_factory=ReportCache)

@@ -13,6 +13,7 @@ from voucherd.ids import State
 from voucherd.orders.model import Order, Outcome
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.decide import Cancel
+from voucherd.orders.rules.refusals import WrongStatus
 from voucherd.orders.rules.ruling import (
     Facts,
     PlannedCodes,
@@ -51,88 +52,54 @@ def facts(one: Order, *waits: Wait, wallet_of_order: dict[int, int] | None = Non
     )
 
 
-def cancelled(loaded: Facts, *, at_limit: bool = False) -> tuple[Order, Ruling]:
+def cancelled(loaded: Facts) -> tuple[Order, Ruling]:
     """The order after Cancel, and the ruling."""
-    ruling = decide.cancel(loaded, [Cancel(2, 1, State.LIVE, at_limit)])
+    ruling = decide.cancel(loaded, [Cancel(2, 1, State.LIVE)])
     (answer,) = ruling.answers
     assert isinstance(answer, Order)
     return answer, ruling
 
 
-def test_cancel_refunds_what_is_idle_and_lets_a_purchase_end() -> None:
-    """OP-45: what nobody is buying is refunded at once, what is being bought ends with its purchase."""
-    loaded = facts(order(2, *ITEMS, **PAID), wait(0, 2, **BUYING), wait(2, 5))
+PLACES: dict[str, dict[str, Any]] = {
+    "bought": BUYING,
+    "for a supplier": {"supplier_id": 3},
+    "pausing": {"ask_at": NOW},
+    "for the shelf": {},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_cancel_refunds_every_open_line_wherever_it_waits(place: str) -> None:
+    """Contract 3, OP-45: cancelled and refunded now, also while a purchase is under way; the delivered lines stay."""
+    delivered = Outcome(0, 1, 2, 0)
+    paid = order(2, *ITEMS, **PAID, lines_finished=1, outcomes=(delivered,))
+    loaded = facts(paid, wait(1, 2, **BUYING), wait(2, 5, **PLACES[place]))
 
     after, ruling = cancelled(loaded)
 
-    assert (after.status, after.payment_status) == (Status.PENDING, Payment.PARTIALLY_REFUNDED)
-    assert (after.cancelling, after.refunded_minor, after.lines_cancelled) == (True, 300, 3)
-    assert after.outcomes == (Outcome(2, 5, None, None),)
-    assert ruling.entries == [LedgerEntry(7, 5, EntryKind.REFUND, 300, 3, 0, 10_300, 0, 2)]
-    assert (ruling.waits_over, ruling.outcomes) == ([(2, 2)], [(2, Outcome(2, 5, None, None))])
-    assert [(event.type, event.seq) for event in ruling.events] == [("order.pending", 2)]
-    assert loaded.waits[2] == [wait(0, 2, **BUYING)]
+    assert (after.status, after.payment_status) == (Status.CANCELLED, Payment.PARTIALLY_REFUNDED)
+    assert (after.cancelling, after.refunded_minor, after.lines_cancelled) == (False, 663, 4)
+    assert after.outcomes == (delivered, Outcome(1, 2, None, None), Outcome(2, 5, None, None))
+    assert ruling.entries == [LedgerEntry(7, 5, EntryKind.REFUND, 663, 66, 0, 10_663, 0, 2)]
+    assert (ruling.waits_over, loaded.waits[2]) == ([(2, 1), (2, 2)], [])
+    assert [(event.type, event.seq) for event in ruling.events] == [("order.cancelled", 2)]
 
-    again, nothing = cancelled(loaded)
-    assert again is after
-    assert (nothing.orders, nothing.entries, nothing.events) == ({}, [], [])
-
-
-@pytest.mark.parametrize(("terms", "payment"), [(PAID, Payment.REFUNDED), (HELD, Payment.UNPAID)])
-def test_an_order_that_nobody_buys_for_is_cancelled_at_once(terms: dict[str, Any], payment: Payment) -> None:
-    """OP-45: it waits for the shelf alone, so nothing has to end first."""
-    after, ruling = cancelled(facts(order(2, *ITEMS, **terms), wait(0, 2), wait(2, 5)))
-
-    assert (after.status, after.payment_status, after.cancelling) == (Status.CANCELLED, payment, False)
-    assert (len(ruling.entries), ruling.waits_over) == (1, [(2, 0), (2, 2)])
+    again = decide.cancel(loaded, [Cancel(2, 1, State.LIVE)])
+    assert [type(one) for one in again.answers] == [WrongStatus]
+    assert (again.orders, again.entries, again.events) == ({}, [], [])
 
 
-@pytest.mark.parametrize("terms", [PAID, HELD])
-def test_an_order_that_is_wholly_being_bought_is_only_marked(terms: dict[str, Any]) -> None:
-    """OP-45: paid or held, it ends with its purchases."""
-    loaded = facts(order(2, *ITEMS, **terms), wait(0, 2, **BUYING), wait(2, 5, **BUYING))
+@pytest.mark.parametrize("place", PLACES)
+def test_a_resolve_that_is_cancelled_is_not_charged_wherever_its_lines_wait(place: str) -> None:
+    """OP-45, OP-46: the hold is released as a whole, by a client's Cancel as at the limit."""
+    held = order(2, *ITEMS, **HELD)
 
-    after, ruling = cancelled(loaded)
+    after, ruling = cancelled(facts(held, wait(0, 2, **BUYING), wait(2, 5, **PLACES[place])))
 
-    assert (after.status, after.cancelling, after.version) == (Status.PENDING, True, 2)
-    assert (ruling.entries, ruling.waits_over, ruling.outcomes) == ([], [], [])
-    assert [event.type for event in ruling.events] == ["order.pending"]
-
-
-def test_a_limit_waits_for_no_purchase_and_gives_all_money_back() -> None:
-    """OP-46: at Resolve's limit, and in whole for an order that was paid."""
-    waits = wait(0, 2, **BUYING), wait(2, 5)
-
-    held, ruling = cancelled(facts(order(2, *ITEMS, **HELD), *waits), at_limit=True)
-    assert (held.status, held.payment_status, held.held_minor) == (Status.CANCELLED, Payment.UNPAID, 0)
-    assert (held.refunded_minor, held.lines_cancelled) == (0, 5)
+    assert (after.status, after.payment_status, after.held_minor) == (Status.CANCELLED, Payment.UNPAID, 0)
+    assert (after.refunded_minor, after.lines_cancelled) == (0, 5)
     assert ruling.entries == [LedgerEntry(7, 5, EntryKind.RELEASE, 0, 0, -1_026, 10_000, 0, 2)]
-
-    paid, ruling = cancelled(facts(order(2, *ITEMS, **PAID), *waits), at_limit=True)
-    assert (paid.status, paid.payment_status, paid.refunded_minor) == (
-        Status.CANCELLED,
-        Payment.REFUNDED,
-        1_026,
-    )
-    assert ruling.entries == [LedgerEntry(7, 5, EntryKind.REFUND, 1_026, 129, 0, 11_026, 0, 2)]
     assert ruling.waits_over == [(2, 0), (2, 2)]
-    assert [event.type for event in ruling.events] == ["order.cancelled"]
-
-
-@pytest.mark.parametrize(
-    ("idle", "ends"), [({"supplier_id": 3}, True), ({"ask_at": NOW}, True), ({}, False), (BUYING, False)]
-)
-def test_a_held_order_ends_if_some_of_it_would_have_to_be_bought_still(
-    idle: dict[str, Any], ends: bool
-) -> None:
-    """OP-45, OP-47: it is paid for as a whole or not at all, and nobody starts to buy for what is cancelled."""
-    loaded = facts(order(2, *ITEMS, **HELD), wait(0, 2, **BUYING), wait(2, 5, **idle))
-
-    after, ruling = cancelled(loaded)
-
-    assert after.status is (Status.CANCELLED if ends else Status.PENDING)
-    assert (len(ruling.entries), len(ruling.waits_over)) == ((1, 2) if ends else (0, 0))
-    assert after.cancelling is not ends
 
 
 def test_an_order_without_a_wallet_is_cancelled_without_an_entry() -> None:

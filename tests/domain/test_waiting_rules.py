@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +11,18 @@ from msgspec.structs import replace
 
 from tests.domain.books import WINDOWS
 from tests.handmade import NOW, lot, order, product, unit
-from voucherd.money import RATE_ONE
 from voucherd.orders.model import Order, Outcome
 from voucherd.orders.rules.ruling import Facts
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.rules.waiting import deliver_waiting, end_waiting, park, receive, release
+from voucherd.orders.rules.waiting import (
+    deliver_waiting,
+    end_unserved,
+    end_waiting,
+    park,
+    receive,
+    release,
+)
 from voucherd.orders.rules.waits import Wait
-from voucherd.suppliers.offers import Offer
 from voucherd.vault.model import Lot
 from voucherd.wallet.ledger import EntryKind, Wallet
 
@@ -28,12 +32,12 @@ PAID: dict[str, Any] = {"payment_status": Payment.PAID, "charged_minor": 4_750}
 HELD: dict[str, Any] = {"held_minor": 4_750, "resolving": True}
 
 
-def pending(order_id: int = 2, **terms: Any) -> Order:
+def pending(order_id: int = 2, *, async_delivery: bool = True, **terms: Any) -> Order:
     """An order of five lines that waits, paid for unless it is said otherwise."""
     fields: dict[str, Any] = {"status": Status.PENDING, "deadline_at": NOW + WINDOWS.delivery} | (
         terms or PAID
     )
-    return order(order_id, (product(async_delivery=True), unit(), 5), **fields)
+    return order(order_id, (product(async_delivery=async_delivery), unit(), 5), **fields)
 
 
 def wait(line_from: int, line_to: int, order_id: int = 2, **place: Any) -> Wait:
@@ -186,11 +190,11 @@ def test_lines_whose_codes_lie_on_the_shelf_wait_there() -> None:
 
 @pytest.mark.parametrize("end", ["park", "release"])
 def test_a_cancelled_order_that_is_paid_gets_the_money_of_these_lines_back(end: str) -> None:
-    """OP-45: lines that were cancelled while they were being bought end with their purchase, the others with theirs."""
+    """OP-45: of an order that a program before 0.2 marked, lines end with their purchase, the others with theirs."""
     waits = [wait(0, 3, attempt_id=MINE), wait(3, 5, attempt_id=OTHER)]
     loaded = facts(pending(**PAID, cancelling=True), waits=waits)
 
-    ruling = park(loaded, MINE) if end == "park" else release(loaded, MINE, 7, lambda: 0.5)
+    ruling = park(loaded, MINE) if end == "park" else release(loaded, MINE, 7)
 
     (after,) = ruling.answers
     assert isinstance(after, Order)
@@ -203,11 +207,11 @@ def test_a_cancelled_order_that_is_paid_gets_the_money_of_these_lines_back(end: 
 def test_a_cancelled_order_that_is_only_held_ends_as_a_whole_with_its_last_purchase(
     end: str, other: UUID | None
 ) -> None:
-    """OP-45, OP-47: until then its lines wait where nobody buys for them."""
+    """OP-45, OP-47: one that a program before 0.2 marked; until then its lines wait where nobody buys for them."""
     waits = [wait(0, 3, attempt_id=MINE), wait(3, 5, attempt_id=other)]
     loaded = facts(pending(**HELD, cancelling=True), waits=waits)
 
-    ruling = park(loaded, MINE) if end == "park" else release(loaded, MINE, 7, lambda: 0.5)
+    ruling = park(loaded, MINE) if end == "park" else release(loaded, MINE, 7)
 
     if other is OTHER:
         assert (ruling.waits_moved, ruling.answers, ruling.entries) == ([wait(0, 3)], [], [])
@@ -217,8 +221,8 @@ def test_a_cancelled_order_that_is_only_held_ends_as_a_whole_with_its_last_purch
         assert [(one.kind, one.hold_minor) for one in ruling.entries] == [(EntryKind.RELEASE, -4_750)]
 
 
-def test_lines_that_a_supplier_failed_go_to_the_next_one_or_pause() -> None:
-    """OP-44: those of this purchase, of orders that still wait; the others are left alone."""
+def test_for_lines_that_a_supplier_failed_another_one_is_looked_for_at_once() -> None:
+    """OP-44: for those of this purchase, of orders that still wait; the others are left alone."""
     ended = pending(4, **PAID | {"status": Status.CANCELLED})
     waits = [
         wait(0, 2, attempt_id=MINE),
@@ -229,16 +233,70 @@ def test_lines_that_a_supplier_failed_go_to_the_next_one_or_pause() -> None:
     ]
     cancelling = pending(6, **PAID, cancelling=True)
     loaded = facts(pending(8), cancelling, ended, pending(), waits=waits)
-    loaded.offers = {SHELF: [Offer(one, one * 2, "sku", 50, 900, "EUR", RATE_ONE) for one in (7, 9)]}
 
-    ruling = release(loaded, MINE, 7, lambda: 0.5)
+    ruling = release(loaded, MINE, 7)
 
-    pause = timedelta(seconds=0.75)
     assert ruling.waits_moved == [
-        wait(0, 2, supplier_id=9, tried=(7,)),
-        replace(wait(0, 5, 8, ask_at=NOW + pause, rounds=1), product_id=2),
+        wait(0, 2, ask_at=NOW, tried=(7,)),
+        replace(wait(0, 5, 8, ask_at=NOW, tried=(7,)), product_id=2),
     ]
     assert (ruling.answers, ruling.orders) == ([], {})
+
+
+PLACES: dict[str, dict[str, Any]] = {
+    "pausing": {"ask_at": NOW},
+    "for the shelf": {},
+    "bought": {"attempt_id": OTHER},
+    "for a supplier": {"supplier_id": 7},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_line_that_can_not_come_later_is_cancelled_when_nobody_sells_it(place: str, left: int) -> None:
+    """OP-140: unless it lies on the shelf by now, is being bought, or somebody is to be asked for it."""
+    ends = left == 0 and place in ("pausing", "for the shelf")
+    now_only = pending(**PAID, async_delivery=False)
+    loaded = facts(
+        now_only, waits=[wait(0, 3, attempt_id=MINE), wait(3, 5, **PLACES[place])], shelf=[lot(10, 1, left)]
+    )
+
+    ruling = end_unserved(loaded, {SHELF})
+
+    after = loaded.orders[2]
+    assert (after.lines_cancelled, after.refunded_minor) == ((2, 1_900) if ends else (0, 0))
+    assert (after.status, len(ruling.answers)) == (Status.PENDING, ends)
+    assert after.payment_status is (Payment.PARTIALLY_REFUNDED if ends else Payment.PAID)
+    assert loaded.waits[2][0] == wait(0, 3, attempt_id=MINE), "what is being bought goes on"
+
+
+def test_a_line_that_may_come_later_waits_on_and_another_product_is_not_touched() -> None:
+    """OP-43, OP-140: it is bought when somebody sells it again."""
+    others = pending(4, **PAID, async_delivery=False)
+    waits = [wait(0, 5, ask_at=NOW), replace(wait(0, 5, 4, ask_at=NOW), product_id=2)]
+    loaded = facts(pending(**PAID), others, waits=waits)
+
+    ruling = end_unserved(loaded, {SHELF})
+
+    assert (ruling.answers, ruling.entries, ruling.waits_over) == ([], [], [])
+
+
+@pytest.mark.parametrize(("left", "ends"), [(0, True), (1, True), (2, False)])
+def test_a_resolve_ends_at_once_when_nobody_sells_all_that_it_lacks(left: int, ends: bool) -> None:
+    """OP-140: all of it or nothing, whatever is under way for its other lines, and without a charge."""
+    loaded = facts(
+        pending(**HELD),
+        waits=[wait(0, 3, attempt_id=OTHER), wait(3, 5, ask_at=NOW)],
+        shelf=[lot(10, 1, left)],
+    )
+    loaded.waits[2] = [replace(one, urgent=True) for one in loaded.waits[2]]
+
+    ruling = end_unserved(loaded, {SHELF})
+
+    assert loaded.orders[2].status is (Status.CANCELLED if ends else Status.PENDING)
+    booked = [(one.kind, one.hold_minor) for one in ruling.entries]
+    assert booked == ([(EntryKind.RELEASE, -4_750)] if ends else [])
+    assert len(ruling.waits_over) == (2 if ends else 0)
 
 
 def test_only_orders_whose_time_is_up_are_ended() -> None:

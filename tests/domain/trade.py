@@ -13,7 +13,6 @@ from tests.domain.books import World
 from tests.handmade import lot
 from voucherd.orders.rules import waiting
 from voucherd.orders.rules.ruling import Ruling
-from voucherd.orders.rules.states import Payment, Status
 from voucherd.orders.rules.waits import Wait, go_on
 from voucherd.purchasing import outcomes
 from voucherd.purchasing.attempts import LIVE, AttemptPhase
@@ -59,7 +58,6 @@ class Trade(World):
             wait
             for _, wait in sorted(self.waits.items())
             if wait.supplier_id == supplier_id
-            and not self.orders[wait.order_id].cancelling
             and wait.deadline_at > self.now
             and stocks.get(wait.shelf, 0) >= (wait.count if wait.urgent else 1)
         ]
@@ -91,10 +89,7 @@ class Trade(World):
         # They are written before the ruling is stored, and are not on the shelf that it was loaded with.
         self.lots |= {one.id: one for one in fresh}
         trial.lots += [one.id for one in fresh]
-        ruling = self.store(waiting.receive(facts, trial.id, fresh))
-        assert not any(
-            self.orders[order_id].cancelling and self._idle(order_id) for order_id in ruling.orders
-        )
+        self.store(waiting.receive(facts, trial.id, fresh))
         trial.codes += count
         told: Any = SimpleNamespace(count=trial.count, settled=settled)
         self._become(trial, outcomes._phase(told, trial.phase, trial.codes, trial.codes, over=False))
@@ -120,8 +115,13 @@ class Trade(World):
                 self._release(facts, trial)
 
     def _release(self, facts: Any, trial: Trial) -> Ruling:
-        facts.offers = {trial.shelf: self.offers.get(trial.shelf, [])}
-        return self.store(waiting.release(facts, trial.id, trial.supplier_id, lambda: 0.5))
+        return self.store(waiting.release(facts, trial.id, trial.supplier_id))
+
+    def end_unserved(self, shelf: Shelf) -> None:
+        """Nobody sells a product any more, and none is to be had for those who wait, as `purchasing.routing` finds."""
+        waits = [w for w in self.waits.values() if w.shelf == shelf and w.ask_at is not None]
+        facts = self.facts(sorted({wait.order_id for wait in waits}))
+        self.store(waiting.end_unserved(facts, {shelf}))
 
     def _become(self, trial: Trial, phase: AttemptPhase) -> None:
         """What was bought stays bought, and nobody calls again."""
@@ -133,11 +133,6 @@ class Trade(World):
     def refuse_leaving(self, attempt_id: UUID) -> None:
         """A wait leaves a purchase only when that can't bring anything for it any more by itself."""
         assert self.trials[attempt_id].phase not in LIVE, "a purchase is under way for these lines"
-
-    def _idle(self, order_id: int) -> list[Wait]:
-        """What of a paid order nobody is buying."""
-        paid = self.orders[order_id].payment_status is not Payment.UNPAID
-        return [w for w in self.waits.values() if w.order_id == order_id and w.attempt_id is None and paid]
 
     def check(self) -> None:
         """Every invariant of the books, and those of purchases."""
@@ -156,12 +151,6 @@ class Trade(World):
             assert sum(self.lots[number].size for number in trial.lots) == trial.codes
             assert trial.phase is not AttemptPhase.FAILED or trial.codes == 0
         self._check_once()
-        for order in self.orders.values():
-            if order.cancelling and order.status is Status.PENDING:
-                waits = [w for w in self.waits.values() if w.order_id == order.id]
-                assert any(wait.attempt_id is not None for wait in waits)
-                assert all((wait.supplier_id, wait.ask_at) == (None, None) for wait in waits)
-                assert self._idle(order.id) == []
 
     def _check_once(self) -> None:
         """No line is in two purchases that are under way."""

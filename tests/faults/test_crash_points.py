@@ -145,7 +145,7 @@ OPERATIONS = {
         0,
     ),
     "delivery to a resolve": Operation(
-        lambda s: s.held(), lambda s, _: s.worker.run_once("deliver"), "pending", "finished", 1900
+        lambda s: s.held(), lambda s, _: s.worker.run_once("deliver"), "created", "finished", 1900
     ),
     "end of the window": Operation(
         lambda s: s.late(), lambda s, _: s.worker.run_once("end_waiting"), "pending", "cancelled", -1900

@@ -65,6 +65,11 @@ async def made_up_token(_shop: Shop, _other: Company) -> dict[str, str]:
     return {"token": "x" * 43}
 
 
+async def no_code(_shop: Shop, _other: Company) -> dict[str, str]:
+    """An error that nobody ever meets."""
+    return {"code": "no_such_error"}
+
+
 async def foreign_person(shop: Shop, other: Company) -> dict[str, str]:
     """Somebody of the other company."""
     return {"person": str((await someone(shop, "viewer", other)).user_id)}
@@ -98,6 +103,7 @@ async def foreign_session(shop: Shop, other: Company) -> dict[str, str]:
 
 
 FOREIGN: dict[str, Fill] = {
+    "/docs/errors/{code}": no_code,
     "/reset/{token}": made_up_token,
     "/invitation/{token}": made_up_token,
     "/account/passkeys/{passkey}/remove": foreign_passkey,

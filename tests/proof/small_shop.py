@@ -41,8 +41,8 @@ class Order(NamedTuple):
 
     @property
     def view(self) -> Hashable:
-        """What a client sees of it."""
-        return self.status, self.payment, self.codes
+        """What a client sees of it: while a Resolve holds its money, it is not paid and so still created (OP-139)."""
+        return "created" if self.held_minor else self.status, self.payment, self.codes
 
 
 class SmallShop(NamedTuple):

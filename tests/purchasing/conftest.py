@@ -114,10 +114,11 @@ class Market:
 
     async def round(self) -> None:
         """Wake everybody from their pause, let the dispatcher go one round, and wait for the answers."""
-        await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at IS NOT NULL")
         self.dispatcher._read_at = -10.0
-        await self.dispatcher.dispatch()
-        await self.dispatcher.dispatch()
+        # Lines that nobody has for the moment are sent into a pause by the first look.
+        for _ in range(2):
+            await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at IS NOT NULL")
+            await self.dispatcher.dispatch()
         await self.dispatcher.settled()
 
     async def look_ups(self) -> None:

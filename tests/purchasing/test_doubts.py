@@ -100,7 +100,7 @@ async def test_a_supplier_that_says_yes_and_later_no_leaves_what_was_delivered_d
     first = await shop.find(company, trx)
 
     async def says_no(_reference: str, _wanted: WantedCodes) -> Finding:
-        return SupplierRefused(Why.REJECTED, "failed")
+        return SupplierRefused(Why.CANCELLED, "taken back")
 
     fake.look_up = says_no  # type: ignore[method-assign, assignment]
     fake.deeds.append(sold_but_unclear)
@@ -129,7 +129,7 @@ async def test_codes_that_come_after_a_no_are_taken_in(market: Market) -> None:
     await jump(market, "1 minute")
 
     async def says_no(_reference: str, _wanted: WantedCodes) -> Finding:
-        return SupplierRefused(Why.REJECTED, "failed")
+        return SupplierRefused(Why.CANCELLED, "taken back")
 
     fake.look_up = says_no  # type: ignore[method-assign, assignment]
     await market.look_ups()

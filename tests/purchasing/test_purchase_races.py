@@ -63,9 +63,55 @@ async def test_a_cancel_that_comes_during_a_claim_sees_the_purchase(
     fake.free.set()
     await market.dispatcher.settled()
 
-    assert (cancelled.status_code, cancelled.json()["orderStatus"]) == (200, "pending")
+    assert (cancelled.status_code, cancelled.json()["orderStatus"]) == (200, "cancelled")
     done = await shop.find(company, order["trx"])
-    assert (done["orderStatus"], done["paymentStatus"]) == ("finished", "paid")
+    assert (done["orderStatus"], done["paymentStatus"]) == ("cancelled", "refunded")
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    await shop.assert_books_balance()
+
+
+@pytest.mark.parametrize("first", ["answer", "cancel"])
+async def test_of_an_answer_and_a_cancel_in_the_same_moment_one_comes_first(
+    market: Market, first: str
+) -> None:
+    """OP-45: delivered and then not to be cancelled, or refunded and then on the shelf; never both, never neither."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR", async_delivery=True)
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("one", "gift")
+    fake.deeds.append(waits)
+    trx = (await shop.create(company, ("gift", 2)))["trx"]
+    await shop.confirm(company, trx)
+    await market.dispatcher.dispatch()
+
+    async def answer() -> None:
+        fake.free.set()
+        await market.dispatcher.settled()
+
+    async with transaction(shop.pool) as tx:
+        await tx.execute("SELECT FROM orders WHERE id = $1 FOR NO KEY UPDATE", shop.ids.order_id(trx))
+        if first == "answer":
+            answering = asyncio.create_task(answer())
+            await until_blocked(shop.pool)
+            cancelling = asyncio.create_task(shop.cancel(company, trx))
+            await until_blocked(shop.pool, 2)
+        else:
+            cancelling = asyncio.create_task(shop.cancel(company, trx))
+            await until_blocked(shop.pool)
+            answering = asyncio.create_task(answer())
+            await until_blocked(shop.pool, 2)
+    cancelled = await cancelling
+    await answering
+
+    ended = (
+        (await shop.find(company, trx))["orderStatus"],
+        await shop.balance(company),
+        await shop.left("gift"),
+    )
+    assert (cancelled.status_code, ended) in (
+        (400, ("finished", Money.read("81.00 EUR"), 0)),
+        (200, ("cancelled", Money.read("100.00 EUR"), 2)),
+    )
     await shop.assert_books_balance()
 
 
@@ -176,7 +222,7 @@ async def test_nothing_more_is_bought_for_a_resolve_that_was_cancelled(market: M
 
 
 async def test_a_resolve_of_several_purchases_is_delivered_with_the_last_of_them(market: Market) -> None:
-    """OP-46, OP-47: all of it at once; what came first lies on the shelf, also if the order is cancelled meanwhile."""
+    """OP-46, OP-47: all of it at once; what came first lies on the shelf, and stays there after a Cancel (OP-45)."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     for cancels in (False, True):
@@ -190,14 +236,15 @@ async def test_a_resolve_of_several_purchases_is_delivered_with_the_last_of_them
         await market.dispatcher.dispatch()
         await _until(market, 3)
         if cancels:
-            early = await shop.cancel(company, order["trx"])
-            assert early.json()["orderStatus"] == "pending"
+            assert (await shop.cancel(company, order["trx"])).json()["orderStatus"] == "cancelled"
         fake.free.set()
         await market.dispatcher.settled()
 
         resolved = await resolving
-        assert (resolved["orderStatus"], resolved["items"][0]["linesCompleted"]) == ("finished", 3)
-        assert await shop.balance(company) == Money.read("71.50 EUR")
+        ended = (resolved["orderStatus"], resolved["items"][0]["linesCompleted"])
+        assert ended == (("cancelled", 0) if cancels else ("finished", 3))
+        assert await shop.balance(company) == Money.read("100.00 EUR" if cancels else "71.50 EUR")
+        assert await shop.left("gift") == (3 if cancels else 0)
         await shop.assert_books_balance()
 
 
@@ -216,7 +263,7 @@ async def test_a_supplier_that_can_not_be_used_gives_its_lines_away_and_does_not
     left = await routing.leave(shop.pool, market.dispatcher._caches.offers, row.id)
 
     waiting = await shop.pool.fetch("SELECT supplier_id, ask_at > now(), rounds FROM waiting")
-    assert left == 1
+    assert left == routing.Routed(1)
     assert [tuple(wait) for wait in waiting] == [(None, True, 1)]
     await shop.assert_books_balance()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
+from tests.patience import until_true
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import (
     sold_but_unclear,
@@ -15,6 +17,9 @@ from tests.purchasing.fake import (
     waits_in_vain,
 )
 from voucherd.money import Money
+from voucherd.purchasing import records
+from voucherd.purchasing.records import PurchaseProblem
+from voucherd.suppliers.protocol import WantedCodes
 
 
 async def test_what_the_shelf_lacks_is_bought_at_the_cheapest_supplier_and_delivered(market: Market) -> None:
@@ -155,38 +160,41 @@ async def test_a_purchase_that_never_happened_is_found_out_and_made_elsewhere(ma
     await shop.assert_books_balance()
 
 
-async def test_a_cancel_during_a_purchase_keeps_what_is_bought_and_refunds_the_rest(market: Market) -> None:
-    """OP-45: bought codes are delivered and paid for; lines that nobody buys for are refunded at once."""
+async def test_a_cancel_during_a_purchase_refunds_now_and_shelves_what_still_comes(market: Market) -> None:
+    """Contract 3, OP-45: cancelled and refunded at once; codes that come are ours, and on the operator's list."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR", async_delivery=True)
     company = await shop.company(balance="100.00 EUR")
-    fake = await market.supplier("slow", "gift", stock=2)
+    fake = await market.supplier("slow", "gift", stock=2, price="8.00 EUR")
     fake.deeds.append(waits)
     order = await shop.create(company, ("gift", 5))
     await shop.confirm(company, order["trx"])
     await market.dispatcher.dispatch()
 
-    cancelling = await shop.cancel(company, order["trx"])
+    cancelled = await shop.cancel(company, order["trx"])
+    assert (cancelled.status_code, cancelled.json()["orderStatus"], cancelled.json()["paymentStatus"]) == (
+        *(200, "cancelled", "refunded"),
+    )
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    await shop.assert_books_balance()
     fake.free.set()
     await market.dispatcher.settled()
     ended = await shop.find(company, order["trx"])
 
-    first = cancelling.json()
-    assert (cancelling.status_code, first["orderStatus"], first["paymentStatus"]) == (
-        200,
-        "pending",
-        "partially_refunded",
-    )
-    assert (ended["orderStatus"], ended["paymentStatus"]) == ("cancelled", "partially_refunded")
-    assert [line["status"] for line in ended["items"][0]["orderLines"]] == ["finished"] * 2 + [
-        "cancelled"
-    ] * 3
-    assert await shop.balance(company) == Money.read("81.00 EUR")
+    assert [line["status"] for line in ended["items"][0]["orderLines"]] == ["cancelled"] * 5
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    async with shop.pool.acquire() as conn:
+        (late,) = await records.newest(conn, problem=PurchaseProblem.LATE)
+    assert (late.spare, late.spare_cost) == (2, Money.read("16.00 EUR"))
+    # They sell to whoever comes next, without another purchase.
+    next_order = await shop.create(company, ("gift", 2))
+    assert (await shop.confirm(company, next_order["trx"]))["orderStatus"] == "finished"
+    assert [verb for verb, _ in fake.calls] == ["buy"]
     await shop.assert_books_balance()
 
 
-async def test_a_cancel_during_a_purchase_that_fails_refunds_everything(market: Market) -> None:
-    """OP-45: a line whose purchase fails after the Cancel is cancelled and refunded, not bought elsewhere."""
+async def test_a_cancel_during_a_purchase_that_fails_buys_nothing_elsewhere(market: Market) -> None:
+    """OP-45: the refund does not wait for the supplier, and a second Cancel gives nothing more back."""
     shop = market.shop
     await shop.product("gift", price="9.50 EUR")
     company = await shop.company(balance="100.00 EUR")
@@ -197,15 +205,51 @@ async def test_a_cancel_during_a_purchase_that_fails_refunds_everything(market: 
     await shop.confirm(company, order["trx"])
     await market.dispatcher.dispatch()
 
-    cancelling = await shop.cancel(company, order["trx"])
+    first, second = await asyncio.gather(*(shop.cancel(company, order["trx"]) for _ in range(2)))
     fake.free.set()
     await market.dispatcher.settled()
     await market.round()
-    ended = await shop.find(company, order["trx"])
 
-    assert cancelling.json()["orderStatus"] == "pending"
+    answers = sorted((one.status_code, one.text) for one in (first, second))
+    assert (answers[0][0], answers[1]) == (200, (400, "Invalid order status"))
+    ended = await shop.find(company, order["trx"])
     assert (ended["orderStatus"], ended["paymentStatus"]) == ("cancelled", "refunded")
     assert other.calls == []
+    assert await shop.balance(company) == Money.read("100.00 EUR")
+    await shop.assert_books_balance()
+
+
+async def test_a_purchase_whose_worker_died_is_taken_back_for_a_cancelled_order(market: Market) -> None:
+    """OP-45: the worker dies between call and answer; ten minutes later the supplier's codes come, to the shelf."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("slow", "gift", price="8.00 EUR")
+    fake.deeds.append(waits)
+    order = await shop.create(company, ("gift", 2))
+    await shop.confirm(company, order["trx"])
+    await market.dispatcher.dispatch()
+    cancelled = await shop.cancel(company, order["trx"])
+    await until_true(lambda: fake.calls)
+    ((_, reference),) = fake.calls
+    # The supplier sells, but its answer never reaches the worker, whose lease ended ten minutes ago.
+    doomed = market.dispatcher
+    for task in list(doomed._tasks):
+        task.cancel()
+    await doomed.settled()
+    fake.sell(reference, WantedCodes("sku-gift", Money.read("10.00 EUR"), 2, Money.read("8.00 EUR")))
+    market.dispatcher = market.another_dispatcher()
+    await shop.pool.execute(
+        "UPDATE attempt SET lease_until = lease_until - interval '10 minutes',"
+        " settles_at = settles_at - interval '10 minutes'"
+    )
+    await market.look_ups()
+
+    assert cancelled.json()["orderStatus"] == "cancelled"
+    assert ("cancel", reference) in fake.calls
+    assert await market.attempts() == [(3, 2, 2, 2)], (
+        "what the supplier could not take back is ours, and kept"
+    )
     assert await shop.balance(company) == Money.read("100.00 EUR")
     await shop.assert_books_balance()
 
@@ -250,4 +294,54 @@ async def test_a_price_in_a_currency_without_a_rate_is_not_booked_and_the_quoted
 
     (line,) = (await shop.find(company, order["trx"]))["items"][0]["orderLines"]
     assert (line["purchasePriceAmount"], line["purchasePriceCurrency"]) == (9.0, "eur")
+    await shop.assert_books_balance()
+
+
+async def test_the_offer_that_a_bought_line_came_from_is_among_its_offers(market: Market) -> None:
+    """OP-58, OP-142: `offerId` can be looked up in `offers`, for a line of stock and for one that was bought."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR", stock=1)
+    company = await shop.company(balance="100.00 EUR")
+    await market.supplier("one", "gift", price="9.10 EUR")
+    order = await shop.create(company, ("gift", 3))
+    await shop.confirm(company, order["trx"])
+    await market.round()
+
+    lines = (await shop.find(company, order["trx"]))["items"][0]["orderLines"]
+    assert [line["externalSupplier"] for line in lines] == ["wholesale", "one", "one"]
+    for line in lines:
+        offers = {one["offerId"]: one for one in json.loads(line["product"])["offers"]}
+        assert line["offerId"] in offers
+        assert offers[line["offerId"]]["purchasePrice"] == line["purchasePriceAmount"]
+    await shop.assert_books_balance()
+
+
+async def test_an_order_that_a_resolve_works_on_is_created_and_not_pending(market: Market) -> None:
+    """Contract 3, OP-139: pending means paid, and Resolve leads from created to finished or cancelled."""
+    shop = market.shop
+    await shop.product("gift", price="9.50 EUR")
+    company = await shop.company(balance="100.00 EUR")
+    fake = await market.supplier("slow", "gift")
+    fake.deeds.append(waits)
+    order = await shop.create(company, ("gift", 1))
+    resolving = asyncio.create_task(shop.finalise("resolve", company, order["trx"]))
+    await market.until_held(company)
+    await market.dispatcher.dispatch()
+
+    async def with_status(status: str) -> list[str]:
+        response = await shop.call("GET", f"/api/1.03/order?orderStatus={status}", company)
+        return [one["trx"] for one in response.json()["data"]]
+
+    for version in ("1.00", "1.03", "Next"):
+        found = await shop.find(company, order["trx"], version=version)
+        assert (found["orderStatus"], found["paymentStatus"]) == ("created", "unpaid")
+        assert found["dateExpires"] == order["dateExpires"]
+    assert (await with_status("pending"), await with_status("created")) == ([], [order["trx"]])
+    await shop.assert_refused(
+        shop.finalise("confirm", company, order["trx"]), 400, "this order can not be confirmed"
+    )
+    fake.free.set()
+    await market.dispatcher.settled()
+    assert (await resolving).json()["orderStatus"] == "finished"
+    assert (await with_status("created"), await with_status("finished")) == ([], [order["trx"]])
     await shop.assert_books_balance()

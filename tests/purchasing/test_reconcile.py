@@ -33,6 +33,7 @@ async def test_every_difference_is_listed_and_what_agrees_is_not(
         await market.dispatcher.dispatch()
         await market.dispatcher.dispatch()
         await market.dispatcher.settled()
+        await shop.pool.execute("DELETE FROM refused_offer")
     found = await shop.pool.fetch("SELECT id::text, count, status FROM attempt ORDER BY placed_at")
     ids = {row["count"]: row["id"] for row in found}
     assert sorted((row["count"], row["status"]) for row in found) == [

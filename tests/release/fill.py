@@ -232,7 +232,7 @@ async def sold_before(supplier: FakeSupplier, reference: str, wanted: WantedCode
 
 
 async def _under_way(done: Filled, market: Market) -> asyncio.Task[Any]:
-    """A purchase that has no answer yet, a Cancel that waits for one, and a Resolve that holds money."""
+    """A purchase that has no answer yet, one for an order that was cancelled since, and a Resolve that holds money."""
     shop, company, orders = done.shop, done.company, done.orders
     await shop.product("later-10", async_delivery=True)
     fake = await market.supplier(
@@ -244,7 +244,7 @@ async def _under_way(done: Filled, market: Market) -> asyncio.Task[Any]:
     for kind in ("at a supplier", "cancelling"):
         await shop.confirm(company, orders[kind])
         await market.dispatcher.dispatch()
-    assert (await shop.cancel(company, orders["cancelling"])).json()["orderStatus"] == "pending"
+    assert (await shop.cancel(company, orders["cancelling"])).json()["orderStatus"] == "cancelled"
     resolving = asyncio.create_task(shop.finalise("resolve", company, orders["held"]))
     await market.until_held(company)
     await market.dispatcher.dispatch()

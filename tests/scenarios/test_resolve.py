@@ -47,8 +47,9 @@ async def test_a_resolve_that_times_out_costs_nothing(shop: Shop, version: str) 
     order = await shop.create(company, ("later", 2))
 
     resolve = asyncio.create_task(shop.resolve(company, order["trx"], version=version))
-    held = await shop.until_status(company, order["trx"], "pending")
-    assert held["paymentStatus"] == "unpaid"
+    await shop.waits(order["trx"])
+    held = await shop.find(company, order["trx"])
+    assert (held["orderStatus"], held["paymentStatus"]) == ("created", "unpaid"), "OP-139"
     assert await shop.held(company) == 1_900
     assert await shop.balance(company) == Money.read("50.00 EUR")
     await shop.time_is_up(order["trx"])
@@ -103,7 +104,7 @@ async def test_a_resolve_waits_for_stock_and_takes_its_money_only_then(shop: Sho
     await shop.product("later", async_delivery=True)
     order = await shop.create(company, ("later", 2))
     resolve = asyncio.create_task(shop.resolve(company, order["trx"]))
-    await shop.until_status(company, order["trx"], "pending")
+    await shop.waits(order["trx"])
 
     await shop.stock("later", 2)
     resolved = await resolve
@@ -123,7 +124,7 @@ async def test_a_resolve_of_more_than_there_is_takes_nothing_until_all_of_it_is_
     await shop.product("later", async_delivery=True, stock=2)
     order = await shop.create(company, ("later", 3))
     resolve = asyncio.create_task(shop.resolve(company, order["trx"]))
-    await shop.until_status(company, order["trx"], "pending")
+    await shop.waits(order["trx"])
     assert await shop.worker.run_once("deliver") == 0
     assert await shop.left("later") == 2
 
@@ -152,7 +153,7 @@ async def test_held_money_cannot_be_spent_twice(shop: Shop) -> None:
     waiting = await shop.create(company, ("later", 2))
     order = await shop.create(company, ("gift-10", 1))
     resolve = asyncio.create_task(shop.resolve(company, waiting["trx"]))
-    await shop.until_status(company, waiting["trx"], "pending")
+    await shop.waits(waiting["trx"])
 
     for operation in ("confirm", "resolve"):
         refused = await shop.finalise(operation, company, order["trx"])

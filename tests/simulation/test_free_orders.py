@@ -48,7 +48,7 @@ async def test_a_free_resolve_that_waited_is_paid_when_its_codes_come(shop: Shop
     """OP-46: a hold of nothing is settled like any other."""
     order = await shop.create(company, ("free", 2))
     resolving = asyncio.create_task(shop.resolve(company, order["trx"]))
-    await shop.until_status(company, order["trx"], "pending")
+    await shop.waits(order["trx"])
     await shop.stock("free", 2)
     await shop.worker.run_once("deliver")
 

@@ -95,6 +95,9 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "sku": "'P10'", "quote_id": "2", "stock": "0", "quoted_at": "now()",
     },
     "offer_epoch": {"epoch": "1"},
+    "refused_offer": {
+        "supplier_id": "1", "product_id": "1", "face_minor": "1000", "stock": "0", "refused_until": "now()",
+    },
     "attempt": {
         "id": "'00000000-0000-0000-0000-000000000001'", "supplier_id": "1", "state": "0", "product_id": "1",
         "face_minor": "1000", "sku": "'P10'", "quote_id": "2", "price_minor": "900", "price_max_minor": "909",
@@ -463,6 +466,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("offer_check1", {"quoted_at": "NULL"}),
     ("offer_same_state", {"quote_id": "3"}),
     ("offer_epoch_only_row_check", {"only_row": "false"}),
+    ("refused_offer_face_minor_check", {"face_minor": "0"}),
+    ("refused_offer_stock_check", {"stock": "-1"}),
     ("attempt_face_minor_check", {"face_minor": "0"}),
     ("attempt_price_minor_check", {"price_minor": "-1"}),
     ("attempt_check", {"price_max_minor": "899"}),

@@ -219,7 +219,7 @@ async def test_waits_are_routed_away_from_and_to_suppliers(pool: Pool) -> None:
         )
         return [row[0] or {True: "now", False: "later", None: None}[row[1]] for row in rows]
 
-    assert await routing.route(pool, book) == 1
+    assert (await routing.route(pool, book)).count == 1
     assert await at() == [one.id, "later", None, None]
     async with pool.acquire() as conn:
         faces = await routing.waiting_faces(conn, 0, 1, 1, 5_000)
@@ -227,10 +227,10 @@ async def test_waits_are_routed_away_from_and_to_suppliers(pool: Pool) -> None:
         await routing.wake(conn, faces)
     assert await at() == [one.id, "now", "now", "later"], "what asked to be slow stays so (OP-49)"
     await pool.execute("UPDATE supplier SET active = false WHERE id = $1", one.id)
-    assert await routing.leave(pool, book, one.id) == 1
-    assert await routing.route(pool, book) == 2
+    assert (await routing.leave(pool, book, one.id)).count == 1
+    assert (await routing.route(pool, book)).count == 2
     assert await at() == [two.id, two.id, two.id, "later"]
     await pool.execute("UPDATE supplier SET active = false WHERE id = $1", two.id)
-    assert await routing.leave(pool, book, two.id) == 3
+    assert (await routing.leave(pool, book, two.id)).count == 3
     assert None not in await at()
     assert await claims.wanted_suppliers(pool) == []  # type: ignore[arg-type]

@@ -88,11 +88,6 @@ class Chain:
 
         await until(far_enough)
 
-    async def until_cancelling(self) -> None:
-        """Wait until a Cancel has met a purchase."""
-        pool = self.second.pool
-        await until(lambda: pool.fetchval("SELECT EXISTS (SELECT FROM orders WHERE cancelling)"))
-
     async def ask_now(self) -> None:
         """Have the worker look up now what is not known, instead of at the end of its pause."""
         await self.second.pool.execute("UPDATE attempt SET ask_at = now() WHERE status = 1")

@@ -46,8 +46,8 @@ def shown(product: ProductVersion, face_minor: int | None = None, leaflet: Leafl
 
 
 DINAR = FxRate("KWD", date(2026, 1, 30), 301_204_819, "ecb", NOW)
-PICKED = shown(GAME, 2_500)
-GONE = msgspec.structs.replace(shown(GAME, leaflet=Leaflet()), active=False, stocked=False)
+PICKED = msgspec.structs.replace(shown(GAME, 2_500), faces=((1_000, 1_000), (2_500, 2_500)))
+GONE = msgspec.structs.replace(shown(GAME, leaflet=Leaflet()), active=False, stocked=False, faces=())
 BODIES: dict[str, Struct] = {
     "product": wire.product(shown(GIFT), None),
     "product-variable": wire.product(GONE, None),
@@ -56,7 +56,8 @@ BODIES: dict[str, Struct] = {
         *place_of(50, 0, None, 3),
     ),
     "product-changes": wire.ProductChangePage(
-        [wire.change(ChangedProduct("activation", LATER, GONE), None)], wire.FeedMetadata("NDcxMQ")
+        [wire.change(ChangedProduct("activation", LATER, msgspec.structs.replace(GONE, looked=False)), None)],
+        wire.FeedMetadata("NDcxMQ"),
     ),
     "brand-page": wire.BrandPage(
         [wire.brand(BrandGroup("cafe", "Café & co", 3, "food-and-drink", "currency"))],

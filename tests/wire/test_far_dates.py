@@ -38,7 +38,7 @@ def dated() -> list[tuple[Route, str]]:
         (route, parameter.name)
         for route in ROUTES
         for parameter in OPERATIONS[route.op].parameters
-        if parameter.parse is query._moment
+        if parameter.parse in (query._moment, query._last_moment)
     ]
     named = {
         (route.op, parameter.name)

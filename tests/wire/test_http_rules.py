@@ -334,7 +334,7 @@ async def test_a_client_that_asks_for_it_gets_problem_json(quiet_shop: Shop) -> 
         said = response.json()
         assert said["status"] == response.status_code
         assert said["requestId"] == response.headers["x-request-id"]
-        assert (said["title"], said["type"]) == (said["detail"], "about:blank")
+        assert (said["title"], said["type"]) == (said["detail"], f"/docs/errors/{said['code']}")
         return response, said
 
     bad = {"items": [{"productSlug": "gift-10", "amount": 0}], "paymentCurrency": "EUR"}

@@ -300,7 +300,6 @@ async def test_real_resolved_orders_are_as_described(
             shop.finalise("resolve", company, trx, version=version, state=State.SANDBOX, outcome=outcome)
         )
         if outcome == "slow:60":
-            await shop.until_status(company, trx, "pending", state=State.SANDBOX)
             await shop.time_is_up(trx)
         answer = await resolving
         assert answer.status_code == 200

@@ -244,7 +244,9 @@ def when(op: Op, kind: type[Refusal]) -> str:
 class Problem(Struct):
     """An error in the form of RFC 9457, for clients that send `Accept: application/problem+json`."""
 
-    type: Annotated[str, doc("Always `about:blank`.", const="about:blank")]
+    type: Annotated[
+        str, doc("A page about the `code`, from the root of the service on.", format="uri-reference")
+    ]
     title: Annotated[str, doc("The message, as in the plain form.")]
     status: Annotated[int, doc("The HTTP status.", minimum=400, maximum=599)]
     detail: Annotated[str, doc("The message again.")]
@@ -304,7 +306,9 @@ def error(
         return Response(status, text.encode(), TEXT, more)
     return Response(
         status,
-        msgspec.json.encode(problem(status, code, text, request.id, field=field, retryable=retryable)),
+        msgspec.json.encode(
+            problem(status, code, text, request.id, field=field, retryable=retryable, root=request.root)
+        ),
         PROBLEM,
         more,
     )
@@ -323,8 +327,15 @@ def _accepts_problems(accept: bytes) -> bool:
 
 
 def problem(
-    status: int, code: str, text: str, request_id: str, *, field: str | None = None, retryable: bool = False
+    status: int,
+    code: str,
+    text: str,
+    request_id: str,
+    *,
+    field: str | None = None,
+    retryable: bool = False,
+    root: str = "",
 ) -> Problem:
     """The error in the form of RFC 9457."""
     about = UNSET if field is None else field
-    return Problem("about:blank", text, status, text, code, retryable, request_id, about)
+    return Problem(f"{root}/docs/errors/{code}", text, status, text, code, retryable, request_id, about)

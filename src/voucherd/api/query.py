@@ -267,7 +267,19 @@ def period(what: str) -> tuple[Parameter[datetime | None], Parameter[datetime | 
         f"Only {what} this moment or later: a date or date-time of ISO 8601, in UTC unless it names a zone."
     )
     last = f"Only {what} this moment or earlier. A bare date is its first moment."
-    return moment("dateFrom", first, "2026-01-01"), moment("dateTo", last, "2026-02-01T00:00:00Z")
+    return (
+        moment("dateFrom", first, "2026-01-01"),
+        replace(moment("dateTo", last, "2026-02-01T00:00:00Z"), parse=_last_moment),
+    )
+
+
+def _last_moment(name: str, given: str) -> datetime:
+    """The end of the millisecond that was given: moments are shown in milliseconds, and what is shown is compared.
+
+    Whoever names a microsecond means that one.
+    """
+    found = _moment(name, given)
+    return found if found.microsecond % 1000 else found.replace(microsecond=found.microsecond + 999)
 
 
 BY_TIME: Final = choice("sortOrder", "`desc`: newest first. `asc`: oldest first.", ("asc", "desc"), "desc")

@@ -121,8 +121,8 @@ BRIEFLY: Final = b"public, max-age=300"
 
 
 @cache
-def _template() -> Template:
-    """The page's template, compiled."""
+def docs_template(name: str) -> Template:
+    """A template of the guide's pages, compiled."""
     environment = Environment(
         loader=DictLoader(dict(templates())),
         autoescape=True,
@@ -131,12 +131,12 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters["prose"] = reference.prose
-    return environment.get_template("docs.html")
+    return environment.get_template(name)
 
 
 def page(document: dict[str, Any], public_url: str | None) -> Response:
     """The whole page, made from the document."""
-    html = _template().render(
+    html = docs_template("docs.html").render(
         info=document["info"],
         url=public_url or EXAMPLE_URL,
         static=static_paths(),

@@ -74,7 +74,7 @@ CHECKS: Final = (
         WHERE NOT CASE status
                 WHEN 0 THEN payment_status = 0 AND lines_finished = 0 AND lines_cancelled = 0
                 WHEN 1 THEN (payment_status IN (0, 1) AND lines_cancelled = 0
-                             OR payment_status = 2 AND lines_cancelled > 0 AND cancelling)
+                             OR payment_status = 2 AND lines_cancelled > 0)
                             AND lines_finished + lines_cancelled < lines AND deadline_at IS NOT NULL
                 WHEN 2 THEN payment_status = 1 AND lines_finished = lines
                 WHEN 3 THEN payment_status IN (0, 2, 3) AND lines_cancelled > 0

@@ -364,6 +364,8 @@ def _standing(row: SupplierRow, offer: OfferRow) -> str:
         return "not sold there"
     if row.now - offer.quoted_at >= timedelta(seconds=row.quote_age_s):
         return "stale"
+    if offer.refused_until is not None:
+        return "refused"
     return "fresh" if offer.stock else "out of stock"
 
 

@@ -10,16 +10,21 @@ from typing import Final, TypeAlias
 import asyncpg
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from voucherd.db import UNAVAILABLE, Connection, Pool
 from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.find import Total
-from voucherd.orders.model import INLINE_LINES_MAX, Order, Viewed
+from voucherd.orders.model import INLINE_LINES_MAX, Item, Order, Viewed
 from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.states import Status
+from voucherd.orders.sale import wanted
 from voucherd.orders.store import SealedCodes
 from voucherd.suppliers.offer_book import QuoteInfo
+from voucherd.vault import shelf
 from voucherd.vault import store as vault
+from voucherd.vault.model import Shelf
 from voucherd.vault.seal import SealBroken, Sealer
 from voucherd.vault.store import LotInfo, VaultHole
 
@@ -46,6 +51,14 @@ class Answer(Struct, frozen=True):
     """The facts of every supplier's quote that the order was offered."""
     noted: bool = False
     """Whether it is written down already that the codes are shown (OP-94)."""
+    stock: dict[Shelf, int] | None = None
+    """How many codes could be had when a created order was asked for; None where what Create saw is shown."""
+
+    def stock_of(self, item: Item) -> int:
+        """How many codes of the item there are now, or were at Create (OP-142)."""
+        if self.stock is None:
+            return sum(item.offers[1::2])
+        return self.stock[*item.shelf, self.order.id & 1]
 
 
 class OrderPage(Struct, frozen=True):
@@ -116,6 +129,35 @@ class OrderReader:
             return error
         return reply
 
+    async def found(self, conn: Connection, answers: Sequence[Order | Refusal]) -> list[Reply]:
+        """Orders that were asked for: those that are created with what there is of their products now (OP-142)."""
+        replies = await self.shown(conn, answers)
+        created = [
+            answer
+            for answer in answers
+            if isinstance(answer, Order) and answer.shown_status is Status.CREATED
+        ]
+        if not created:
+            return replies
+        stock = await self._stock(conn, list(wanted(created)))
+        return [
+            replace(reply, stock=stock)
+            if isinstance(reply, Answer) and reply.order.shown_status is Status.CREATED
+            else reply
+            for reply in replies
+        ]
+
+    async def _stock(self, conn: Connection, shelves: Sequence[Shelf]) -> dict[Shelf, int]:
+        """How many codes can be had of each shelf: our own, and what suppliers say they have."""
+        lots = await shelf.look(conn, shelves)
+        elsewhere = await self._caches.offers.sold_elsewhere(conn, shelves)
+        offers = await self._caches.offers.look(conn, elsewhere)
+        return {
+            one: sum(lot.left for lot in lots[one] if not (lot.generated and one in offers))
+            + sum(offer.stock for offer in offers.get(one, ()))
+            for one in shelves
+        }
+
     async def shown(
         self, conn: Connection, answers: Sequence[Order | Refusal], sealed: SealedCodes = _NONE
     ) -> list[Reply]:
@@ -159,8 +201,8 @@ class OrderReader:
         # A batch of the largest orders that are not streamed would be more than one read may open.
         for start in range(0, len(orders), READ_ORDERS_MAX):
             ranges = {order.id: delivered_ranges(order) for order in orders[start : start + READ_ORDERS_MAX]}
-            wanted = [one for found in ranges.values() for one in found]
-            opened = iter(await vault.read_codes(conn, self._sealer, wanted, sealed) if wanted else ())
+            where = [one for found in ranges.values() for one in found]
+            opened = iter(await vault.read_codes(conn, self._sealer, where, sealed) if where else ())
             codes |= {order_id: [next(opened) for _ in found] for order_id, found in ranges.items()}
         return codes
 

@@ -25,7 +25,8 @@ async def whole(conn: Connection, row: ArchivedRow, cache: VersionCache) -> Orde
     order_id = row["id"]
     order = (await reading.assemble(conn, _rows(row), cache))[order_id]
     outcomes = tuple(
-        Outcome(one["line_from"], one["line_to"], one["lot_id"], one["seq_from"]) for one in row["outcomes"]
+        Outcome(one["line_from"], one["line_to"], one["lot_id"], one["seq_from"], one["at"])
+        for one in row["outcomes"]
     )
     views = await reading.views(conn, order_id, 0, order.lines) if order.lines_finished else ()
     return replace(order, outcomes=outcomes, views=views if order.lines <= INLINE_LINES_MAX else views[:1])

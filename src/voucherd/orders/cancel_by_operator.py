@@ -14,7 +14,6 @@ from voucherd.orders.model import Order
 from voucherd.orders.rules import decide
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import Refusal
-from voucherd.orders.rules.states import Status
 from voucherd.settings import Settings
 
 
@@ -26,7 +25,7 @@ class CancelPreview(Struct, frozen=True):
 
     @property
     def refund(self) -> Money:
-        """What would go back to the buyer's balance at once."""
+        """What would go back to the buyer's balance."""
         return Money(self.after.refunded_minor - self.before.refunded_minor, self.after.payment_currency)
 
     @property
@@ -36,15 +35,8 @@ class CancelPreview(Struct, frozen=True):
 
     @property
     def lines(self) -> int:
-        """How many lines would be cancelled at once."""
+        """How many lines would be cancelled."""
         return self.after.lines_cancelled - self.before.lines_cancelled
-
-    @property
-    def under_way(self) -> int:
-        """Lines that are being bought: their codes are delivered if they come, and else refunded (OP-45)."""
-        if self.after.status is not Status.PENDING:
-            return 0
-        return self.after.lines - self.after.lines_finished - self.after.lines_cancelled
 
 
 async def preview(pool: Pool, settings: Settings, order: Order) -> CancelPreview | Refusal:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection
 from voucherd.ids import State
-from voucherd.orders.rules.states import Status
+from voucherd.orders.rules.states import Payment, Status
 from voucherd.statements import Where
 
 SCAN_MAX: Final = 10_000
@@ -123,7 +123,7 @@ class _Search:
         if self._few != _BY_REFERENCE:
             fits.also("o.reference = :reference", reference=filters.reference)
         statuses = [int(status) for status in filters.statuses]
-        fits.also("o.status = ANY(:statuses::smallint[])", statuses=statuses or None)
+        fits.also(f"{_SHOWN_STATUS} = ANY(:statuses::smallint[])", statuses=statuses or None)
         fits.also("o.type = :type", type=filters.type)
         fits.also(
             "EXISTS (SELECT FROM order_item i JOIN product_version v ON v.id = i.version_id JOIN product p "
@@ -144,6 +144,12 @@ class _Search:
         )
         return None if row is None else (row[0], row[1])
 
+
+# As `Order.shown_status`: an order that a Resolve works on is not paid.
+_SHOWN_STATUS: Final = (
+    f"(CASE WHEN o.status = {Status.PENDING:d} AND o.payment_status = {Payment.UNPAID:d} THEN {Status.CREATED:d} "
+    "ELSE o.status END)"
+)
 
 # Orders that are few however many the company has. OFFSET: found first and in this way alone. The company is the first
 # parameter of all of them, and its state the second.

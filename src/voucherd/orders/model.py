@@ -80,6 +80,8 @@ class Outcome(Struct, frozen=True):
     line_to: int
     lot_id: int | None
     seq_from: int | None
+    at: datetime | None = None
+    """When it was stored; None for one of the order's last change, whose time is the order's own."""
 
     @property
     def lines(self) -> range:
@@ -137,6 +139,12 @@ class Order(Struct, frozen=True):
     def state(self) -> State:
         """Live or sandbox."""
         return state_of(self.id)
+
+    @property
+    def shown_status(self) -> Status:
+        """The status that clients see: while a Resolve works on an order it is not paid, so it is created (OP-139)."""
+        held = self.status is Status.PENDING and self.payment_status is Payment.UNPAID
+        return Status.CREATED if held else self.status
 
     @property
     def total_minor(self) -> int:

@@ -182,8 +182,7 @@ async def assemble(conn: Connection, rows: Sequence[Any], cache: VersionCache) -
 # What was viewed comes with the outcomes, so that it costs no round trip; of an order with many lines only whether
 # anything was, because those lines are shown a few at a time.
 _OUTCOMES = """
-    SELECT order_id, line_from AS line, line_to, lot_id, seq_from,
-           NULL::timestamptz, NULL::timestamptz, NULL::timestamptz
+    SELECT order_id, line_from AS line, line_to, lot_id, seq_from, at, NULL::timestamptz, NULL::timestamptz
     FROM outcome WHERE order_id = ANY($1::bigint[])
     UNION ALL
     SELECT order_id, line, NULL, NULL, NULL, link_viewed_at, voucher_viewed_at, returned_at
@@ -214,7 +213,7 @@ async def with_outcomes(conn: Connection, orders: dict[int, Order], mark: str = 
         if line_to is None:
             seen.append(Viewed(line, *dates))
         else:
-            made.append(Outcome(line, line_to, lot_id, seq_from))
+            made.append(Outcome(line, line_to, lot_id, seq_from, dates[0]))
     return orders | {
         number: replace(orders[number], outcomes=tuple(made), views=tuple(seen))
         for number, (made, seen) in grouped.items()

@@ -132,7 +132,7 @@ class OrderService:
             async with as_tenant(conn, company_id, state, snapshot=True):
                 found = await reading.read(conn, [order_id], self._caches.versions, as_tenant=True)
             own = _of_caller(found.get(order_id), company_id, state)
-            (reply,) = await self.reader.shown(conn, [own])
+            (reply,) = await self.reader.found(conn, [own])
         if isinstance(reply, OrderNotFound):
             return await self._find_archived(order_id, company_id, state)
         return granted(reply)
@@ -164,7 +164,7 @@ class OrderService:
         )
         async with self._pool.acquire() as conn:
             # No tenant reads codes. Which ones to open was read as one, and a code never changes.
-            answers = await self.reader.shown(conn, found.orders)
+            answers = await self.reader.found(conn, found.orders)
         return OrderPage(
             [granted(answer) for answer in answers], found.after, found.total, found.archived_before
         )
@@ -254,18 +254,11 @@ class OrderService:
         return granted(ended)
 
     async def cancel(self, command: Cancel) -> Answer:
-        """Delete an order that is not confirmed, or cancel and refund its undelivered lines.
-
-        Lines that are being bought at a supplier end with their purchase, which is waited for like Confirm waits.
-        """
+        """Delete an order that is not confirmed, or cancel and refund its undelivered lines, bought for or not."""
         reply = await self.cancels.submit(command.company_id, command)
         if isinstance(reply, DoneBefore):
             return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
-        answer = await self._granted(command, reply)
-        if answer.order.status is not Status.PENDING:
-            return answer
-        await self.watch.until_done(answer.order.id, self._settings.confirm_wait_s)
-        return await self.find(command.order_id, command.company_id, command.state)
+        return await self._granted(command, reply)
 
     async def _granted(self, command: Finalise | Cancel, reply: Reply) -> Answer:
         """The answer, or its refusal; an order that is in no table may be in the archive, and is over there."""
@@ -339,7 +332,7 @@ class OrderService:
                 )
                 for find in wanted
             ]
-            return await self.reader.shown(conn, found)
+            return await self.reader.found(conn, found)
 
     async def note_download(self, order: Order) -> None:
         """Remember that codes of the order left as a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Final
 
@@ -12,6 +13,7 @@ from voucherd.orders import store
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.orders.rules import waiting
+from voucherd.vault.model import Shelf
 
 SWEEP_MAX: Final = 500
 EXPIRED_KEPT: Final = timedelta(days=30)
@@ -34,6 +36,17 @@ async def end_waiting(pool: Pool, caches: OrderCaches) -> list[Order]:
             return []
         facts = await store.load(conn, order_ids, caches)
         ruling = waiting.end_waiting(facts, sorted(order_ids))
+        await store.save(conn, ruling)
+    return [answer for answer in ruling.answers if isinstance(answer, Order)]
+
+
+async def end_unserved(
+    pool: Pool, caches: OrderCaches, order_ids: Collection[int], exhausted: Collection[Shelf]
+) -> list[Order]:
+    """Cancel and refund what must not wait for codes that nobody sells any more (OP-140)."""
+    async with pool.acquire() as conn, conn.transaction():
+        facts = await store.load(conn, sorted(order_ids), caches, with_shelves=True)
+        ruling = waiting.end_unserved(facts, exhausted)
         await store.save(conn, ruling)
     return [answer for answer in ruling.answers if isinstance(answer, Order)]
 

@@ -15,7 +15,7 @@ from voucherd.ids import State
 from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import KeyWish
-from voucherd.pages.visit import Visit
+from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
 from voucherd.services import Services
 
@@ -38,6 +38,14 @@ async def guide(visit: Visit) -> Response:
         answer.headers.append((b"vary", b"cookie"))
         return answer
     return _filled(visit.services, _OFFER.format(csrf=visit.csrf_field))
+
+
+async def error_page(visit: Visit) -> Response:
+    """What a code of an error means, or the list of all codes."""
+    page = visit.services.error_pages.get(visit.parameters.get("code", ""))
+    if page is None:
+        raise missing()
+    return page.answer(visit.request)
 
 
 async def with_key(visit: Visit) -> Response:
@@ -63,7 +71,8 @@ def _filled(services: Services, said: Markup, key: str | None = None) -> Respons
     """The guide for one person only: never packed, because it holds a secret beside text that others can guess."""
     page = services.guide.body.replace(_PLACE, said.encode(), 1)
     # It is not at the root of the site any more.
-    page = page.replace(b'="static/', b'="/static/').replace(b'="openapi.json', b'="/openapi.json')
+    for place in (b"static/", b"openapi.json", b"docs/"):
+        page = page.replace(b'="' + place, b'="/' + place)
     if key is not None:
         page = page.replace(_KEY, b"KEY=" + key.encode(), 1)
     return Response(200, page, HTML)

@@ -129,6 +129,8 @@ SIGN_IN: Final[tuple[Page, ...]] = (
     Page("POST", "/sign-out", sign_in.sign_out, _PUBLIC),
     Page("POST", "/state", sign_in.switch_state, _ANY),
     Page("GET", "/docs", guide.guide, _PUBLIC),
+    Page("GET", "/docs/errors", guide.error_page, _PUBLIC),
+    Page("GET", "/docs/errors/{code}", guide.error_page, _PUBLIC),
 )
 
 

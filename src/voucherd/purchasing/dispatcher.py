@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from voucherd import traces
 from voucherd.db import Pool
+from voucherd.orders import sweeps
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.purchasing import attempts, claims, outcomes, quoting, routing
@@ -27,6 +28,7 @@ from voucherd.purchasing.adapters import Adapters
 from voucherd.purchasing.attempts import Attempt
 from voucherd.purchasing.calls import CallCounts
 from voucherd.purchasing.outcomes import SupplierCall
+from voucherd.purchasing.refusals import note_refusal
 from voucherd.suppliers.protocol import (
     Answer,
     Bought,
@@ -102,7 +104,7 @@ class Dispatcher:
         await self._read_suppliers()
         if not self._rows or self._stopping:
             return 0
-        routed = await routing.route(self._pool, self._caches.offers)
+        routed = await self._routed(await routing.route(self._pool, self._caches.offers))
         begun = 0
         async with self._pool.acquire() as conn:
             wanted = await claims.wanted_suppliers(conn)
@@ -112,7 +114,8 @@ class Dispatcher:
                 continue
             adapter = self._adapter(row)
             if adapter is None or not row.active or row.fails:
-                routed += await routing.leave(self._pool, self._caches.offers, supplier_id)
+                left = await routing.leave(self._pool, self._caches.offers, supplier_id)
+                routed += await self._routed(left)
                 continue
             claiming_at = time.monotonic()
             made = await claims.claim(
@@ -127,6 +130,15 @@ class Dispatcher:
                 self._begin(self._buy(row, adapter, attempt, claiming_at))
             begun += len(made)
         return routed + begun
+
+    async def _routed(self, routed: routing.Routed) -> int:
+        """End the orders that must not wait for what nobody sells; how many waits were looked at."""
+        if routed.unserved:
+            # Decided again under the locks of the orders. After a crash in between they come again with their pause.
+            self._moved(
+                await sweeps.end_unserved(self._pool, self._caches, routed.unserved, routed.exhausted)
+            )
+        return routed.count
 
     async def follow_up(self) -> int:
         """Look up purchases whose outcome is not known; how many."""
@@ -253,6 +265,9 @@ class Dispatcher:
             case Bought():
                 return await outcomes.receive(pool, caches, self._sealer, attempt, found, SupplierCall(ms=ms))
             case SupplierRefused(why, text):
+                if why.for_good:
+                    # Noted before the lines are let go: else they would be sent there again.
+                    await note_refusal(pool, attempt)
                 reason = f"{why}: {text}" if text else str(why)
                 return await outcomes.fail(
                     pool, caches, attempt, reason, SupplierCall(failed=why is Why.UNREACHABLE, ms=ms)

@@ -128,7 +128,7 @@ async def _receive(
             settled_by=call.by,
         )
         await attempts.note(conn, attempt.id, change)
-        released = await _release(conn, caches, attempt, facts, parked=codes >= attempt.count, phase=phase)
+        released = await _release(conn, attempt, facts, parked=codes >= attempt.count, phase=phase)
         await _note_call(conn, attempt, call, standing.phase, change)
     return _moved(ruling, released)
 
@@ -166,7 +166,7 @@ async def _cost(tx: Tx, attempt: Attempt, bought: Bought) -> tuple[Money, int]:
 async def fail(
     pool: Pool, caches: OrderCaches, attempt: Attempt, reason: str, call: SupplierCall, *, fence: bool = True
 ) -> list[Order]:
-    """The purchase surely brought nothing (more): its lines go on to the next supplier, or are refunded (OP-45).
+    """The purchase surely brought nothing (more): its lines go on to the next supplier (OP-44).
 
     An owner that was replaced has no say in this: its successor may know better.
     """
@@ -186,7 +186,7 @@ async def fail(
         if over or (fence and (standing.fence != attempt.fence or standing.phase not in LIVE)):
             return []
         await attempts.note(conn, attempt.id, change)
-        released = await _release(conn, caches, attempt, facts, parked=False, phase=phase)
+        released = await _release(conn, attempt, facts, parked=False, phase=phase)
     return _moved(released)
 
 
@@ -264,23 +264,17 @@ async def give_up(
         )
         if not rebuy:
             return []
-        released = await _release(conn, caches, attempt, facts, parked=False, phase=AttemptPhase.UNKNOWN)
+        released = await _release(conn, attempt, facts, parked=False, phase=AttemptPhase.UNKNOWN)
     return _moved(released)
 
 
-async def _release(
-    tx: Tx, caches: OrderCaches, attempt: Attempt, facts: Facts, *, parked: bool, phase: AttemptPhase
-) -> Ruling:
+async def _release(tx: Tx, attempt: Attempt, facts: Facts, *, parked: bool, phase: AttemptPhase) -> Ruling:
     """Let go of the lines that still wait for a purchase that is over."""
     if phase in LIVE:
         return Ruling()
-    shelf = (attempt.product_id, attempt.face_minor, attempt.state)
-    facts.offers = await caches.offers.look(tx, [shelf])
     ruling = (
         # All codes came, and lie on the shelf until the order's other purchases are there too.
-        waiting.park(facts, attempt.id)
-        if parked
-        else waiting.release(facts, attempt.id, attempt.supplier_id, _chance)
+        waiting.park(facts, attempt.id) if parked else waiting.release(facts, attempt.id, attempt.supplier_id)
     )
     await store.save(tx, ruling)
     return ruling

@@ -6,7 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from voucherd.db import Connection, Pool, Tx
+from msgspec import Struct
+
+from voucherd.db import Connection, Pool, Tx, numbers
 from voucherd.orders import wait_store
 from voucherd.orders.rules.waits import Wait, failed_at, go_on
 from voucherd.orders.wait_store import COLUMNS, wait_of
@@ -29,14 +31,22 @@ _STRANDED: Final = f"""
 """  # noqa: S608 - Constants only.
 
 
-async def route(pool: Pool, book: OfferBook) -> int:
-    """Send waits whose pause is over to the best supplier; how many were looked at."""
+class Routed(Struct, frozen=True):
+    """How many waits were looked at, and the orders among them that must not wait for what nobody sells any more."""
+
+    count: int = 0
+    unserved: frozenset[int] = frozenset()
+    exhausted: frozenset[Shelf] = frozenset()
+
+
+async def route(pool: Pool, book: OfferBook) -> Routed:
+    """Send waits whose pause is over to the best supplier."""
     async with pool.acquire() as conn, conn.transaction():
         rows = await conn.fetch(_DUE, ROUTE_MAX)
         return await _send(conn, book, [wait_of(row) for row in rows])
 
 
-async def leave(pool: Pool, book: OfferBook, supplier_id: int) -> int:
+async def leave(pool: Pool, book: OfferBook, supplier_id: int) -> Routed:
     """Send waits away from a supplier that is switched off or fails: to another one, or into a pause."""
     async with pool.acquire() as conn, conn.transaction():
         # One look for Resolves and one for others: in one look all that waits there would have to be sorted.
@@ -49,13 +59,40 @@ async def leave(pool: Pool, book: OfferBook, supplier_id: int) -> int:
         return await _send(conn, book, [failed_at(wait_of(row), supplier_id) for row in rows])
 
 
-async def _send(tx: Tx, book: OfferBook, waits: Sequence[Wait]) -> int:
+async def _send(tx: Tx, book: OfferBook, waits: Sequence[Wait]) -> Routed:
     if not waits:
-        return 0
+        return Routed()
     offers = await book.look(tx, {wait.shelf for wait in waits})
     now = await tx.fetchval("SELECT now()")
-    await wait_store.move(tx, [go_on(wait, offers[wait.shelf], now, _chance()) for wait in waits])
-    return len(waits)
+    sent = [go_on(wait, offers[wait.shelf], now, _chance()) for wait in waits]
+    await wait_store.move(tx, sent)
+    stuck = [wait for wait in sent if wait.supplier_id is None]
+    places = (
+        await book.exhausted(tx, [(wait.shelf, wait.count if wait.urgent else 1) for wait in stuck])
+        if stuck
+        else []
+    )
+    unserved = [stuck[place] for place in places]
+    return Routed(
+        len(waits),
+        frozenset(await _impatient(tx, unserved) if unserved else ()),
+        frozenset(wait.shelf for wait in unserved),
+    )
+
+
+async def _impatient(tx: Tx, waits: Sequence[Wait]) -> list[int]:
+    """The orders of those waits that must not last: of a Resolve, or of a product that can't come later."""
+    patient = [wait for wait in waits if not wait.urgent]
+    rows = await tx.fetch(
+        """
+        SELECT DISTINCT w.order_id FROM unnest($1::text::bigint[], $2::text::int[]) AS w (order_id, line)
+        JOIN order_item i ON i.order_id = w.order_id AND w.line >= i.first_line AND w.line < i.first_line + i.amount
+        JOIN product_version v ON v.id = i.version_id WHERE NOT v.async_delivery
+        """,
+        numbers([wait.order_id for wait in patient]),
+        numbers([wait.line_from for wait in patient]),
+    )
+    return [*(wait.order_id for wait in waits if wait.urgent), *(row[0] for row in rows)]
 
 
 async def wake(conn: Connection, shelves: Sequence[Shelf]) -> None:

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -69,6 +70,7 @@ class HttpService:
         self.release_waiting_calls = release_waiting_calls
         self._observe = observe
         self._trusted_proxies = settings.trusted_proxies
+        self._root = urlsplit(settings.public_url).path.rstrip("/")
         self._ids = RequestIds()
         self._turn = asyncio.Lock()
         self.body_bytes_max = settings.body_bytes_max
@@ -88,7 +90,10 @@ class HttpService:
         named = dict(headers)
         given = named.get(b"x-request-id")
         request_id = self._ids.next() if given is None else self._ids.of(given)
-        return Request(method, path, query, named, b"", client_ip, request_id, time.perf_counter())
+        request = Request(method, path, query, named, b"", client_ip, request_id, time.perf_counter())
+        if self._root:
+            request.root = self._root
+        return request
 
     async def admit(self, request: Request) -> Response | None:
         """The refusal of a call whose body is still to come; None if that may be read."""

@@ -25,6 +25,7 @@ from voucherd.storefront import groups, listing, prices, stock
 from voucherd.storefront.groups import BrandGroup, ProductGroup
 from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.sorting import SortPosition
+from voucherd.storefront.stock import Faces
 
 VERSIONS_KEPT_MAX: Final = 5_000
 """Product versions that the storefront keeps: fewer than the order service, which sells the same few all day."""
@@ -54,6 +55,19 @@ class ShownProduct(Struct, frozen=True):
     """The same in the visitor's currency; None also where there is no exchange rate, or only one that is too old."""
     terms: PriceTerms | None = None
     """What the visitor's own price list says of it."""
+    faces: Faces | None = None
+    """Of a variable product the face values that sell now; None where all of them do, or nobody has looked."""
+    looked: bool = True
+    """Whether it is told what sells now; a change of the past tells what was."""
+
+    @property
+    def some_faces(self) -> Faces | None:
+        """Of a variable product the face values that sell now, where that is not every one (OP-141)."""
+        low, high = self.version.face_min_minor, self.version.face_max_minor
+        if self.faces is None or low is None or high is None:
+            return None
+        whole = any(first <= low and last >= high for first, last in self.faces)
+        return None if whole else self.faces
 
 
 class StorefrontPage(Struct, frozen=True):
@@ -94,6 +108,8 @@ class _Stand(Struct, frozen=True):
     active: bool
     stocked: bool
     at: datetime
+    faces: Faces | None = None
+    looked: bool = True
 
 
 class Storefront:
@@ -145,7 +161,7 @@ class Storefront:
                 return ChangeFeed([], await changes.newest(conn))
             found = await changes.changes_after(conn, after, visitor.state, size)
             sandbox = visitor.state is State.SANDBOX
-            stands = [_Stand(c.version_id, c.active, c.stocked or sandbox, c.at) for c in found]
+            stands = [_Stand(c.version_id, c.active, c.stocked or sandbox, c.at, looked=False) for c in found]
             shown = await self._shown(conn, visitor, stands)
         told = [ChangedProduct(one.kind, one.at, product) for one, product in zip(found, shown, strict=True)]
         return ChangeFeed(told, found[-1].id if found else after)
@@ -185,8 +201,14 @@ class Storefront:
         self, conn: Connection, rows: Sequence[listing.ListingRow], state: State
     ) -> list[_Stand]:
         """How these products stand now."""
-        stocked = await stock.in_stock(conn, [row.product_id for row in rows], state) if rows else set()
-        return [_Stand(row.version_id, True, row.product_id in stocked, row.updated_at) for row in rows]
+        stocked = await stock.in_stock(conn, [row.product_id for row in rows], state) if rows else {}
+        return [
+            _Stand(
+                *(row.version_id, True, row.product_id in stocked, row.updated_at),
+                faces=stocked.get(row.product_id, ()),
+            )
+            for row in rows
+        ]
 
     async def _shown(
         self, conn: Connection, visitor: Shopper, stands: Sequence[_Stand]
@@ -219,9 +241,14 @@ class Storefront:
                     exchange=exchange,
                     terms=terms,
                 )
-            leaflet = leaflets[stand.version_id]
+            leaflet, stocked = leaflets[stand.version_id], stand.stocked
+            if version.is_variable and face_minor is not None and stand.faces is not None and stand.looked:
+                stocked = any(low <= face_minor <= high for low, high in stand.faces)
             shown.append(
-                ShownProduct(version, leaflet, stand.active, stand.stocked, stand.at, own, paid, terms)
+                ShownProduct(
+                    *(version, leaflet, stand.active, stocked, stand.at, own, paid, terms),
+                    *(stand.faces, stand.looked),
+                )
             )
         return shown
 

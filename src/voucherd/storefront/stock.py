@@ -7,7 +7,7 @@ slice of the catalogue at a time.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -18,23 +18,41 @@ from voucherd.ids import State
 SLICE: Final = 2_000
 """Products that one round of the sweep looks at."""
 
-# Whether the row `l` of product_listing could be sold now, from a lot of ours or by a supplier's offer: what Create
-# would find (`vault.shelf`, `suppliers.offer_book`). Of a variable product any face value will do. Another source of
-# codes is to be added here, and nowhere else.
-_AVAILABLE: Final = """
-    coalesce((SELECT true FROM lot
-              WHERE lot.product_id = l.product_id AND lot.face_minor BETWEEN l.face_low AND l.face_high
-                AND lot.state = 0 AND NOT lot.exhausted AND (lot.expires_at IS NULL OR lot.expires_at > now())
-              LIMIT 1),
-             (SELECT true FROM offer o
-              JOIN supplier s ON s.id = o.supplier_id JOIN supplier_health h ON h.supplier_id = o.supplier_id
-              WHERE o.product_id = l.product_id AND o.state = 0
-                AND o.face_minor <= l.face_high AND coalesce(o.face_to_minor, o.face_minor) >= l.face_low
-                AND o.active AND s.active AND o.stock > 0 AND o.quote_id IS NOT NULL
-                AND o.quoted_at > now() - make_interval(secs => s.quote_age_s)
-                AND (h.open_until IS NULL OR h.open_until <= now())
-              LIMIT 1),
-             false)"""
+FACES_MAX: Final = 100
+"""Face values and ranges of them that are told of one variable product, the smallest first."""
+
+# What the row `l` of product_listing could be sold from now: lots of ours and suppliers' offers, as Create would find
+# them (`vault.shelf`, `suppliers.offer_book`). Another source of codes is to be added here, and nowhere else.
+_LOTS: Final = """
+    FROM lot
+    WHERE lot.product_id = l.product_id AND lot.face_minor BETWEEN l.face_low AND l.face_high
+      AND lot.state = 0 AND NOT lot.exhausted AND (lot.expires_at IS NULL OR lot.expires_at > now())
+"""
+_OFFERS: Final = """
+    FROM offer o JOIN supplier s ON s.id = o.supplier_id JOIN supplier_health h ON h.supplier_id = o.supplier_id
+    WHERE o.product_id = l.product_id AND o.state = 0
+      AND o.face_minor <= l.face_high AND coalesce(o.face_to_minor, o.face_minor) >= l.face_low
+      AND o.active AND s.active AND o.stock > 0 AND o.quote_id IS NOT NULL
+      AND o.quoted_at > now() - make_interval(secs => s.quote_age_s)
+      AND (h.open_until IS NULL OR h.open_until <= now())
+      AND (o.face_to_minor IS NOT NULL OR NOT EXISTS (
+          SELECT FROM refused_offer r WHERE r.supplier_id = o.supplier_id AND r.product_id = o.product_id
+          AND r.face_minor = o.face_minor AND r.stock = 0 AND r.refused_until > now()))
+"""
+# Of a variable product any face value will do.
+_AVAILABLE: Final = f"coalesce((SELECT true {_LOTS} LIMIT 1), (SELECT true {_OFFERS} LIMIT 1), false)"
+_FACES: Final = f"""
+    CASE WHEN l.variable THEN ARRAY(
+        SELECT (face.low, face.high) FROM (
+            (SELECT DISTINCT lot.face_minor AS low, lot.face_minor AS high {_LOTS})
+            UNION
+            (SELECT greatest(o.face_minor, l.face_low), least(coalesce(o.face_to_minor, o.face_minor), l.face_high)
+             {_OFFERS})
+            ORDER BY low, high LIMIT {FACES_MAX:d}) face) END
+"""  # noqa: S608 - Constants only.
+
+Faces: TypeAlias = tuple[tuple[int, int], ...]
+"""Face values that sell now, each from one to another, which is often the same."""
 
 
 class StockChange(Struct, frozen=True):
@@ -51,15 +69,18 @@ class Slice(Struct, frozen=True):
     after: int
 
 
-async def in_stock(conn: Connection, product_ids: Collection[int], state: State) -> set[int]:
-    """Which of these products that are for sale could be delivered now. Sandbox shelves are never empty (OP-49)."""
+async def in_stock(conn: Connection, product_ids: Collection[int], state: State) -> dict[int, Faces | None]:
+    """Which of these products that are for sale could be delivered now, and of variable ones which face values.
+
+    None where every face value sells. Sandbox shelves are never empty (OP-49).
+    """
     if state is State.SANDBOX:
-        return set(product_ids)
+        return dict.fromkeys(product_ids)
     rows = await conn.fetch(
-        f"SELECT l.product_id FROM product_listing l WHERE l.product_id = ANY($1::int[]) AND {_AVAILABLE}",  # noqa: S608 - Constants.
+        f"SELECT l.product_id, {_FACES} FROM product_listing l WHERE l.product_id = ANY($1::int[]) AND {_AVAILABLE}",  # noqa: S608 - Constants.
         list(product_ids),
     )
-    return {row[0] for row in rows}
+    return {row[0]: None if row[1] is None else tuple((low, high) for low, high in row[1]) for row in rows}
 
 
 class Announcer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -31,18 +31,38 @@ class QuoteInfo(Struct, frozen=True):
     fx_e8: int
 
 
-# A stale quote, a supplier whose breaker is open and one that was switched off are no offers.
+# A stale quote, a supplier whose breaker is open and one that was switched off are no offers. Of what a supplier has
+# refused for good no more counts than it may still have.
 _LOOK: Final = """
-    SELECT w.product_id, w.face_minor, w.state, o.supplier_id, q.id, o.sku, o.stock, q.face_minor AS quoted_minor,
-           q.price_minor, q.face_to_minor, q.price_to_minor, q.currency, q.fx_e8
+    SELECT w.product_id, w.face_minor, w.state, o.supplier_id, q.id, o.sku, least(o.stock, r.stock),
+           q.face_minor AS quoted_minor, q.price_minor, q.face_to_minor, q.price_to_minor, q.currency, q.fx_e8
     FROM unnest($1::text::int[], $2::text::bigint[], $3::text::smallint[]) AS w (product_id, face_minor, state)
     JOIN offer o ON o.product_id = w.product_id AND o.state = w.state
          AND w.face_minor BETWEEN o.face_minor AND coalesce(o.face_to_minor, o.face_minor)
     JOIN supplier s ON s.id = o.supplier_id
     JOIN supplier_health h ON h.supplier_id = o.supplier_id
     JOIN quote q ON q.id = o.quote_id
-    WHERE o.active AND s.active AND o.stock > 0 AND o.quoted_at > now() - make_interval(secs => s.quote_age_s)
-      AND (h.open_until IS NULL OR h.open_until <= now())
+    LEFT JOIN refused_offer r ON r.supplier_id = o.supplier_id AND r.product_id = w.product_id
+         AND r.face_minor = w.face_minor AND r.refused_until > now()
+    WHERE o.active AND s.active AND least(o.stock, r.stock) > 0
+      AND o.quoted_at > now() - make_interval(secs => s.quote_age_s) AND (h.open_until IS NULL OR h.open_until <= now())
+"""
+
+# Every offer of the product that counts was refused for good, or its supplier says itself that it has too few: neither
+# a quote that is to be renewed, nor a breaker that will close, nor what we have bought of it ourselves is in the way.
+_EXHAUSTED: Final = """
+    SELECT w.place
+    FROM unnest($1::text::int[], $2::text::int[], $3::text::bigint[], $4::text::smallint[], $5::text::int[])
+         AS w (place, product_id, face_minor, state, needed)
+    JOIN offer o ON o.product_id = w.product_id AND o.state = w.state
+         AND w.face_minor BETWEEN o.face_minor AND coalesce(o.face_to_minor, o.face_minor)
+    JOIN supplier s ON s.id = o.supplier_id
+    LEFT JOIN refused_offer r ON r.supplier_id = o.supplier_id AND r.product_id = w.product_id
+         AND r.face_minor = w.face_minor AND r.refused_until > now()
+    WHERE o.active AND s.active
+    GROUP BY w.place
+    HAVING bool_and(coalesce(o.quoted_at > now() - make_interval(secs => s.quote_age_s)
+                             AND least(o.quoted_stock, r.stock) < w.needed, false))
 """
 
 
@@ -89,6 +109,18 @@ class OfferBook:
             offer = Offer(row[3], row[4], row[5], row[6], price_minor, row[11], row[12])
             found[row[0], row[1], row[2]].append(offer)
         return {shelf: cheapest_first(offers) for shelf, offers in found.items()}
+
+    async def exhausted(self, conn: Connection, wanted: Sequence[tuple[Shelf, int]]) -> list[int]:
+        """Those of these shelves, by place, that nobody sells so many codes of any more (OP-140)."""
+        rows = await conn.fetch(
+            _EXHAUSTED,
+            numbers(list(range(len(wanted)))),
+            numbers([shelf[0] for shelf, _ in wanted]),
+            numbers([shelf[1] for shelf, _ in wanted]),
+            numbers([shelf[2] for shelf, _ in wanted]),
+            numbers([needed for _, needed in wanted]),
+        )
+        return [row[0] for row in rows]
 
     async def quotes(self, conn: Connection, quote_ids: Iterable[int]) -> dict[int, QuoteInfo]:
         """The facts of these quotes; a KeyError for one that does not exist."""

@@ -91,6 +91,11 @@ class Why(StrEnum):
     UNREACHABLE = "unreachable"  # The request surely never arrived.
     CANCELLED = "cancelled"  # It was taken back before anything was delivered.
 
+    @property
+    def for_good(self) -> bool:
+        """Whether the same purchase would be refused again, as long as nothing changes there (OP-140)."""
+        return self not in (Why.UNREACHABLE, Why.CANCELLED)
+
 
 class SupplierRefused(Struct, frozen=True):
     """Surely nothing was bought."""

@@ -88,6 +88,8 @@ class OfferRow(Struct, frozen=True):
     price_minor: int | None
     price_to_minor: int | None
     currency: str | None
+    refused_until: datetime | None = None
+    """It has refused a purchase for good, and is not asked until then (OP-140)."""
 
 
 class SupplierExists(Exception):
@@ -203,7 +205,7 @@ async def add_offer(
         VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (supplier_id, product_id, face_minor) DO UPDATE
         SET sku = excluded.sku, face_to_minor = excluded.face_to_minor, active = true, quote_id = NULL,
-            quoted_at = NULL, stock = 0
+            quoted_at = NULL, stock = 0, quoted_stock = NULL
         """,
         row.id,
         int(row.state),
@@ -219,9 +221,11 @@ async def offers(conn: Connection, supplier_id: int) -> list[OfferRow]:
     rows = await conn.fetch(
         """
         SELECT o.product_id, p.slug, v.face_currency, o.face_minor, o.face_to_minor, o.sku, o.active, o.stock,
-               o.quoted_at, o.quote_id, q.price_minor, q.price_to_minor, q.currency
+               o.quoted_at, o.quote_id, q.price_minor, q.price_to_minor, q.currency, r.refused_until
         FROM offer o JOIN product p ON p.id = o.product_id JOIN product_version v ON v.id = p.version_id
         LEFT JOIN quote q ON q.id = o.quote_id
+        LEFT JOIN refused_offer r ON r.supplier_id = o.supplier_id AND r.product_id = o.product_id
+             AND r.face_minor = o.face_minor AND r.stock = 0 AND r.refused_until > now()
         WHERE o.supplier_id = $1 ORDER BY p.slug, o.face_minor LIMIT $2
         """,
         supplier_id,
@@ -247,7 +251,8 @@ async def save_quotes(
 ) -> None:
     """Remember what a supplier said: a new quote where a price changed, the stock everywhere.
 
-    `gone` are offers that it said nothing about: it does not sell them any more, or not now.
+    Where it says something new, what it has refused before is forgotten (OP-140). `gone` are offers that it said
+    nothing about: it does not sell them any more, or not now.
     """
     await tx.executemany(
         """
@@ -263,8 +268,14 @@ async def save_quotes(
             FROM known WHERE (price_minor, price_to_minor, currency, fx_e8, quoted_to_minor)
                              IS DISTINCT FROM ($5, $6, $7, $8, face_to_minor)
             RETURNING id
+        ), changed AS (
+            DELETE FROM refused_offer r USING known k
+            WHERE r.supplier_id = k.supplier_id AND r.product_id = k.product_id
+              AND r.face_minor BETWEEN k.face_minor AND coalesce(k.face_to_minor, k.face_minor)
+              AND (k.quoted_stock IS DISTINCT FROM $4 OR EXISTS (SELECT FROM drawn) OR r.refused_until <= now())
         )
-        UPDATE offer o SET stock = $4, quoted_at = now(), quote_id = coalesce((SELECT id FROM drawn), o.quote_id)
+        UPDATE offer o SET stock = $4, quoted_stock = $4, quoted_at = now(),
+               quote_id = coalesce((SELECT id FROM drawn), o.quote_id)
         FROM known k
         WHERE o.supplier_id = k.supplier_id AND o.product_id = k.product_id AND o.face_minor = k.face_minor
         """,
@@ -283,6 +294,7 @@ async def save_quotes(
         ],
     )
     await tx.executemany(
-        "UPDATE offer SET stock = 0, quoted_at = now() WHERE supplier_id = $1 AND product_id = $2 AND face_minor = $3",
+        "UPDATE offer SET stock = 0, quoted_stock = 0, quoted_at = now()"
+        " WHERE supplier_id = $1 AND product_id = $2 AND face_minor = $3",
         [(row.id, one.product_id, one.face_minor) for one in gone],
     )

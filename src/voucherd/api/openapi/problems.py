@@ -15,8 +15,10 @@ from voucherd.api import errors, events
 from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.api.openapi.examples import examples
 from voucherd.api.operations import OPERATIONS
+from voucherd.http import HttpError
 from voucherd.idempotency.model import KEY_CHARS_MAX
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.server import bounds
 from voucherd.server.bounds import LATE_WRITE
 
 REQUEST_ID: Final = "req_5f2b8c0e9a7100000001"
@@ -41,6 +43,16 @@ class DescribedProblem(Struct, frozen=True):
         )
         body: dict[str, Any] = msgspec.to_builtins(made)
         return body
+
+
+def _of(problem: HttpError, when: str) -> DescribedProblem:
+    """A problem of HTTP itself, with what has happened."""
+    return DescribedProblem(problem.status, problem.code, problem.text, when, problem.retryable)
+
+
+def shown(problem: DescribedProblem) -> str:
+    """The problem as a client gets it that asks for RFC 9457, indented."""
+    return msgspec.json.format(msgspec.json.encode(problem.body), indent=2).decode()
 
 
 NOT_JSON: Final = DescribedProblem(400, "not_json", "the body is not valid JSON", "The body is not JSON.")
@@ -154,6 +166,39 @@ ANYWHERE: Final = (
     ),
 )
 """What any call can meet."""
+
+OF_HTTP: Final = (
+    _of(bounds.UNREADABLE, "What was sent is no HTTP request."),
+    _of(bounds.AMBIGUOUS, "A header that may be there once, such as `Authorization`, is there twice."),
+    _of(bounds.NO_HOST, "The request is HTTP/1.1 and has no `Host`."),
+    _of(bounds.MANY_CHUNKS, "The body comes in very many small chunks."),
+    _of(bounds.OTHER_CODING, "The body has a `Transfer-Encoding` other than `chunked`."),
+    _of(bounds.LONG_URL, "The address is too long."),
+    _of(bounds.LARGE_HEAD, "There are too many headers, or they are too large."),
+    _of(bounds.SLOW, "Head or body of the request took too long to arrive."),
+    _of(bounds.PIPELINED, "Too many calls were sent on one connection before the first was answered."),
+    _of(bounds.FULL, "There are too many connections, or too many of yours."),
+    DescribedProblem(
+        429,
+        "too_much_at_once",
+        "too much is being sent at once from this address",
+        "The bodies that are on their way from your address are too large together. Wait for `Retry-After` seconds.",
+        retryable=True,
+    ),
+    DescribedProblem(
+        429,
+        "too_many_streams",
+        "too many streams of this key are open",
+        "The key has as many streams of events open as it may have.",
+    ),
+    DescribedProblem(
+        503,
+        "done_but_unseen",
+        "done, but it can not be shown now: find the order",
+        "What was asked for is done, but the database could not be read afterwards. Find the order.",
+    ),
+)
+"""What a call seldom meets: the rules of HTTP itself, and a database that goes away in the wrong moment."""
 
 OFF_THE_MAP: Final = (
     DescribedProblem(404, "no_such_path", "not found", "There is no such path, or not in this version."),

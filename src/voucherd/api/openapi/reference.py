@@ -42,6 +42,7 @@ OBJECTS: Final = (
     ("account-entry-page", "Page of account entries", ("AccountEntryPage",)),
     ("walk-metadata", "Walk metadata", ("WalkMetadata",)),
     ("catalogue-product", "Product for sale", ("CatalogueProduct",)),
+    ("face-value-range", "Range of face values", ("FaceValueRange",)),
     ("product-page", "Page of products", ("ProductPage",)),
     ("product-change", "Change of a product", ("ProductChange",)),
     ("product-change-page", "Page of changes", ("ProductChangePage",)),

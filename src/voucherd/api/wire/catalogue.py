@@ -21,9 +21,17 @@ from voucherd.storefront.feed import KINDS
 from voucherd.storefront.groups import BrandGroup, ProductGroup
 from voucherd.storefront.service import ChangedProduct as Told
 from voucherd.storefront.service import ShownProduct
+from voucherd.storefront.stock import FACES_MAX, Faces
 
 _PICKED: Final = "Null for a variable product unless `faceValue` was asked for"
 _PAID: Final = f"Only if it was asked for. {_PICKED}, and where there is no exchange rate."
+
+
+class FaceValueRange(Struct):
+    """Face values between two that can be ordered, both included."""
+
+    min: Annotated[Number, doc("The smallest.")]
+    max: Annotated[Number, doc("The largest.")]
 
 
 class CatalogueProduct(Struct, kw_only=True):
@@ -40,6 +48,21 @@ class CatalogueProduct(Struct, kw_only=True):
     faceValueCurrency: fields.FaceCurrency
     faceValueMin: Annotated[Number, doc("Smallest face value that can be ordered.")]
     faceValueMax: Annotated[Number, doc("Largest face value that can be ordered.")]
+    faceValues: Annotated[
+        list[Number] | UnsetType | None,
+        doc(
+            "The face values of a variable product of which a code could be delivered now, the smallest first; null "
+            "where that is every one from `faceValueMin` to `faceValueMax`. Only for variable products, and not in "
+            "the feed of changes.",
+            maxItems=FACES_MAX,
+        ),
+    ] = UNSET
+    faceValueRanges: Annotated[
+        list[FaceValueRange] | UnsetType,
+        doc(
+            "Ranges of face values that a supplier sells now, beside `faceValues`. Only where there are some."
+        ),
+    ] = UNSET
     mainCategory: fields.Category
     category: Annotated[str, doc("The same as `mainCategory`.")]
     redeemType: fields.RedeemType
@@ -47,7 +70,8 @@ class CatalogueProduct(Struct, kw_only=True):
     isStocked: Annotated[
         bool,
         doc(
-            "Whether a code could be delivered now, from stock or by a supplier. Always true in the sandbox."
+            "Whether a code could be delivered now, from stock or by a supplier: of the `faceValue` that was asked "
+            "for, or of any. Always true in the sandbox."
         ),
     ]
     isVariableProduct: fields.IsVariable
@@ -256,6 +280,8 @@ def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProdu
         imageUrl=leaflet.image_url or None,
         dateUpdated=iso(shown.updated_at),
     )
+    if version.is_variable and shown.looked:
+        _tell_faces(made, shown.some_faces, face)
     if selling.discount_bp:
         made.discount = rate(selling.discount_bp * (RATE_ONE // BP_ONE))
     if payment_currency is not None:
@@ -265,6 +291,19 @@ def product(shown: ShownProduct, payment_currency: str | None) -> CatalogueProdu
         made.priceVatInPaymentCurrency = paid[1]
         made.priceInclVatInPaymentCurrency = paid[2]
     return made
+
+
+def _tell_faces(made: CatalogueProduct, faces: Faces | None, currency: str) -> None:
+    """Say which face values sell now; None stands for all of them."""
+    if faces is None:
+        made.faceValues = None
+        return
+    made.faceValues = [money(first, currency) for first, last in faces if first == last]
+    ranges = [
+        FaceValueRange(money(first, currency), money(last, currency)) for first, last in faces if first < last
+    ]
+    if ranges:
+        made.faceValueRanges = ranges
 
 
 def _amounts(

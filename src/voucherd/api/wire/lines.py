@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import count, repeat
 from typing import Any, Final
 
@@ -15,13 +16,14 @@ from voucherd.api.wire.view import Piece, View
 from voucherd.clock import iso
 from voucherd.ids import line_number
 from voucherd.money import RATE_ONE, divide_half_up, worth
-from voucherd.orders.model import Item, Viewed
+from voucherd.orders.model import Item, Order, Viewed
 from voucherd.vault.store import LotInfo
 
 _BARE: Final = template(ShortLine(TEXT_HOLE, TEXT_HOLE))
 _SHORT: Final = template(ShortLine(TEXT_HOLE, "finished", HOLE, HOLE))
 _SHORT_EXPIRING: Final = template(ShortLine(TEXT_HOLE, "finished", HOLE, HOLE, TEXT_HOLE))
 _NULL: Final = b"null"
+_NOT_VIEWED: Final = (_NULL, _NULL, _NULL)
 
 
 def short_lines(view: View, piece: Piece) -> bytes:
@@ -49,14 +51,15 @@ def extended_lines(view: View, piece: Piece) -> bytes:
 
 def _lines_without_codes(view: View, piece: Piece) -> bytes:
     order, frame = view.answer.order, _line_frame(view, piece)
-    created, updated = iso(order.created_at).encode(), iso(order.updated_at).encode()
-    stock, viewed = _stock(view, piece.item), _viewed_lines(piece)
+    created, stock = iso(order.created_at).encode(), _stock(view, piece)
     number, owner = view.ids.order_number(order.id), order.company_id
     return b",".join(
         [
             frame % (tag.encode(), b"%d" % at, b"%d" % number, created, updated, *stock, *seen, b"%d" % owner)
-            for at, tag, seen in zip(
-                count(line_number(number, piece.line_from)), view.ids.tags(order.id, piece.lines), viewed
+            for at, tag, (updated, seen) in zip(
+                count(line_number(number, piece.line_from)),
+                view.ids.tags(order.id, piece.lines),
+                _dates_of_lines(order, piece),
             )
         ]
     )
@@ -67,16 +70,16 @@ def _lines_with_codes(view: View, piece: Piece) -> bytes:
     assert piece.outcome is not None
     order, frame, lot = view.answer.order, _line_frame(view, piece), _lot_of(view, piece)
     number, lines, lot_id = view.ids.order_number(order.id), piece.lines, piece.outcome.lot_id or 0
-    created, updated, owner = iso(order.created_at).encode(), iso(order.updated_at).encode(), order.company_id
-    stock, viewed, link = _stock(view, piece.item), _viewed_lines(piece), view.public_url + "/r/"
+    created, owner = iso(order.created_at).encode(), order.company_id
+    stock, link = _stock(view, piece), view.public_url + "/r/"
     made = []
-    for at, seq, tag, token, (code, serial), seen in zip(
+    for at, seq, tag, token, (code, serial), (updated, seen) in zip(
         count(line_number(number, piece.line_from)),
         piece.positions(),
         view.ids.tags(order.id, lines),
         view.ids.tokens(order.id, lines),
         piece.codes,
-        viewed,
+        _dates_of_lines(order, piece),
     ):
         url = encode(link + token)
         external = b'"%d-%d"' % (lot_id, seq) if lot.external_id is None else encode(lot.external_id)
@@ -96,22 +99,31 @@ def _lines_with_codes(view: View, piece: Piece) -> bytes:
     return b",".join(made)
 
 
-def _viewed_lines(piece: Piece) -> Iterator[tuple[bytes, ...]]:
-    """What fills the dates of each line: when its code was shown, its link opened, its code taken back.
+def _dates_of_lines(order: Order, piece: Piece) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
+    """What fills the dates of each line: when it changed last, and when its code was shown, its link opened, its code
+    taken back.
 
-    Where nothing was viewed, the template has no holes for dates.
+    A line changes with its own outcome and with those (OP-142), not with the rest of its order. Where nothing was
+    viewed, the template has no holes for the others.
     """
+    changed_at = order.created_at
+    if piece.outcome is not None:
+        changed_at = piece.outcome.at or order.updated_at
+    updated = iso(changed_at).encode()
     if not piece.views:
-        return repeat(())
+        return repeat((updated, ()))
     seen = {viewed.line: viewed for viewed in piece.views}
-    return (_dates(seen.get(line)) for line in piece.lines)
+    return (
+        (updated, _NOT_VIEWED) if line not in seen else _dates(changed_at, seen[line]) for line in piece.lines
+    )
 
 
-def _dates(viewed: Viewed | None) -> tuple[bytes, ...]:
-    if viewed is None:
-        return (_NULL, _NULL, _NULL)
+def _dates(changed_at: datetime, viewed: Viewed) -> tuple[bytes, tuple[bytes, ...]]:
     dates = (viewed.voucher_at, viewed.link_at, viewed.returned_at)
-    return tuple([_NULL if date is None else b'"%b"' % iso(date).encode() for date in dates])
+    last = max([changed_at, *(date for date in dates if date is not None)])
+    return iso(last).encode(), tuple(
+        [_NULL if date is None else b'"%b"' % iso(date).encode() for date in dates]
+    )
 
 
 def _bare_lines(view: View, piece: Piece) -> bytes:
@@ -129,9 +141,10 @@ def _lot_of(view: View, piece: Piece) -> LotInfo:
 
 def _line_frame(view: View, piece: Piece) -> bytes:
     """The template of a piece's lines: what they have in common, with holes for what they have not."""
-    order, item, outcome = view.answer.order, piece.item, piece.outcome
-    lots = item.offers[::2]
-    lot_id = outcome.lot_id if outcome is not None else None
+    order, item = view.answer.order, piece.item
+    offers = _offers(piece)
+    lots = offers[::2]
+    lot_id = piece.outcome.lot_id if piece.outcome is not None else None
     if lot_id is None:
         lot_id = lots[0] if lots else None
     key = (
@@ -141,7 +154,7 @@ def _line_frame(view: View, piece: Piece) -> bytes:
         order.payment_currency,
         lot_id,
         lots,
-        any(item.offers[1::2]),
+        view.answer.stock_of(item) > 0,
         piece.status,
         view.expose_costs,
         view.show_codes,
@@ -255,14 +268,23 @@ def commission_eur_minor(item: Item, source: Source) -> int:
     return divide_half_up(price - cost, RATE_ONE * 10)
 
 
-def _stock(view: View, item: Item) -> tuple[int, ...]:
+def _offers(piece: Piece) -> tuple[int, ...]:
+    """Offer, stock, offer, stock …: what Create saw and, behind it, the lot that served the line (OP-142)."""
+    offers, outcome = piece.item.offers, piece.outcome
+    if outcome is None or outcome.lot_id is None or outcome.lot_id in offers[::2]:
+        return offers
+    # It was bought, or stocked, after Create: nothing of it was there then.
+    return (*offers, outcome.lot_id, 0)
+
+
+def _stock(view: View, piece: Piece) -> tuple[int, ...]:
     """What fills the holes of the description: the stock of each offer, of the best one, and of all."""
-    stock = item.offers[1::2]
-    return (*stock, *stock[:1], sum(stock)) if view.expose_costs else (sum(stock),)
+    stock, whole = _offers(piece)[1::2], view.answer.stock_of(piece.item)
+    return (*stock, *stock[:1], whole) if view.expose_costs else (whole,)
 
 
 def _description(view: View, item: Item, lots: tuple[int, ...]) -> ProductDescription:
-    """The product of an extended line as Create saw it."""
+    """The product of an extended line as Create saw it, and how many codes there are."""
     unit, version = item.unit, item.version
     offers = [_offer(view, item, lot_id) for lot_id in lots] if view.expose_costs else []
     return ProductDescription(
@@ -274,7 +296,7 @@ def _description(view: View, item: Item, lots: tuple[int, ...]) -> ProductDescri
         inScope=True,
         bestOffer=offers[0] if offers else None,
         faceValue=money(unit.face_minor, version.face_currency),
-        isStocked=any(item.offers[1::2]),
+        isStocked=view.answer.stock_of(item) > 0,
         redeemType=version.redeem_type,
         stockCount=HOLE,
         priceAmount=money(unit.price_minor, unit.price_currency),

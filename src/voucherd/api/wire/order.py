@@ -99,12 +99,12 @@ def _order_with(shape: Shape, view: View, items: bytes) -> bytes:
         order.payment_status,
         order.type,
         order.id & 1,
-        order.status,
+        order.shown_status,
         order.downloaded,
     )
     frame = view.templates.get(key) or view.templates.keep(key, _make_order_frame(shape, order))
     trx, created = view.ids.trx(order.id).encode(), iso(order.created_at).encode()
-    if order.status is Status.CREATED:
+    if order.shown_status is Status.CREATED:
         return frame % (trx, created, encode(order.reference), iso(order.expires_at).encode(), items)
     return frame % (trx, created, encode(order.reference), items)
 
@@ -125,10 +125,10 @@ def _make_order_frame(shape: Shape, order: Order) -> bytes:
             type=TYPES[order.type],
             reference=HOLE,
             state=order.state.word,
-            orderStatus=STATUS_WORDS[order.status],
+            orderStatus=STATUS_WORDS[order.shown_status],
             isBalancePayment=True,
             downloaded=order.downloaded,
-            dateExpires=TEXT_HOLE if order.status is Status.CREATED else UNSET,
+            dateExpires=TEXT_HOLE if order.shown_status is Status.CREATED else UNSET,
             items=HOLE,
         )
     )
@@ -137,7 +137,7 @@ def _make_order_frame(shape: Shape, order: Order) -> bytes:
 def _item_frame(shape: Shape, view: View, item: Item) -> bytes:
     """The template of an item: all but its lines."""
     order = view.answer.order
-    completed, stocked = lines_completed(order, item), any(item.offers[1::2])
+    completed, stocked = lines_completed(order, item), view.answer.stock_of(item) > 0
     key = (
         item.unit,
         shape.name,
@@ -151,16 +151,17 @@ def _item_frame(shape: Shape, view: View, item: Item) -> bytes:
 
 
 def _make_item_frame(shape: Shape, view: View, item: Item, completed: int) -> bytes:
-    fields = priced(item, view.order.payment_currency, with_range=shape.face_value_range)
+    stocked = view.answer.stock_of(item) > 0
+    fields = priced(item, view.order.payment_currency, stocked=stocked, with_range=shape.face_value_range)
     return template(shape.item(**fields, linesCompleted=completed, orderLines=HOLE))
 
 
-def priced(item: Item, paid: str, *, with_range: bool) -> dict[str, Any]:
+def priced(item: Item, paid: str, *, stocked: bool, with_range: bool) -> dict[str, Any]:
     """The fields of an item that are fixed with its price."""
     unit, version, amount = item.unit, item.version, item.amount
     own = unit.price_currency
     return {
-        "product": _product(item, with_range=with_range),
+        "product": _product(item, stocked=stocked, with_range=with_range),
         "amount": amount,
         "priceCurrency": own.lower(),
         "singlePriceAmount": money(unit.price_minor, own),
@@ -180,7 +181,7 @@ def priced(item: Item, paid: str, *, with_range: bool) -> dict[str, Any]:
     }
 
 
-def _product(item: Item, *, with_range: bool) -> Product:
+def _product(item: Item, *, stocked: bool, with_range: bool) -> Product:
     version, face_minor = item.version, item.unit.face_minor
     low = face_minor if version.face_min_minor is None else version.face_min_minor
     high = face_minor if version.face_max_minor is None else version.face_max_minor
@@ -196,5 +197,5 @@ def _product(item: Item, *, with_range: bool) -> Product:
         faceValueMax=money(high, version.face_currency) if with_range else UNSET,
         mainCategory=version.category,
         redeemType=version.redeem_type,
-        isStocked=any(item.offers[1::2]),
+        isStocked=stocked,
     )

@@ -58,7 +58,9 @@ def quoted(quote: Quote) -> QuotedOrder:
     """The quote in the shape of Create's answer."""
     order, currency = quote.order, quote.order.payment_currency
     items = [
-        QuotedItem(**priced(item, currency, with_range=True), isAvailable=at_hand)
+        QuotedItem(
+            **priced(item, currency, stocked=any(item.offers[1::2]), with_range=True), isAvailable=at_hand
+        )
         for item, at_hand in zip(order.items, quote.at_hand, strict=True)
     ]
     return QuotedOrder(

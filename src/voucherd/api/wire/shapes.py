@@ -36,7 +36,12 @@ class Product(Struct, kw_only=True):
     ] = UNSET
     mainCategory: fields.Category
     redeemType: fields.RedeemType
-    isStocked: Annotated[bool, doc("Whether codes were in stock when the order was created.")]
+    isStocked: Annotated[
+        bool,
+        doc(
+            "Whether codes are in stock; once the order is no longer `created`, whether they were at Create."
+        ),
+    ]
 
 
 class ShortLine(Struct, omit_defaults=True):
@@ -102,7 +107,9 @@ class ExtendedLine(Struct, kw_only=True):
     ]
     paymentCurrency: fields.PaymentCurrency
     paymentCurrencyFx: Annotated[Number, doc("What one unit of `paymentCurrency` is worth in EUR.")]
-    dateUpdated: Annotated[Moment, doc("When the order last changed.")]
+    dateUpdated: Annotated[
+        Moment, doc("When this line last changed: created, delivered, cancelled, opened, shown or returned.")
+    ]
     state: Annotated[Environment, doc("The environment of the order.")]
     product: Annotated[
         str,
@@ -219,15 +226,21 @@ class ProductDescription(Struct):
     slug: fields.ProductSlug
     brand: fields.Brand
     offers: Annotated[
-        list[Offer], doc("The best offers at Create, best first. Empty if the operator does not show costs.")
+        list[Offer],
+        doc(
+            "The best offers at Create, best first, and the one that the line was delivered from. Empty if the "
+            "operator does not show costs."
+        ),
     ]
     region: Annotated[str, doc("Where a code can be used.")]
     inScope: Annotated[bool, doc("Whether the product can be ordered with this key; it always can.")]
     bestOffer: Annotated[Offer | None, doc("The first of `offers`; null if there was none.")]
     faceValue: fields.FaceValue
-    isStocked: Annotated[bool, doc("Whether codes were in stock.")]
+    isStocked: Annotated[bool, doc("The same as that of the item's product.")]
     redeemType: fields.RedeemType
-    stockCount: Annotated[Count, doc("How many codes all offers had together.")]
+    stockCount: Annotated[
+        Count, doc("How many codes there are; once the order is no longer `created`, how many there were.")
+    ]
     priceAmount: fields.PriceOfOne
     productType: fields.ProductType
     vatCategory: fields.VatCategory

@@ -14,7 +14,6 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from voucherd.actors import TrailEntry
 from voucherd.approvals.model import Consent, needed
@@ -101,7 +100,7 @@ class Cancel(Struct, frozen=True):
     company_id: int
     state: State
     at_limit: bool = False
-    """Resolve's own cancellation at its limit: purchases under way are not waited for (OP-46)."""
+    """Resolve's own cancellation at its limit, so that codes are written down as shown by Resolve."""
     ticket: Ticket | None = None
     viewer: Viewer | None = None
     entry: TrailEntry | None = None
@@ -368,25 +367,10 @@ def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:
                 gone = move(order.status, Move.WITHDRAWN)
                 ruling.answers.append(next_version(facts, ruling, order, kinds.ORDER_DELETED, status=gone))
             elif order.status is Status.PENDING:
-                ruling.answers.append(_cancel_pending(facts, ruling, order, at_limit=command.at_limit))
+                # What a supplier still sends for these lines goes to the shelf (OP-45).
+                ruling.answers.append(cancel_lines(facts, ruling, order, facts.waits[order.id]))
             else:
                 raise WrongStatus
         except Refusal as refusal:
             ruling.answers.append(refusal)
     return ruling
-
-
-def _cancel_pending(facts: Facts, ruling: Ruling, order: Order, *, at_limit: bool) -> Order:
-    """Cancel what nobody is buying just now; what is being bought ends with its purchase (OP-45)."""
-    waits = facts.waits[order.id]
-    buying = [wait for wait in waits if wait.attempt_id is not None]
-    held = order.payment_status is Payment.UNPAID
-    # What was only held is paid for as a whole or not at all: with a line that nobody will buy for, all of it ends.
-    hopeless = held and any(wait.supplier_id is not None or wait.ask_at is not None for wait in waits)
-    if at_limit or not buying or hopeless:
-        return cancel_lines(facts, ruling, order, waits)
-    idle = [wait for wait in waits if wait.attempt_id is None]
-    marked = replace(order, cancelling=True)
-    if idle and not held:
-        return cancel_lines(facts, ruling, marked, idle)
-    return order if order.cancelling else next_version(facts, ruling, marked, kinds.ORDER_PENDING)

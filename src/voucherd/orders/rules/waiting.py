@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -17,15 +16,13 @@ from voucherd.orders.rules.ruling import (
     cancel_lines,
     deliver,
     is_late,
+    item_at,
     plan_codes,
     take_held_money,
 )
 from voucherd.orders.rules.states import Payment, Status
-from voucherd.orders.rules.waits import Wait, failed_at, go_on
-from voucherd.vault.model import Lot
-
-Jitter: TypeAlias = Callable[[], float]
-"""A number from 0 to 1 for each pause, handed in so that this file stays pure."""
+from voucherd.orders.rules.waits import Wait, failed_at
+from voucherd.vault.model import Lot, Shelf
 
 
 def deliver_waiting(facts: Facts, waits: Sequence[Wait]) -> Ruling:
@@ -113,9 +110,8 @@ def park(facts: Facts, attempt_id: UUID) -> Ruling:
     return ruling
 
 
-def release(facts: Facts, attempt_id: UUID, supplier_id: int, jitter: Jitter) -> Ruling:
-    """Let go of the lines that a purchase brought nothing for: to the next supplier, or refunded if they were
-    cancelled meanwhile (OP-44, OP-45)."""
+def release(facts: Facts, attempt_id: UUID, supplier_id: int) -> Ruling:
+    """Let go of the lines that a purchase brought nothing for: another supplier is looked for at once (OP-44)."""
     ruling = Ruling()
     for order_id in sorted(facts.orders):
         order = facts.orders[order_id]
@@ -127,14 +123,42 @@ def release(facts: Facts, attempt_id: UUID, supplier_id: int, jitter: Jitter) ->
         if order.cancelling:
             ruling.answers += _give_up(facts, ruling, order, waits)
             continue
-        for wait in waits:
-            offers = facts.offers.get(wait.shelf, ())
-            ruling.waits_moved.append(go_on(failed_at(wait, supplier_id), offers, facts.now, jitter()))
+        ruling.waits_moved += [
+            replace(failed_at(wait, supplier_id), attempt_id=None, ask_at=facts.now) for wait in waits
+        ]
+    return ruling
+
+
+def end_unserved(facts: Facts, exhausted: Collection[Shelf]) -> Ruling:
+    """Cancel what must not wait for what nobody sells any more: Resolves, and lines that can't come later (OP-140).
+
+    What is on the shelf by now is delivered, and what is being bought or is to be asked for is not touched, unless it
+    is a Resolve's: that gets all of its lines or none.
+    """
+    ruling = Ruling()
+    for order_id in sorted(facts.orders):
+        order = _still_pending(facts, order_id)
+        if order is None:
+            continue
+        waits = facts.waits[order_id]
+        unserved = [
+            wait
+            for wait in waits
+            if (wait.attempt_id, wait.supplier_id) == (None, None)
+            and wait.shelf in exhausted
+            and sum(lot.left for lot in facts.shelves.get(wait.shelf, ()))
+            < (wait.count if wait.urgent else 1)
+        ]
+        if not order.resolving:
+            unserved = [one for one in unserved if not item_at(order, one.line_from).version.async_delivery]
+        if unserved:
+            ended = waits if order.resolving else unserved
+            ruling.answers.append(cancel_lines(facts, ruling, order, ended))
     return ruling
 
 
 def _give_up(facts: Facts, ruling: Ruling, order: Order, waits: Sequence[Wait]) -> list[Order]:
-    """Cancel lines of an order that was cancelled while they were being bought."""
+    """Cancel lines of an order that a program before 0.2 only marked while they were being bought (OP-45)."""
     if order.payment_status is not Payment.UNPAID:
         return [cancel_lines(facts, ruling, order, waits)]
     # What was only held ends as a whole, with the last of its purchases.

@@ -118,10 +118,22 @@ async def product_page(visit: Visit, slug: str) -> Response:
         logos=await logos_for(visit.services, [shown]),
         price=priced(shown, currency),
         edges=edges,
+        selling=_selling_now(shown),
         face=None if version.face_minor is None else Money(version.face_minor, version.face_currency),
         type_word=TYPE_WORDS[version.product_type],
         may_buy=visit.may(Right.ORDERS_PLACE),
         cart=cart,
+    )
+
+
+def _selling_now(shown: ShownProduct) -> str:
+    """The values of a variable product that sell now, in words; empty where all of them do, or none."""
+    currency = shown.version.face_currency
+    return ", ".join(
+        str(Money(first, currency))
+        if first == last
+        else f"{Money(first, currency)} to {Money(last, currency)}"
+        for first, last in shown.some_faces or ()
     )
 
 

@@ -127,7 +127,7 @@ async def order(visit: Visit) -> Response:
         refunded=Money(found.refunded_minor, found.payment_currency),
         purse=next((one for one in purses if one.currency == found.payment_currency), None),
         can_confirm=found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE),
-        can_cancel=found.status is Status.PENDING and not found.cancelling and visit.may(Right.ORDERS_PLACE),
+        can_cancel=found.status is Status.PENDING and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
         can_see=can_see,
         seen=seen,
@@ -199,13 +199,8 @@ async def cancel(visit: Visit) -> Response:
         return visit.go(f"/portal/orders/{trx}", words.said(refusal), "bad")
     if answer.order.status is Status.DELETED:
         return visit.go("/portal/orders", "The order is withdrawn. Nothing was charged.")
-    if answer.order.status is Status.PENDING:
-        visit.tell(
-            "Some codes are being bought just now. What does not come is refunded in a moment.", "note"
-        )
-    else:
-        refunded = Money(answer.order.refunded_minor, answer.order.payment_currency)
-        visit.tell(f"Cancelled. {refunded} is back in your balance.")
+    refunded = Money(answer.order.refunded_minor, answer.order.payment_currency)
+    visit.tell(f"Cancelled. {refunded} is back in your balance.")
     return see_other(f"/portal/orders/{trx}")
 
 

@@ -95,7 +95,7 @@ async def order(visit: Visit) -> Response:
             "purchases": await records.of_order(conn, found.id, ROWS_SHOWN),
             "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN, created_at=found.created_at),
         }
-    can_cancel = found.status in (Status.CREATED, Status.PENDING) and not found.cancelling
+    can_cancel = found.status in (Status.CREATED, Status.PENDING)
     return render(
         "console/order.html",
         visit,
@@ -134,10 +134,6 @@ async def cancel(visit: Visit) -> Response:
     visit.services.orders.watch.wake(after.id)
     if after.status is Status.DELETED:
         visit.tell("The order is withdrawn. Nothing was charged.")
-    elif after.status is Status.PENDING:
-        visit.tell(
-            "Some codes are being bought just now. What does not come is refunded in a moment.", "note"
-        )
     else:
         back = Money(after.refunded_minor - found.refunded_minor, after.payment_currency)
         visit.tell(f"Cancelled. {back} went back to the buyer’s balance.")
