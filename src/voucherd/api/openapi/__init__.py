@@ -9,6 +9,7 @@ from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.paths import HEADERS, failures, operation
 from voucherd.api.openapi.problems import ANYWHERE
 from voucherd.api.openapi.schemas import schemas
+from voucherd.api.openapi.webhooks import messages
 from voucherd.api.operations import SECTIONS
 from voucherd.api.routes import ROUTES
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT
@@ -25,7 +26,7 @@ Amounts are JSON numbers with exactly as many digits as their currency has; read
 floats. Times are UTC.
 
 An error is one line of `text/plain`. Send `Accept: application/problem+json` to get RFC 9457 with a stable `code` \
-instead."""
+instead, as a client does that is generated from this document."""
 
 _KEY: Final = (
     "An API key of your company, as `Authorization: Bearer <key>`. A key that begins with `vk_live_` works on live "
@@ -53,6 +54,7 @@ def document(public_url: str | None, body_bytes_max: int) -> dict[str, Any]:
         "security": [{"ApiKey": []}],
         "tags": [{"name": section.name, "description": section.words} for section in SECTIONS],
         "paths": paths,
+        "webhooks": messages(public_url or EXAMPLE_URL),
         "components": {
             "schemas": schemas(),
             "responses": failures([*ANYWHERE]),

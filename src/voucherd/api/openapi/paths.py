@@ -25,6 +25,7 @@ Part = dict[str, Any]
 
 MAIN_VERSION: Final = "1.03"
 _JSON: Final = "application/json"
+_PROBLEM_JSON: Final = "application/problem+json"
 
 _IDEMPOTENCY_KEY: Final = query.in_header(
     "Idempotency-Key",
@@ -134,14 +135,15 @@ def _failure(status: int, found: list[DescribedProblem]) -> Part:
     return {
         "description": " ".join(dict.fromkeys(problem.when for problem in found)),
         "headers": _headers("X-Request-Id", *counted, *_ALSO.get(status, ())),
+        # The typed form stands first: generators of clients take the first that they can read.
         "content": {
+            _PROBLEM_JSON: {
+                "schema": {"$ref": REF + "Problem"},
+                "examples": {p.code: {"summary": p.when, "value": p.body} for p in found},
+            },
             "text/plain": {
                 "schema": {"type": "string"},
                 "examples": {p.code: {"summary": p.when, "value": p.text} for p in found},
-            },
-            "application/problem+json": {
-                "schema": {"$ref": REF + "Problem"},
-                "examples": {p.code: {"summary": p.when, "value": p.body} for p in found},
             },
         },
     }
