@@ -120,7 +120,7 @@ async def prove(folder: Path, url: str, live: str, sandbox: str) -> None:
         "VOUCHERD_VARIABLE_PRODUCT": VARIABLE,
         "VOUCHERD_WEBHOOK_CASES": signed_messages(),
     }
-    said = await run("built/all.js", folder=folder, **surroundings)
+    said = await run("--test-reporter=tap", "built/all.js", folder=folder, **surroundings)
     assert re.search(r"^# fail 0$", said, re.MULTILINE), said
     assert re.search(r"^# pass [1-9]\d$", said, re.MULTILINE), said
     for file in sorted((folder / "built").glob("readme*.js")):

@@ -78,11 +78,11 @@ export class Transport {
   async call(call: Call, options: CallOptions = {}): Promise<unknown> {
     const headers = await this.#headers(call, options);
     const body = call.body === undefined ? null : stringify(call.body);
-    const init: RequestInit = { method: call.method, headers, body, redirect: "error" };
+    const init: RequestInit = { method: call.method, headers, body, redirect: "manual" };
     const timeoutMs = options.timeoutMs ?? this.#timeoutMs;
     const answer = await this.#persist(options, async () => {
       const answer = await this.#once(this.#address(call), init, timeoutMs, options.signal);
-      if (answer.status >= 300) {
+      if (answer.status < 200 || answer.status >= 300) {
         throw failure(answer);
       }
       return answer;
@@ -96,8 +96,8 @@ export class Transport {
   /** An answer whose body is still to be read, for streams. It can be given up by the signal alone. */
   async open(call: Call, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const headers = { ...(await this.#headers(call, {})), ...more };
-    const response = await this.#answered(this.#address(call), { method: call.method, headers, signal }, signal);
-    if (response.status >= 300) {
+    const response = await this.#answered(this.#address(call), { method: call.method, headers, signal, redirect: "manual" }, signal);
+    if (response.status !== 200) {
       throw failure({ status: response.status, headers: response.headers, text: await response.text() });
     }
     return response;
