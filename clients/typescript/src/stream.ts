@@ -20,11 +20,12 @@ export interface StreamOptions {
 export async function* stream(transport: Transport, options: StreamOptions): AsyncGenerator<Event, void, undefined> {
   const { cursor, type, signal } = options;
   const place = { last: "", failed: 0 };
-  while (signal?.aborted !== true) {
+  const isEnded = (): boolean => signal?.aborted === true;
+  while (!isEnded()) {
     try {
       yield* connected(transport, { cursor, type }, place, signal);
     } catch (error) {
-      if (signal?.aborted === true) {
+      if (isEnded()) {
         return;
       }
       if (error instanceof VoucherdError && !error.retryable) {

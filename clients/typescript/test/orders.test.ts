@@ -48,7 +48,7 @@ test("a finished line has its code by its type, and a line that is not has none"
 });
 
 test("a face value is sent digit by digit", async () => {
-  const shop = live();
+  const shop = sandbox();
   const items = [{ productSlug: variable, amount: 1, faceValue: new Decimal("25.50") }];
   const order = await shop.createOrder({ items, paymentCurrency: "EUR" });
   assert.equal(order.items[0]?.faceValueAmount.text, "25.50");
