@@ -131,7 +131,7 @@ def test_the_types_of_fields_are_those_of_the_openapi_document() -> None:
     }
     schemas = document("http://127.0.0.1", 1)["components"]["schemas"]
     for title, shape in (
-        ("Order line, extended", "LineWithCode"),
+        ("Order line, extended", "FinishedLine"),
         ("Order line, short", "ShortLineWithCode"),
     ):
         for field, kind, *_ in cells(2, title):

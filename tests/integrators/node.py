@@ -16,7 +16,13 @@ from tests.patience import HANG_S
 CLIENT: Final = ROOT / "clients" / "typescript"
 TOOLS: Final = CLIENT / "node_modules"
 OPTIONS: Final = (
-    *("--strict", "--skipDefaultLibCheck", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--noUnusedLocals"),
+    *(
+        "--strict",
+        "--skipDefaultLibCheck",
+        "--exactOptionalPropertyTypes",
+        "--noUncheckedIndexedAccess",
+        "--noUnusedLocals",
+    ),
     *("--target", "ES2022", "--module", "NodeNext", "--lib", "ES2022,DOM,DOM.Iterable", "--types", "node"),
 )
 

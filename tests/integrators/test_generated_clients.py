@@ -40,8 +40,8 @@ async def test_a_client_made_by_openapi_typescript_sells(shop: Shop, tmp_path: P
     modules(tmp_path, "openapi-fetch", "openapi-typescript-helpers")
     shutil.copy(HERE / "generated.ts", tmp_path)
     maker = TOOLS / "openapi-typescript" / "bin" / "cli.js"
-    await run(maker, put_document(tmp_path), "-o", "voucherd.d.ts", folder=tmp_path)
-    await compiled(*OPTIONS, "--outDir", "built", "generated.ts", "voucherd.d.ts", folder=tmp_path)
+    await run(maker, put_document(tmp_path), "-o", "voucherd.ts", folder=tmp_path)
+    await compiled(*OPTIONS, "--outDir", "built", "generated.ts", "voucherd.ts", folder=tmp_path)
     async with listening(shop) as port:
         url, key = f"http://127.0.0.1:{port}", company.keys[State.LIVE]
         said = await run("built/generated.js", folder=tmp_path, VOUCHERD_URL=url, VOUCHERD_KEY=key)
@@ -89,12 +89,14 @@ async def test_a_client_made_by_openapi_python_client_sells(
     models: Any = import_module("made_client.models")
     company = await shop.company()
     await shop.product("gift-10", stock=2)
-    async with listening(shop) as port:
-        client = import_module("made_client").AuthenticatedClient(
+    async with (
+        listening(shop) as port,
+        import_module("made_client").AuthenticatedClient(
             f"http://127.0.0.1:{port}",
             token=company.keys[State.LIVE],
             headers={"Accept": "application/json, application/problem+json"},
-        )
+        ) as client,
+    ):
         cart = [models.CreateItem(product_slug="gift-10", amount=2)]
         body = models.CreateBody(items=cart, payment_currency="EUR")
         created = await api(".ordering.create_order").asyncio(client=client, body=body)
@@ -102,7 +104,7 @@ async def test_a_client_made_by_openapi_python_client_sells(
 
         paid = await api(".ordering.confirm_order").asyncio(created.trx, client=client)
         lines = [line for item in paid.items for line in item.order_lines]
-        assert [type(line) for line in lines] == [models.LineWithCode, models.LineWithCode]
+        assert [type(line) for line in lines] == [models.FinishedLine, models.FinishedLine]
         assert len({line.voucher_code for line in lines}) == 2
 
         found = await api(".finding.find_order").asyncio(created.trx, client=client)

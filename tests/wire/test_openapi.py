@@ -165,7 +165,7 @@ def test_decimals_are_numbers_and_known_words_are_enums(described: dict[str, Any
     assert order["paymentStatus"]["enum"] == ["unpaid", "paid", "partially_refunded", "refunded"]
     assert set(order["type"]["enum"]) == {"api", "portal"}
     assert set(order["state"]["enum"]) == {"live", "sandbox"}
-    line = described["components"]["schemas"]["LineWithoutCode"]
+    line = described["components"]["schemas"]["ShortLineWithoutCode"]
     assert set(line["properties"]["status"]["enum"]) == {"pending", "finished", "cancelled"}
 
 

@@ -3,10 +3,10 @@ import { Api, DECIMALS, type FindProductChangesQuery } from "./generated/api.js"
 import type {
   Event,
   ExtendedOrder,
-  LineWithCode,
-  LineWithoutCode,
+  FinishedLine,
   ProductChange,
   ProductDescription,
+  UnfinishedLine,
 } from "./generated/types.js";
 import { parse } from "./json.js";
 import { stream, type StreamOptions } from "./stream.js";
@@ -77,14 +77,18 @@ export class Voucherd extends Api {
   }
 }
 
+type CodeField = "externalId" | "redemptionLink" | "token" | "voucherCode" | "voucherSerial" | "voucherUrl";
+
+/** A finished line whose code is there: only a key that may not read codes gets others. */
+export type LineWithCode = Omit<FinishedLine, CodeField> & Record<CodeField, string>;
+
 /** The lines of an order whose codes are there. */
 export function linesWithCodes(order: Pick<ExtendedOrder, "items">): LineWithCode[] {
-  return order.items
-    .flatMap((item) => item.orderLines)
-    .filter((line): line is LineWithCode => "voucherCode" in line && line.voucherCode !== null);
+  const lines = order.items.flatMap((item) => item.orderLines);
+  return lines.filter((line): line is LineWithCode & FinishedLine => "id" in line && line.voucherCode !== null);
 }
 
 /** The product of a line as it was at Create. */
-export function productOf(line: LineWithCode | LineWithoutCode): ProductDescription {
+export function productOf(line: Pick<FinishedLine | UnfinishedLine, "product">): ProductDescription {
   return parse(line.product, DECIMALS.ProductDescription) as ProductDescription;
 }

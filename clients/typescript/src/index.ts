@@ -1,4 +1,4 @@
-export { linesWithCodes, productOf, Voucherd, type WaitOptions } from "./client.js";
+export { linesWithCodes, productOf, Voucherd, type LineWithCode, type WaitOptions } from "./client.js";
 export { Decimal, type DecimalSource } from "./decimal.js";
 export { NoAnswerError, VoucherdError, WaitTimeoutError, WebhookVerificationError } from "./errors.js";
 export type * from "./generated/api.js";

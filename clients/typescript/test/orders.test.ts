@@ -16,7 +16,9 @@ test("an order is created, confirmed and found, and its money is exact", async (
 
   const paid = await shop.confirmOrder(created.trx);
   assert.equal(paid.orderStatus, "finished");
-  const codes = linesWithCodes(paid).map((line) => line.voucherCode);
+  const codes: string[] = linesWithCodes(paid).map((line) => line.voucherCode);
+  const links: string[] = linesWithCodes(paid).map((line) => line.redemptionLink);
+  assert.ok(links.every((link) => link.startsWith("http")));
   assert.equal(new Set(codes).size, 2);
   const found = await shop.findOrder(created.trx);
   assert.deepEqual(linesWithCodes(found).map((line) => line.voucherCode), codes);
@@ -35,8 +37,7 @@ test("a finished line has its code by its type, and a line that is not has none"
     for (const line of order.items.flatMap((item) => item.orderLines)) {
       if (line.status === "finished" && line.voucherCode !== null) {
         const code: string = line.voucherCode;
-        const link: string = line.redemptionLink;
-        assert.ok(code.length > 0 && link.startsWith("http"));
+        assert.ok(code.length > 0);
         const described = productOf(line);
         assert.equal(described.slug, line.productSlug);
         assert.ok(described.faceValue instanceof Decimal);

@@ -109,7 +109,7 @@ export interface ApiKeyPage {
   metadata: WalkMetadata;
 }
 
-/** A line of version 1.03 that is not finished, as Confirm and Resolve show it. */
+/** A line of version 1.03 that is pending or cancelled, as Confirm and Resolve show it. */
 export interface BareLine {
   /** Identifier of the line. */
   tag: string;
@@ -329,7 +329,7 @@ export interface ExtendedItem {
 }
 
 /** A line in version 1.03. In Confirm and Resolve an unfinished one carries only its tag and status. */
-export type ExtendedLine = LineWithCode | LineWithoutCode | BareLine;
+export type ExtendedLine = FinishedLine | UnfinishedLine | BareLine;
 
 /** An order in version 1.03. */
 export interface ExtendedOrder {
@@ -379,6 +379,109 @@ export interface ExtendedOrderPage {
 export interface FeedMetadata {
   /** The `since` of the next call: the same again while nothing is new. */
   nextCursor: string;
+}
+
+/** A finished line of version 1.03: it has its code. */
+export interface FinishedLine {
+  /** Identifier of the line. */
+  tag: string;
+  /** Where the line stands. */
+  status: "finished";
+  /** Number of the line. */
+  id: number;
+  /** Number of the order. */
+  orderId: number;
+  /** When the order was created. */
+  dateCreated: string;
+  /** Slug of the brand. */
+  brandSlug: string;
+  /** Slug of the product. */
+  productSlug: string;
+  /** Face value of the code. */
+  productFacevalueAmount: Decimal;
+  /** Currency of the face value. Lower case. */
+  productFacevalueCurrency: string;
+  /** What one unit of `productFacevalueCurrency` is worth in EUR. */
+  productFacevalueFx: Decimal;
+  /** Price of the code before VAT. */
+  priceAmount: Decimal;
+  /** Currency that the product is priced in. Lower case. */
+  priceCurrency: string;
+  /** What one unit of `priceCurrency` is worth in EUR. */
+  priceFx: Decimal;
+  /** The code. Null if the key may not read codes. */
+  voucherCode: string | null;
+  /** The code's serial number. Null if the key may not read codes. */
+  voucherSerial: string | null;
+  /** The same as `redemptionLink`. Null if the key may not read codes. */
+  voucherUrl: string | null;
+  /** When the code expires; null for one that does not. Null if the key may not read codes. */
+  voucherDateExpired: string | null;
+  /** What the operator paid for the code. Null if the operator does not show costs, or no offer is known. */
+  purchasePriceAmount: Decimal | null;
+  /** Currency of `purchasePriceAmount`. Lower case. Null if the operator does not show costs, or no offer is known. */
+  purchasePriceCurrency: string | null;
+  /**
+   * What one unit of `purchasePriceCurrency` is worth in EUR. Null if the operator does not show costs, or no offer is
+   * known.
+   */
+  purchasePriceFx: Decimal | null;
+  /**
+   * Price before VAT less the purchase price, in EUR. Null if the operator does not show costs, or no offer is known.
+   */
+  commissionEur: Decimal | null;
+  /**
+   * The supplier's identifier of the code; the tag if the operator does not show costs. Null if the key may not read
+   * codes.
+   */
+  externalId: string | null;
+  /**
+   * The offer that served the line, or the best one at Create. Null if the operator does not show costs, or no offer is
+   * known.
+   */
+  offerId: string | null;
+  /** The supplier of the code. Null if the operator does not show costs, or no offer is known. */
+  externalSupplier: string | null;
+  /** VAT on the code. */
+  priceVatAmount: Decimal;
+  /** The amount that the VAT was computed on. */
+  priceVatTurnover: Decimal;
+  /** Price of the code including VAT. */
+  priceInclVat: Decimal;
+  /** Price of the code before VAT, in `paymentCurrency`. */
+  priceAmountInPaymentCurrency: Decimal;
+  /** VAT on the code, in `paymentCurrency`. */
+  priceVatAmountInPaymentCurrency: Decimal;
+  /** The amount that the VAT was computed on, in `paymentCurrency`. */
+  priceVatTurnoverInPaymentCurrency: Decimal;
+  /** Price of the code including VAT, in `paymentCurrency`. */
+  priceInclVatInPaymentCurrency: Decimal;
+  /** Currency that the order is paid in. Lower case. */
+  paymentCurrency: string;
+  /** What one unit of `paymentCurrency` is worth in EUR. */
+  paymentCurrencyFx: Decimal;
+  /** When the order last changed. */
+  dateUpdated: string;
+  /** The environment of the order. */
+  state: "live" | "sandbox";
+  /** The product as it was at Create: a string that holds a JSON document of the shape `ProductDescription`. */
+  product: string;
+  /** The secret in the redemption link. Null if the key may not read codes. */
+  token: string | null;
+  /** A secret link to the page that shows the code to its final owner. Null if the key may not read codes. */
+  redemptionLink: string | null;
+  /** When the code was first revealed through the link; null before. */
+  dateVoucherViewed: string | null;
+  /** When the link was first opened; null before. */
+  dateLinkViewed: string | null;
+  /** When the code was returned; null if it was not. */
+  dateReturned: string | null;
+  /** Whether the code may be delivered later; see Confirm order. */
+  allowAsyncDelivery: boolean;
+  /** Where the code can be used. */
+  productRegion: string;
+  /** Number of the company that ordered. */
+  entityId: number;
 }
 
 /** What one unit of a currency is worth in another. */
@@ -462,212 +565,6 @@ export interface LinePage {
   data: ExtendedLine[];
   /** Where the page stands. */
   metadata: WalkMetadata;
-}
-
-/** A finished line of version 1.03, with its code. */
-export interface LineWithCode {
-  /** Identifier of the line. */
-  tag: string;
-  /** Where the line stands. */
-  status: "finished";
-  /** Number of the line. */
-  id: number;
-  /** Number of the order. */
-  orderId: number;
-  /** When the order was created. */
-  dateCreated: string;
-  /** Slug of the brand. */
-  brandSlug: string;
-  /** Slug of the product. */
-  productSlug: string;
-  /** Face value of the code. */
-  productFacevalueAmount: Decimal;
-  /** Currency of the face value. Lower case. */
-  productFacevalueCurrency: string;
-  /** What one unit of `productFacevalueCurrency` is worth in EUR. */
-  productFacevalueFx: Decimal;
-  /** Price of the code before VAT. */
-  priceAmount: Decimal;
-  /** Currency that the product is priced in. Lower case. */
-  priceCurrency: string;
-  /** What one unit of `priceCurrency` is worth in EUR. */
-  priceFx: Decimal;
-  /** The code. Null until the line is finished. */
-  voucherCode: string;
-  /** The code's serial number. Null until the line is finished. */
-  voucherSerial: string;
-  /** The same as `redemptionLink`. Null until the line is finished. */
-  voucherUrl: string;
-  /** When the code expires; null for one that does not. Null until the line is finished. */
-  voucherDateExpired: string | null;
-  /** What the operator paid for the code. Null if the operator does not show costs, or no offer is known. */
-  purchasePriceAmount: Decimal | null;
-  /** Currency of `purchasePriceAmount`. Lower case. Null if the operator does not show costs, or no offer is known. */
-  purchasePriceCurrency: string | null;
-  /**
-   * What one unit of `purchasePriceCurrency` is worth in EUR. Null if the operator does not show costs, or no offer is
-   * known.
-   */
-  purchasePriceFx: Decimal | null;
-  /**
-   * Price before VAT less the purchase price, in EUR. Null if the operator does not show costs, or no offer is known.
-   */
-  commissionEur: Decimal | null;
-  /**
-   * The supplier's identifier of the code; the tag if the operator does not show costs. Null until the line is
-   * finished.
-   */
-  externalId: string;
-  /**
-   * The offer that served the line, or the best one at Create. Null if the operator does not show costs, or no offer is
-   * known.
-   */
-  offerId: string | null;
-  /** The supplier of the code. Null if the operator does not show costs, or no offer is known. */
-  externalSupplier: string | null;
-  /** VAT on the code. */
-  priceVatAmount: Decimal;
-  /** The amount that the VAT was computed on. */
-  priceVatTurnover: Decimal;
-  /** Price of the code including VAT. */
-  priceInclVat: Decimal;
-  /** Price of the code before VAT, in `paymentCurrency`. */
-  priceAmountInPaymentCurrency: Decimal;
-  /** VAT on the code, in `paymentCurrency`. */
-  priceVatAmountInPaymentCurrency: Decimal;
-  /** The amount that the VAT was computed on, in `paymentCurrency`. */
-  priceVatTurnoverInPaymentCurrency: Decimal;
-  /** Price of the code including VAT, in `paymentCurrency`. */
-  priceInclVatInPaymentCurrency: Decimal;
-  /** Currency that the order is paid in. Lower case. */
-  paymentCurrency: string;
-  /** What one unit of `paymentCurrency` is worth in EUR. */
-  paymentCurrencyFx: Decimal;
-  /** When the order last changed. */
-  dateUpdated: string;
-  /** The environment of the order. */
-  state: "live" | "sandbox";
-  /** The product as it was at Create: a string that holds a JSON document of the shape `ProductDescription`. */
-  product: string;
-  /** The secret in the redemption link. Null until the line is finished. */
-  token: string;
-  /** A secret link to the page that shows the code to its final owner. Null until the line is finished. */
-  redemptionLink: string;
-  /** When the code was first revealed through the link; null before. */
-  dateVoucherViewed: string | null;
-  /** When the link was first opened; null before. */
-  dateLinkViewed: string | null;
-  /** When the code was returned; null if it was not. */
-  dateReturned: string | null;
-  /** Whether the code may be delivered later; see Confirm order. */
-  allowAsyncDelivery: boolean;
-  /** Where the code can be used. */
-  productRegion: string;
-  /** Number of the company that ordered. */
-  entityId: number;
-}
-
-/** A whole line of version 1.03 without its code: it is not finished, or the key may not read codes. */
-export interface LineWithoutCode {
-  /** Identifier of the line. */
-  tag: string;
-  /** Where the line stands. */
-  status: "pending" | "finished" | "cancelled";
-  /** Number of the line. */
-  id: number;
-  /** Number of the order. */
-  orderId: number;
-  /** When the order was created. */
-  dateCreated: string;
-  /** Slug of the brand. */
-  brandSlug: string;
-  /** Slug of the product. */
-  productSlug: string;
-  /** Face value of the code. */
-  productFacevalueAmount: Decimal;
-  /** Currency of the face value. Lower case. */
-  productFacevalueCurrency: string;
-  /** What one unit of `productFacevalueCurrency` is worth in EUR. */
-  productFacevalueFx: Decimal;
-  /** Price of the code before VAT. */
-  priceAmount: Decimal;
-  /** Currency that the product is priced in. Lower case. */
-  priceCurrency: string;
-  /** What one unit of `priceCurrency` is worth in EUR. */
-  priceFx: Decimal;
-  /** The code. Null until the line is finished. */
-  voucherCode: null;
-  /** The code's serial number. Null until the line is finished. */
-  voucherSerial: null;
-  /** The same as `redemptionLink`. Null until the line is finished. */
-  voucherUrl: null;
-  /** When the code expires; null for one that does not. Null until the line is finished. */
-  voucherDateExpired: null;
-  /** What the operator paid for the code. Null if the operator does not show costs, or no offer is known. */
-  purchasePriceAmount: Decimal | null;
-  /** Currency of `purchasePriceAmount`. Lower case. Null if the operator does not show costs, or no offer is known. */
-  purchasePriceCurrency: string | null;
-  /**
-   * What one unit of `purchasePriceCurrency` is worth in EUR. Null if the operator does not show costs, or no offer is
-   * known.
-   */
-  purchasePriceFx: Decimal | null;
-  /**
-   * Price before VAT less the purchase price, in EUR. Null if the operator does not show costs, or no offer is known.
-   */
-  commissionEur: Decimal | null;
-  /**
-   * The supplier's identifier of the code; the tag if the operator does not show costs. Null until the line is
-   * finished.
-   */
-  externalId: null;
-  /**
-   * The offer that served the line, or the best one at Create. Null if the operator does not show costs, or no offer is
-   * known.
-   */
-  offerId: string | null;
-  /** The supplier of the code. Null if the operator does not show costs, or no offer is known. */
-  externalSupplier: string | null;
-  /** VAT on the code. */
-  priceVatAmount: Decimal;
-  /** The amount that the VAT was computed on. */
-  priceVatTurnover: Decimal;
-  /** Price of the code including VAT. */
-  priceInclVat: Decimal;
-  /** Price of the code before VAT, in `paymentCurrency`. */
-  priceAmountInPaymentCurrency: Decimal;
-  /** VAT on the code, in `paymentCurrency`. */
-  priceVatAmountInPaymentCurrency: Decimal;
-  /** The amount that the VAT was computed on, in `paymentCurrency`. */
-  priceVatTurnoverInPaymentCurrency: Decimal;
-  /** Price of the code including VAT, in `paymentCurrency`. */
-  priceInclVatInPaymentCurrency: Decimal;
-  /** Currency that the order is paid in. Lower case. */
-  paymentCurrency: string;
-  /** What one unit of `paymentCurrency` is worth in EUR. */
-  paymentCurrencyFx: Decimal;
-  /** When the order last changed. */
-  dateUpdated: string;
-  /** The environment of the order. */
-  state: "live" | "sandbox";
-  /** The product as it was at Create: a string that holds a JSON document of the shape `ProductDescription`. */
-  product: string;
-  /** The secret in the redemption link. Null until the line is finished. */
-  token: null;
-  /** A secret link to the page that shows the code to its final owner. Null until the line is finished. */
-  redemptionLink: null;
-  /** When the code was first revealed through the link; null before. */
-  dateVoucherViewed: string | null;
-  /** When the link was first opened; null before. */
-  dateLinkViewed: string | null;
-  /** When the code was returned; null if it was not. */
-  dateReturned: string | null;
-  /** Whether the code may be delivered later; see Confirm order. */
-  allowAsyncDelivery: boolean;
-  /** Where the code can be used. */
-  productRegion: string;
-  /** Number of the company that ordered. */
-  entityId: number;
 }
 
 /** How long a list is that comes in one piece. */
@@ -1163,6 +1060,109 @@ export interface TopUpEventData {
   balance: Decimal;
   /** The text of the top-up. */
   reference: string;
+}
+
+/** A line of version 1.03 that is pending or cancelled: it has no code. */
+export interface UnfinishedLine {
+  /** Identifier of the line. */
+  tag: string;
+  /** Where the line stands. */
+  status: "pending" | "cancelled";
+  /** Number of the line. */
+  id: number;
+  /** Number of the order. */
+  orderId: number;
+  /** When the order was created. */
+  dateCreated: string;
+  /** Slug of the brand. */
+  brandSlug: string;
+  /** Slug of the product. */
+  productSlug: string;
+  /** Face value of the code. */
+  productFacevalueAmount: Decimal;
+  /** Currency of the face value. Lower case. */
+  productFacevalueCurrency: string;
+  /** What one unit of `productFacevalueCurrency` is worth in EUR. */
+  productFacevalueFx: Decimal;
+  /** Price of the code before VAT. */
+  priceAmount: Decimal;
+  /** Currency that the product is priced in. Lower case. */
+  priceCurrency: string;
+  /** What one unit of `priceCurrency` is worth in EUR. */
+  priceFx: Decimal;
+  /** The code. Null until the line is finished. */
+  voucherCode: string | null;
+  /** The code's serial number. Null until the line is finished. */
+  voucherSerial: string | null;
+  /** The same as `redemptionLink`. Null until the line is finished. */
+  voucherUrl: string | null;
+  /** When the code expires; null for one that does not. Null until the line is finished. */
+  voucherDateExpired: string | null;
+  /** What the operator paid for the code. Null if the operator does not show costs, or no offer is known. */
+  purchasePriceAmount: Decimal | null;
+  /** Currency of `purchasePriceAmount`. Lower case. Null if the operator does not show costs, or no offer is known. */
+  purchasePriceCurrency: string | null;
+  /**
+   * What one unit of `purchasePriceCurrency` is worth in EUR. Null if the operator does not show costs, or no offer is
+   * known.
+   */
+  purchasePriceFx: Decimal | null;
+  /**
+   * Price before VAT less the purchase price, in EUR. Null if the operator does not show costs, or no offer is known.
+   */
+  commissionEur: Decimal | null;
+  /**
+   * The supplier's identifier of the code; the tag if the operator does not show costs. Null until the line is
+   * finished.
+   */
+  externalId: string | null;
+  /**
+   * The offer that served the line, or the best one at Create. Null if the operator does not show costs, or no offer is
+   * known.
+   */
+  offerId: string | null;
+  /** The supplier of the code. Null if the operator does not show costs, or no offer is known. */
+  externalSupplier: string | null;
+  /** VAT on the code. */
+  priceVatAmount: Decimal;
+  /** The amount that the VAT was computed on. */
+  priceVatTurnover: Decimal;
+  /** Price of the code including VAT. */
+  priceInclVat: Decimal;
+  /** Price of the code before VAT, in `paymentCurrency`. */
+  priceAmountInPaymentCurrency: Decimal;
+  /** VAT on the code, in `paymentCurrency`. */
+  priceVatAmountInPaymentCurrency: Decimal;
+  /** The amount that the VAT was computed on, in `paymentCurrency`. */
+  priceVatTurnoverInPaymentCurrency: Decimal;
+  /** Price of the code including VAT, in `paymentCurrency`. */
+  priceInclVatInPaymentCurrency: Decimal;
+  /** Currency that the order is paid in. Lower case. */
+  paymentCurrency: string;
+  /** What one unit of `paymentCurrency` is worth in EUR. */
+  paymentCurrencyFx: Decimal;
+  /** When the order last changed. */
+  dateUpdated: string;
+  /** The environment of the order. */
+  state: "live" | "sandbox";
+  /** The product as it was at Create: a string that holds a JSON document of the shape `ProductDescription`. */
+  product: string;
+  /** The secret in the redemption link. Null until the line is finished. */
+  token: string | null;
+  /** A secret link to the page that shows the code to its final owner. Null until the line is finished. */
+  redemptionLink: string | null;
+  /** When the code was first revealed through the link; null before. */
+  dateVoucherViewed: string | null;
+  /** When the link was first opened; null before. */
+  dateLinkViewed: string | null;
+  /** When the code was returned; null if it was not. */
+  dateReturned: string | null;
+  /** Whether the code may be delivered later; see Confirm order. */
+  allowAsyncDelivery: boolean;
+  /** Where the code can be used. */
+  productRegion: string;
+  /** Number of the company that ordered. */
+  entityId: number;
 }
 
 /** Where a walk by cursor stands. */

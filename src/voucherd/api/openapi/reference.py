@@ -35,7 +35,7 @@ OBJECTS: Final = (
     (
         "extended-line",
         "Order line, extended",
-        ("ExtendedLine", "LineWithCode", "LineWithoutCode", "BareLine"),
+        ("ExtendedLine", "UnfinishedLine", "FinishedLine", "BareLine"),
     ),
     ("product-description", "Product description", ("ProductDescription",)),
     ("offer", "Offer", ("Offer",)),

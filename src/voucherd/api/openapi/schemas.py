@@ -15,7 +15,7 @@ import msgspec
 from voucherd.api.errors import Problem
 from voucherd.api.operations import OPERATIONS
 from voucherd.api.wire import events
-from voucherd.api.wire.shapes import ProductDescription
+from voucherd.api.wire.shapes import UNTIL, ProductDescription
 
 Schema = dict[str, Any]
 
@@ -68,8 +68,8 @@ def _plain(name: str, schema: Schema) -> Schema:
 
 # ── shapes of several forms ───────────────────────────────────────────────────────────────────────────────
 
-_WITH_CODE: Final = ("voucherCode", "voucherSerial", "voucherUrl", "externalId", "token", "redemptionLink")
-"""Fields that every line has whose code is shown."""
+_WITHHELD: Final = "Null if the key may not read codes."
+"""When a field of a finished line is null that is null until then (OP-59)."""
 _UNFINISHED: Final = ("pending", "cancelled")
 
 
@@ -86,33 +86,33 @@ def _form(title: str, words: str, properties: Schema, **rules: Any) -> Schema:
 
 
 def _extended_lines(made: dict[str, Schema]) -> dict[str, Schema]:
-    """A line with its code, a line without it, and one that has its tag and status alone (OP-05)."""
+    """A finished line, one that is not, and one that has its tag and status alone (OP-05)."""
     line = made["ExtendedLine"]
     fields, required = line["properties"], line["required"]
-    with_code = fields | {name: fields[name] | {"type": "string"} for name in _WITH_CODE}
-    hidden = {
-        name: {"description": fields[name]["description"], "type": "null"}
-        for name in (*_WITH_CODE, "voucherDateExpired")
+    finished = {
+        name: field | {"description": field["description"].replace(UNTIL, _WITHHELD)}
+        for name, field in fields.items()
     }
+    unfinished = fields | {"status": fields["status"] | {"enum": _UNFINISHED}}
     return {
-        "LineWithCode": _form(
-            "LineWithCode",
-            "A finished line of version 1.03, with its code.",
-            with_code | {"status": _finished(fields)},
+        "FinishedLine": _form(
+            "FinishedLine",
+            "A finished line of version 1.03: it has its code.",
+            finished | {"status": _finished(fields)},
             required=required,
         ),
-        "LineWithoutCode": _form(
-            "LineWithoutCode",
-            "A whole line of version 1.03 without its code: it is not finished, or the key may not read codes.",
-            fields | hidden,
+        "UnfinishedLine": _form(
+            "UnfinishedLine",
+            "A line of version 1.03 that is pending or cancelled: it has no code.",
+            unfinished,
             required=required,
         ),
         "BareLine": _bare(
             "BareLine",
-            "A line of version 1.03 that is not finished, as Confirm and Resolve show it.",
-            fields | {"status": fields["status"] | {"enum": _UNFINISHED}},
+            "A line of version 1.03 that is pending or cancelled, as Confirm and Resolve show it.",
+            unfinished,
         ),
-        "ExtendedLine": _one_of(line, ("LineWithCode", "LineWithoutCode", "BareLine")),
+        "ExtendedLine": _one_of(line, ("FinishedLine", "UnfinishedLine", "BareLine")),
     }
 
 
