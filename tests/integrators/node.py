@@ -18,7 +18,7 @@ TOOLS: Final = CLIENT / "node_modules"
 OPTIONS: Final = (
     *(
         "--strict",
-        "--skipDefaultLibCheck",
+        "--skipLibCheck",
         "--exactOptionalPropertyTypes",
         "--noUncheckedIndexedAccess",
         "--noUnusedLocals",
