@@ -38,6 +38,26 @@ $(VENV)/.fuzzing: requirements-fuzz.lock $(VENV)/.developed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-fuzz.lock
 	@touch $@
 
+# What makes a Python client of the OpenAPI document, for one test. It asks for other versions than the program, so it has
+# an environment of its own.
+$(VENV)/.generating: requirements-generator.lock $(VENV)/.installed
+	@echo "Installing the generator of clients …"
+	@$(BIN)/python -m venv $(VENV)/generator
+	@$(VENV)/generator/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-generator.lock
+	@touch $@
+
+# What the TypeScript client is compiled and tested with, and what makes another one of the OpenAPI document. The client
+# itself needs nothing of it. Nothing of a package is run at installation.
+TYPESCRIPT := clients/typescript
+$(TYPESCRIPT)/node_modules/.installed: $(TYPESCRIPT)/package-lock.json packages
+	@if ! command -v npm >/dev/null; then echo "Missing here: npm. The TypeScript client will not be tested." >&2; \
+	elif [ ! -e $@ ] || [ $< -nt $@ ]; then \
+	  echo "Installing what the TypeScript client is tested with …"; \
+	  npm ci --prefix $(TYPESCRIPT) --silent --ignore-scripts --no-audit --no-fund && touch $@; fi
+
+.PHONY: node-modules
+node-modules: $(TYPESCRIPT)/node_modules/.installed
+
 .PHONY: setup
 setup: $(VENV)/.installed  ## Create .venv with all that the program needs, locked and hashed
 
@@ -54,6 +74,8 @@ packages:
 	@missing=; lean=; \
 	{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || missing="$$missing chromium"; \
 	command -v php >/dev/null || missing="$$missing php-cli"; \
+	command -v node >/dev/null || lean="$$lean nodejs"; \
+	command -v npm >/dev/null || lean="$$lean npm"; \
 	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || lean="$$lean pgbouncer"; \
 	command -v promtool >/dev/null || lean="$$lean prometheus"; \
 	command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || lean="$$lean nginx-light"; \
@@ -70,7 +92,7 @@ packages:
 	  else echo "Missing here:$$missing$$lean. The tests that need it will be skipped." >&2; fi; fi
 
 .PHONY: test
-test: develop check packages  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
+test: develop check packages node-modules $(VENV)/.generating  ## Linters, types, import rules and the whole suite (DATABASE_URL=… for another server)
 	@VOUCHERD_TEST_DATABASE_URL='$(DATABASE_URL)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 .PHONY: steady
@@ -139,6 +161,14 @@ mutate: develop  ## Break the rules about money one small change at a time, and 
 wheel: setup  ## Build the wheel into dist/: what a machine installs that has no checkout
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
+.PHONY: client-types
+client-types: develop  ## Write the types of the TypeScript client anew after the API has changed
+	@$(BIN)/python -m tools.typescript
+
+.PHONY: client-typescript
+client-typescript: node-modules  ## Pack the TypeScript client into dist/, as npm installs it
+	@mkdir -p dist && cd $(TYPESCRIPT) && npm pack --silent --pack-destination ../../dist
+
 .PHONY: image
 image: wheel  ## Build the container image with buildah, from Debian's packages and the wheel
 	@{ command -v buildah && command -v mmdebstrap; } >/dev/null || [ "$$(id -u)" != 0 ] \
@@ -146,7 +176,7 @@ image: wheel  ## Build the container image with buildah, from Debian's packages 
 	@deploy/container/build.sh
 
 .PHONY: lock
-lock: setup  ## Resolve the dependencies anew into the four files of locks
+lock: setup  ## Resolve the dependencies anew into the five files of locks, and those of the TypeScript client
 	@$(BIN)/python -m pip install --quiet uv
 	@compile="$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml"; \
 	setup="--extra install --extra embedded"; \
@@ -154,7 +184,10 @@ lock: setup  ## Resolve the dependencies anew into the four files of locks
 	  && $$compile --upgrade --constraint requirements.lock --output-file requirements-production.lock \
 	  && $$compile --upgrade $$setup --extra dev --extra traces --extra archive --constraint requirements.lock --output-file requirements-dev.lock \
 	  && $$compile --upgrade $$setup --extra dev --extra traces --extra archive --extra fuzz --constraint requirements-dev.lock \
-	    --output-file requirements-fuzz.lock
+	    --output-file requirements-fuzz.lock \
+	  && $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade \
+	    --group generator --output-file requirements-generator.lock
+	@npm install --prefix $(TYPESCRIPT) --silent --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved
 
 .PHONY: clean
 clean:  ## Remove the environment and caches (the demo's data in .voucherd stays)

@@ -22,6 +22,7 @@ NUMBERS = (
     *range(90, 114),
     *range(115, 138),
     *range(139, 144),
+    149,
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

@@ -1,4 +1,4 @@
-"""The four lock files: what production installs, what `make setup` adds, what tests and tools need, and the fuzzer."""
+"""The lock files: what production installs, what `make setup` adds, what tests, the fuzzer and the generator need."""
 
 from __future__ import annotations
 
@@ -55,6 +55,19 @@ def test_the_fuzzer_is_installed_by_nobody_but_make_fuzz() -> None:
     assert fuzzer.isdisjoint(_locked("requirements-dev.lock"))
     installing = [line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if ".fuzzing" in line]
     assert [line.split(":")[0] for line in installing] == ["$(VENV)/.fuzzing", "fuzz"]
+
+
+def test_the_generator_of_clients_is_installed_beside_the_program() -> None:
+    """OP-149: it asks for other versions than the program, which must not get them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    generator = _asked(project["dependency-groups"]["generator"])
+
+    assert generator <= _locked("requirements-generator.lock").keys()
+    assert generator.isdisjoint(_locked("requirements-dev.lock"))
+    installing = [
+        line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if ".generating" in line
+    ]
+    assert [line.split(":")[0] for line in installing] == ["$(VENV)/.generating", "test"]
 
 
 def test_tests_run_with_the_versions_that_serve() -> None:

@@ -194,6 +194,31 @@ REPLAYED: Final = _json(webhooks.QueuedEvents(1))
 NEW_WEBHOOK: Final = _json({"url": _URL, "eventTypes": _ENDPOINT.types, "description": _ENDPOINT.description})
 
 
+# ── messages ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _said(at: int, type_: str) -> Raw:
+    """A message of this type, made by the code that makes every other."""
+    if type_.startswith("order."):
+        told = replace(_TOLD, id=_TOLD.id + at, type=type_, seq=1 if type_ == kinds.ORDER_CREATED else 2)
+    else:
+        company_id, state = (None, None) if type_ in kinds.FOR_ALL else (_ORDER.company_id, State.LIVE)
+        told = Event(_TOLD.id + at, CONFIRMED_AT, company_id, state, type_, None, None, _STORED[type_])
+    return Raw(written(told, IDS))
+
+
+_STORED: Final = {
+    kinds.WALLET_TOPPED_UP: '{"currency":"EUR","amount":500.00,"balance":750.00,"reference":"invoice 4711"}',
+    kinds.WALLET_LOW_BALANCE: '{"currency":"EUR","availableAmount":99.50,"thresholdAmount":100.00}',
+    kinds.PRODUCT_UPDATED: '{"slug":"brightbean-25-eur","active":true,"stocked":false}',
+    kinds.KEY_ROTATED: '{"id":12,"replacedBy":13}',
+    kinds.WEBHOOK_DISABLED: '{"webhook":3,"url":"https://shop.example.com/hooks/vouchers","reason":"gone"}',
+    kinds.PING: '{"message":"Hello from voucherd."}',
+}
+"""What the log holds of events that are not about an order."""
+MESSAGES: Final = {type_: _said(at, type_) for at, type_ in enumerate(sorted(kinds.FOR_COMPANIES))}
+
+
 # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 _TEXT: Final = "vk_live_Zt4Qn1h7Xc9Lw2Rk8Bv6Ys3Mf5Jd0PgAT00000"

@@ -82,7 +82,8 @@ def _strictest() -> Draft202012Validator:
     """A validator that knows every schema of the document; to make it takes a hundred times as long as to use it."""
     closed = whole_document()["components"]["schemas"]
     for one in closed.values():
-        one["additionalProperties"] = False
+        if "properties" in one:
+            one["additionalProperties"] = False
     return Draft202012Validator({"components": {"schemas": closed}}, format_checker=FORMATS)
 
 
@@ -146,7 +147,7 @@ def test_every_field_has_words(described: dict[str, Any]) -> None:
         assert schema["description"].endswith("."), name
         assert not [
             field
-            for field, one in schema["properties"].items()
+            for field, one in schema.get("properties", {}).items()
             if not one.get("description", "").endswith(".")
         ], name
     assert not [name for name in schemas if not re.fullmatch("[A-Z][A-Za-z]+", name)]
@@ -166,9 +167,8 @@ def test_decimals_are_numbers_and_known_words_are_enums(described: dict[str, Any
     assert order["paymentStatus"]["enum"] == ["unpaid", "paid", "partially_refunded", "refunded"]
     assert set(order["type"]["enum"]) == {"api", "portal"}
     assert set(order["state"]["enum"]) == {"live", "sandbox"}
-    line = described["components"]["schemas"]["ExtendedLine"]
+    line = described["components"]["schemas"]["ShortLineWithoutCode"]
     assert set(line["properties"]["status"]["enum"]) == {"pending", "finished", "cancelled"}
-    assert line["required"] == ["tag", "status"]
 
 
 def test_the_limits_of_create_are_in_its_schema(described: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ def test_every_refusal_is_told_with_its_status_and_words(described: dict[str, An
 def test_every_example_validates(described: dict[str, Any]) -> None:
     """An example that its own schema refuses would teach the wrong thing."""
     count = 0
-    for item in described["paths"].values():
+    for item in [*described["paths"].values(), *described["webhooks"].values()]:
         for part in item.values():
             bodies = [resolved(described, answer) for answer in part["responses"].values()]
             for body in [*bodies, part.get("requestBody", {})]:

@@ -186,6 +186,7 @@ def test_the_examples_are_what_the_service_says() -> None:
         for route in ROUTES
         for version in route.versions
     }
+    made |= {type_: Examples(body=Example(type_, body)) for type_, body in samples.MESSAGES.items()}
     lines = [
         b"%b:%b" % (msgspec.json.encode(name), msgspec.json.encode(one)) for name, one in sorted(made.items())
     ]

@@ -190,6 +190,12 @@ def whole(
     return Parameter(name, words, schema, parse, default, example=example)
 
 
+def _untold(parameter: Parameter[T]) -> Parameter[T]:
+    """The same without its default in the document: generated clients would send it with every call (OP-149)."""
+    schema = {name: rule for name, rule in parameter.schema.items() if name != "default"}
+    return replace(parameter, schema=schema)
+
+
 def choice(
     name: str, words: str, choices: tuple[str, ...], default: str | None = None
 ) -> Parameter[str | None]:
@@ -283,12 +289,16 @@ def _last_moment(name: str, given: str) -> datetime:
 
 
 BY_TIME: Final = choice("sortOrder", "`desc`: newest first. `asc`: oldest first.", ("asc", "desc"), "desc")
-_NUMBER: Final = whole(
-    "page", "Number of the page. Not together with `offset` or `cursor`.", most=PAGE_MAX, default=1
+_NUMBER: Final = _untold(
+    whole(
+        "page",
+        "Number of the page: the first unless it is sent. Not together with `offset` or `cursor`.",
+        most=PAGE_MAX,
+        default=1,
+    )
 )
-_OFFSET: Final = replace(
-    whole("offset", "How many to pass over, in place of `page`.", least=0, most=OFFSET_MAX, default=0),
-    schema={"type": "integer", "minimum": 0, "maximum": OFFSET_MAX},
+_OFFSET: Final = _untold(
+    whole("offset", "How many to pass over, in place of `page`.", least=0, most=OFFSET_MAX, default=0)
 )
 
 

@@ -51,7 +51,7 @@ class WebhookBody(Struct):
     format: Annotated[str, _FORMAT] = MessageFormat.STANDARD.value
     eventTypes: Annotated[list[str] | None, _EVENT_TYPES] = None
     description: OwnText = ""
-    enabled: Annotated[bool, doc("Whether to send anything.")] = True
+    enabled: Annotated[bool, doc("Whether to send anything; true unless it is sent.")] = True
     headers: Annotated[dict[str, str], doc(_HEADERS, maxProperties=HEADERS_MAX)] = {}
     secret: _OwnSecret = None
 
@@ -76,7 +76,12 @@ class RotateBody(Struct):
     """How an endpoint gets a new secret. The body may be left out."""
 
     overlapSeconds: Annotated[
-        int, doc("How long the old secret signs beside the new one.", minimum=0, maximum=OVERLAP_S_MAX)
+        int,
+        doc(
+            "How long the old secret signs beside the new one. One day unless it is sent.",
+            minimum=0,
+            maximum=OVERLAP_S_MAX,
+        ),
     ] = int(OVERLAP.total_seconds())
     secret: _OwnSecret = None
 

@@ -9,6 +9,7 @@ from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.paths import HEADERS, failures, operation
 from voucherd.api.openapi.problems import ANYWHERE
 from voucherd.api.openapi.schemas import schemas
+from voucherd.api.openapi.webhooks import messages
 from voucherd.api.operations import SECTIONS
 from voucherd.api.routes import ROUTES
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT
@@ -26,8 +27,9 @@ months first.
 Amounts are JSON numbers with exactly as many digits as their currency has; read them as decimals, not as binary \
 floats. Times are UTC.
 
-An error is one line of `text/plain`, whatever `Accept` says; only with `Accept: application/problem+json` it is RFC \
-9457 with a stable `code`. A parameter of the query that a call does not have is refused."""
+An error is one line of `text/plain`, whatever `Accept` says; only with `Accept: application/problem+json`, which a \
+client sends that is generated from this document, it is RFC 9457 with a stable `code`. A parameter that a call does \
+not have is refused."""
 
 _KEY: Final = (
     "An API key of your company, as `Authorization: Bearer <key>`. A key that begins with `vk_live_` works on live "
@@ -55,6 +57,7 @@ def document(public_url: str | None, body_bytes_max: int) -> dict[str, Any]:
         "security": [{"ApiKey": []}],
         "tags": [{"name": section.name, "description": section.words} for section in SECTIONS],
         "paths": paths,
+        "webhooks": messages(public_url or EXAMPLE_URL),
         "components": {
             "schemas": schemas(),
             "responses": failures([*ANYWHERE]),

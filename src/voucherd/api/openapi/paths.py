@@ -24,6 +24,7 @@ from voucherd.limits.rate_limits import Taken, policy, standing
 Part = dict[str, Any]
 
 _JSON: Final = "application/json"
+_PROBLEM_JSON: Final = "application/problem+json"
 
 _IDEMPOTENCY_KEY: Final = query.in_header(
     "Idempotency-Key",
@@ -135,14 +136,15 @@ def _failure(status: int, found: list[DescribedProblem]) -> Part:
     return {
         "description": " ".join(dict.fromkeys(problem.when for problem in found)),
         "headers": _headers("X-Request-Id", *counted, *_ALSO.get(status, ())),
+        # The typed form stands first: generators of clients take the first that they can read.
         "content": {
+            _PROBLEM_JSON: {
+                "schema": {"$ref": REF + "Problem"},
+                "examples": {p.code: {"summary": p.when, "value": p.body} for p in found},
+            },
             "text/plain": {
                 "schema": {"type": "string"},
                 "examples": {p.code: {"summary": p.when, "value": p.text} for p in found},
-            },
-            "application/problem+json": {
-                "schema": {"$ref": REF + "Problem"},
-                "examples": {p.code: {"summary": p.when, "value": p.body} for p in found},
             },
         },
     }

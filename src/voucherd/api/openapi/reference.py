@@ -14,6 +14,7 @@ from voucherd.api.errors import Op
 from voucherd.api.openapi.problems import OFF_THE_MAP
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.routes import MAIN, ROUTES, Route
+from voucherd.api.wire.events import DATA
 
 Part = dict[str, Any]
 
@@ -29,8 +30,12 @@ OBJECTS: Final = (
     ("quoted-order", "Quote", ("QuotedOrder",)),
     ("quoted-item", "Item of a quote", ("QuotedItem",)),
     ("product", "Product", ("Product",)),
-    ("short-line", "Order line, short", ("ShortLine",)),
-    ("extended-line", "Order line, extended", ("ExtendedLine",)),
+    ("short-line", "Order line, short", ("ShortLine", "ShortLineWithCode", "ShortLineWithoutCode")),
+    (
+        "extended-line",
+        "Order line, extended",
+        ("ExtendedLine", "UnfinishedLine", "FinishedLine", "BareLine"),
+    ),
     ("product-description", "Product description", ("ProductDescription",)),
     ("offer", "Offer", ("Offer",)),
     ("page", "Page of orders", ("ExtendedOrderPage", "ShortOrderPage")),
@@ -71,7 +76,14 @@ OBJECTS: Final = (
     ("fx-pair", "Exchange rate in other names", ("FxPair",)),
     ("fx-rate-list", "List of exchange rates", ("FxRateList",)),
     ("list-metadata", "List metadata", ("ListMetadata",)),
-    ("event", "Event", ("Event",)),
+    ("event", "Event", ("Event", *DATA)),
+    ("order-event-data", "Data of an order's event", ("OrderEventData",)),
+    ("top-up-event-data", "Data of a top-up", ("TopUpEventData",)),
+    ("low-balance-event-data", "Data of a low balance", ("LowBalanceEventData",)),
+    ("product-event-data", "Data of a product's change", ("ProductEventData",)),
+    ("key-rotated-event-data", "Data of a key's rotation", ("KeyRotatedEventData",)),
+    ("webhook-disabled-event-data", "Data of a disabled webhook", ("WebhookDisabledEventData",)),
+    ("ping-event-data", "Data of a ping", ("PingEventData",)),
     ("event-page", "Page of events", ("EventPage",)),
     ("event-metadata", "Event metadata", ("EventMetadata",)),
     ("redemption", "Redemption", ("Redemption",)),
@@ -155,9 +167,39 @@ def objects(document: Part, kinds: tuple[tuple[str, str, tuple[str, ...]], ...] 
     """These objects, in reading order."""
     schemas = document["components"]["schemas"]
     return [
-        Object(anchor, title, schemas[names[0]]["description"], tuple(_fields(schemas[names[0]])))
+        Object(
+            anchor,
+            title,
+            schemas[names[0]]["description"],
+            tuple(_fields(_joined(schemas, schemas[names[0]]))),
+        )
         for anchor, title, names in kinds
     ]
+
+
+def _joined(schemas: Part, schema: Part) -> Part:
+    """All forms of an object as one: a field may be all that it may be in any of them."""
+    if "oneOf" not in schema:
+        return schema
+    forms = [schemas[form["$ref"].removeprefix(REF)] for form in schema["oneOf"]]
+    fields: dict[str, list[Part]] = {}
+    for form in forms:
+        for name, field in form["properties"].items():
+            fields.setdefault(name, []).append(field)
+    required = [name for name in fields if all(name in form["required"] for form in forms)]
+    return {"properties": {name: _union(of) for name, of in fields.items()}, "required": required}
+
+
+def _union(fields: list[Part]) -> Part:
+    """What one of these fields may be."""
+    first = fields[0]
+    if "$ref" in first:
+        return {"description": first["description"], "anyOf": [{"$ref": field["$ref"]} for field in fields]}
+    words = [
+        word for field in fields for word in field.get("enum", (field["const"],) if "const" in field else ())
+    ]
+    types = [one for field in fields for one in _types(field)]
+    return first | {"type": list(dict.fromkeys(types))} | ({"enum": sorted(set(words))} if words else {})
 
 
 def any_failures(document: Part) -> list[Failure]:
@@ -292,18 +334,22 @@ def _kind(schema: Part) -> Markup:
         return Markup(" or ").join(_kind(option) for option in schema["anyOf"])
     if schema["type"] == "array":
         return Markup("array of {}").format(_kind(schema["items"]))
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return Markup(" or ").join(
-        escape(schema.get("format", kind) if kind == "string" else kind) for kind in kinds
+        escape(schema.get("format", kind) if kind == "string" else kind) for kind in _types(schema)
     )
+
+
+def _types(schema: Part) -> list[str]:
+    return schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
 
 
 def _rules(schema: Part) -> tuple[str, ...]:
     """The limits of a value in words."""
     rules = []
-    words = schema.get("enum") or schema.get("items", {}).get("enum")
+    options = (schema, schema.get("items", {}), *schema.get("anyOf", ()))
+    words = [word for option in options for word in option.get("enum", ())]
     if words:
-        rules.append("one of " + ", ".join(f"{word}" for word in words if word is not None))
+        rules.append("one of " + ", ".join(words))
     for least, most, unit in (
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),

@@ -14,7 +14,7 @@ from voucherd.orders.model import TYPES
 from voucherd.wallet.ledger import EntryKind
 
 _FINISHED: Final = "Only on a finished line."
-_UNTIL: Final = "Null until the line is finished."
+UNTIL: Final = "Null until the line is finished."
 _COST: Final = "Null if the operator does not show costs, or no offer is known."
 
 
@@ -72,11 +72,11 @@ class ExtendedLine(Struct, kw_only=True):
     priceAmount: Annotated[Number, doc("Price of the code before VAT.")]
     priceCurrency: fields.OwnCurrency
     priceFx: fields.PriceFx
-    voucherCode: Annotated[str | None, doc(f"The code. {_UNTIL}")]
-    voucherSerial: Annotated[str | None, doc(f"The code's serial number. {_UNTIL}")]
-    voucherUrl: Annotated[Link | None, doc(f"The same as `redemptionLink`. {_UNTIL}")]
+    voucherCode: Annotated[str | None, doc(f"The code. {UNTIL}")]
+    voucherSerial: Annotated[str | None, doc(f"The code's serial number. {UNTIL}")]
+    voucherUrl: Annotated[Link | None, doc(f"The same as `redemptionLink`. {UNTIL}")]
     voucherDateExpired: Annotated[
-        Moment | None, doc(f"When the code expires; null for one that does not. {_UNTIL}")
+        Moment | None, doc(f"When the code expires; null for one that does not. {UNTIL}")
     ]
     purchasePriceAmount: Annotated[Number | None, doc(f"What the operator paid for the code. {_COST}")]
     purchasePriceCurrency: Annotated[
@@ -88,7 +88,7 @@ class ExtendedLine(Struct, kw_only=True):
     commissionEur: Annotated[Number | None, doc(f"Price before VAT less the purchase price, in EUR. {_COST}")]
     externalId: Annotated[
         str | None,
-        doc(f"The supplier's identifier of the code; the tag if the operator does not show costs. {_UNTIL}"),
+        doc(f"The supplier's identifier of the code; the tag if the operator does not show costs. {UNTIL}"),
     ]
     offerId: Annotated[str | None, doc(f"The offer that served the line, or the best one at Create. {_COST}")]
     externalSupplier: Annotated[str | None, doc(f"The supplier of the code. {_COST}")]
@@ -119,9 +119,9 @@ class ExtendedLine(Struct, kw_only=True):
             contentMediaType="application/json",
         ),
     ]
-    token: Annotated[str | None, doc(f"The secret in the redemption link. {_UNTIL}")]
+    token: Annotated[str | None, doc(f"The secret in the redemption link. {UNTIL}")]
     redemptionLink: Annotated[
-        Link | None, doc(f"A secret link to the page that shows the code to its final owner. {_UNTIL}")
+        Link | None, doc(f"A secret link to the page that shows the code to its final owner. {UNTIL}")
     ]
     dateVoucherViewed: Annotated[
         Moment | None, doc("When the code was first revealed through the link; null before.")
