@@ -84,7 +84,7 @@ check: develop  ## Only the static checks: ruff, mypy strict, import-linter, ban
 	@# mypy takes as long as all the others together, so they run beside it.
 	@$(BIN)/mypy & types=$$!; \
 	($(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache) \
-	  && $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src; others=$$?; \
+	  && $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src clients/python/src; others=$$?; \
 	wait $$types && exit $$others
 
 .PHONY: audit-deps
@@ -138,6 +138,10 @@ mutate: develop  ## Break the rules about money one small change at a time, and 
 .PHONY: wheel
 wheel: setup  ## Build the wheel into dist/: what a machine installs that has no checkout
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+.PHONY: client-python
+client-python: setup  ## Build the wheel of the Python client into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist clients/python
 
 .PHONY: image
 image: wheel  ## Build the container image with buildah, from Debian's packages and the wheel
