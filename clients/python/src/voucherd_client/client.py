@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self
 
 import httpx
-import msgspec
 
 from voucherd_client.accounts import Accounts
 from voucherd_client.catalogue import Brands, Categories, FxRates, Products
@@ -15,7 +14,7 @@ from voucherd_client.events import Events
 from voucherd_client.keys import Keys
 from voucherd_client.operation import E, Resource, operation
 from voucherd_client.orders import Orders
-from voucherd_client.steps import Retries, Steps, query
+from voucherd_client.steps import ANYTHING, Retries, Steps, decode, query
 from voucherd_client.webhooks import Webhooks
 
 RETRIES: Final = Retries()
@@ -48,9 +47,10 @@ class _Nouns(Resource[E], Generic[E]):
     ) -> Steps[Any]:
         """Any call below /api/1.03/ that has no method here; its JSON as it came, with money as Decimal."""
         if method == "GET":
-            return (yield from self._read(path, Any, query(**given)))  # type: ignore[arg-type]
-        answer = yield from self._do(method, path, body, key=idempotency_key, query=query(**given))
-        return msgspec.json.Decoder().decode(answer) if answer else None
+            answer = yield from self._bytes(path, query(**given))
+        else:
+            answer = yield from self._do(method, path, body, key=idempotency_key, query=query(**given))
+        return decode(answer, ANYTHING) if answer else None
 
 
 class Client(_Nouns[Engine]):

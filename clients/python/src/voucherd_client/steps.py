@@ -16,7 +16,8 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from voucherd_client.errors import ApiError, IdempotencyKeyInUse, NoAnswer, UnreadableAnswer, refusal
+from voucherd_client.errors import ApiError, IdempotencyKeyInUse, NoAnswer, UnreadableAnswer
+from voucherd_client.problems import refusal
 from voucherd_client.shapes.orders import NO_FLOAT
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -107,6 +108,8 @@ def pause_s(failure: ApiError | NoAnswer, attempts: int, retries: Retries, chanc
 encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 """JSON in which a Decimal is a number, digit by digit."""
 
+ANYTHING: Final[Any] = Any
+"""The type of an answer that is taken as it came."""
 _decoders: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 
 

@@ -19,7 +19,7 @@ class CartItem(Struct, rename="camel", frozen=True):
 
     product_slug: str
     amount: int = 1
-    face_value: Decimal | UnsetType = UNSET
+    face_value: Decimal | int | UnsetType = UNSET
     """Of one code, in the product's own currency: for products whose face value you pick."""
 
     def __post_init__(self) -> None:
