@@ -50,6 +50,11 @@ class Product(Struct, rename="camel", frozen=True, kw_only=True):
     terms: str | None
     image_url: str | None
     date_updated: datetime
+    brand_name: str | None = None
+    category: str | None = None
+    redeem_value: str | None = None
+    face_values: list[Decimal] | None = None
+    """The face values of a variable product that sell now, where not all do."""
 
 
 class ProductChange(Struct, rename="camel", frozen=True, kw_only=True):
@@ -66,6 +71,9 @@ class Brand(Struct, rename="camel", frozen=True, kw_only=True):
     slug: str
     name: str
     product_count: int
+    brand_name: str | None = None
+    category: str | None = None
+    redeem_type: str | None = None
 
 
 class Category(Struct, rename="camel", frozen=True, kw_only=True):

@@ -42,6 +42,8 @@ class Webhook(Struct, rename="camel", frozen=True, kw_only=True):
     date_old_secret_expires: datetime | None
     date_created: datetime
     date_updated: datetime
+    format: str | None = None
+    """How events are written to it: `standard` or `classic`."""
     secret: str | None = None
     """What deliveries are signed with; only in the answer that makes it."""
 

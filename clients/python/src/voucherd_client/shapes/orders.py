@@ -187,6 +187,8 @@ class Order(Struct, rename="camel", frozen=True, kw_only=True):
     order_status: OrderStatus
     is_balance_payment: bool
     downloaded: bool
+    payment_currency: str | None = None
+    """The same as `price_currency`."""
     date_expires: datetime | None = None
     """Until when it can be confirmed; only while it is created."""
     items: list[Item]
@@ -225,6 +227,8 @@ class Quote(Struct, rename="camel", frozen=True, kw_only=True):
     reference: str | None
     state: State
     is_available: bool
+    payment_currency: str | None = None
+    """The same as `price_currency`."""
     items: list[QuotedItem]
 
 
