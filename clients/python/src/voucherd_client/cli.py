@@ -23,8 +23,8 @@ from voucherd_client.shapes.orders import CartItem, Order
 from voucherd_client.signatures import new_secret, signature_headers
 from voucherd_client.steps import decode
 
-URL: Final = "VOUCHERD_CLIENT_URL"
-KEY: Final = "VOUCHERD_CLIENT_KEY"
+URL: Final = "VOUCHERD_URL"
+KEY: Final = "VOUCHERD_KEY"
 FORWARD_S_MAX: Final = 15.0
 """As long as the service itself waits for an endpoint."""
 LIVE_PREFIX: Final = "vk_live_"

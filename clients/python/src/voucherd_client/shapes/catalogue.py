@@ -11,6 +11,13 @@ from msgspec import Struct
 Day: TypeAlias = date
 
 
+class FaceValueRange(Struct, rename="camel", frozen=True, kw_only=True):
+    """Face values between two that can be ordered, both included."""
+
+    min: Decimal
+    max: Decimal
+
+
 class Product(Struct, rename="camel", frozen=True, kw_only=True):
     """A product that is for sale, at the prices of the calling company."""
 
@@ -54,7 +61,8 @@ class Product(Struct, rename="camel", frozen=True, kw_only=True):
     category: str | None = None
     redeem_value: str | None = None
     face_values: list[Decimal] | None = None
-    """The face values of a variable product that sell now, where not all do."""
+    """The face values of a variable product of which a code could be delivered now; None where that is every one."""
+    face_value_ranges: list[FaceValueRange] | None = None
 
 
 class ProductChange(Struct, rename="camel", frozen=True, kw_only=True):
