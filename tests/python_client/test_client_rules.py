@@ -397,7 +397,7 @@ BODY = (
     b'"data":{"trx":"TRX1","x":0.10}}'
 )
 CLASSIC = b'{"event":"ORDER_FINISHED"}'
-OLD, NEW, OTHER = signing.new_secret(), signing.new_secret(), signatures.new_secret()
+OLD, NEW, OTHER = signing.new_secret(), signing.new_secret(), signatures.secret_of("vk_test_x")
 
 
 def signed(*secrets: str, body: bytes = BODY, age_s: int = 0) -> dict[str, str]:
@@ -420,6 +420,7 @@ def test_a_message_of_the_service_is_verified_with_either_secret_while_one_repla
     ):
         event = voucherd_client.verify_webhook(BODY, signed(*secrets), held, now_s=NOW_S)
         assert (event.type, event.trx, event.data["x"]) == ("order.finished", "TRX1", Decimal("0.10"))
+    assert OTHER == signatures.secret_of("vk_test_x") != signatures.secret_of("vk_test_y")
     own = signatures.signature_headers(OTHER, "evt_1", BODY, now_s=NOW_S)
     signing.verify(OTHER, *own.values(), BODY, now_s=NOW_S)
 

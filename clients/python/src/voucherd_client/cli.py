@@ -20,7 +20,7 @@ from voucherd_client.errors import VoucherdError
 from voucherd_client.shapes.accounts import Account
 from voucherd_client.shapes.events import Event
 from voucherd_client.shapes.orders import CartItem, Order
-from voucherd_client.signatures import new_secret, signature_headers
+from voucherd_client.signatures import secret_of, signature_headers
 from voucherd_client.steps import decode
 
 URL: Final = "VOUCHERD_URL"
@@ -60,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     listen.add_argument("--forward", metavar="URL", help="where to send each event, signed as in production")
     listen.add_argument("--type", action="append", help="only events of this type; may be repeated")
-    listen.add_argument("--secret", help="what to sign with; a new one is made and printed unless you say")
+    listen.add_argument(
+        "--secret", help="what to sign with; one that goes with the key, and is printed, unless you say"
+    )
     listen.set_defaults(run=_listen)
     trigger = commands.add_parser("trigger", help="let an event happen in the sandbox")
     trigger.add_argument("event", choices=sorted(TRIGGERS), help="the event that is to happen")
@@ -92,7 +94,7 @@ def _listen(client: Client, given: argparse.Namespace) -> None:
     # A process that a shell started in the background would not hear Ctrl-C's signal otherwise.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    secret = given.secret or new_secret()
+    secret = given.secret or secret_of(given.key)
     target = _target(given.forward)
     if target is not None:
         signature_headers(secret, "", b"")

@@ -143,7 +143,7 @@ class Engine:
             return None
         try:
             return self._http.send(
-                _built(self._http, self._address, step, self._timeout_s), follow_redirects=False
+                _built(self._http, self._address, step, self._timeout_s + step.wait_s), follow_redirects=False
             )
         except httpx.RequestError as error:
             return error
@@ -199,7 +199,7 @@ class AsyncEngine:
             return None
         try:
             return await self._http.send(
-                _built(self._http, self._address, step, self._timeout_s), follow_redirects=False
+                _built(self._http, self._address, step, self._timeout_s + step.wait_s), follow_redirects=False
             )
         except httpx.RequestError as error:
             return error

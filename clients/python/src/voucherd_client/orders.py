@@ -14,7 +14,7 @@ from voucherd_client.errors import StillPending
 from voucherd_client.operation import E, Resource, listing, operation, segment
 from voucherd_client.shapes.orders import CartItem, Line, Order, Quote, Redemption
 from voucherd_client.shapes.pages import Page
-from voucherd_client.steps import Pause, Steps, decode, query
+from voucherd_client.steps import Pause, Request, Steps, answered, decode, query
 
 SANDBOX_HEADER: Final = "X-Sandbox-Outcome"
 WAIT_S_MAX: Final = 25
@@ -82,7 +82,12 @@ class Orders(Resource[E]):
     @operation
     def find(self, trx: str, *, wait_s: int = 0) -> Steps[Order]:
         """The order; with `wait_s`, as soon as a pending one moves, or after so many seconds."""
-        return self._read(f"order/{segment(trx)}", Order, query(wait=wait_s or None))
+        return self._find(trx, wait_s)
+
+    def _find(self, trx: str, wait_s: int) -> Steps[Order]:
+        path, given = f"order/{segment(trx)}", query(wait=wait_s or None)
+        asked = Request(method="GET", path=path, query=given, wait_s=wait_s)
+        return decode((yield from answered(asked, self._retries)), Order)
 
     @operation
     def wait(self, trx: str, *, timeout_s: float = 300.0) -> Steps[Order]:
@@ -90,8 +95,7 @@ class Orders(Resource[E]):
         ends_at = time.monotonic() + timeout_s
         while True:
             left_s = ends_at - time.monotonic()
-            wait_s = max(min(int(left_s), WAIT_S_MAX), 0)
-            order = yield from self._read(f"order/{segment(trx)}", Order, query(wait=wait_s or None))
+            order = yield from self._find(trx, max(min(int(left_s), WAIT_S_MAX), 0))
             if order.is_over:
                 return order
             left_s = ends_at - time.monotonic()

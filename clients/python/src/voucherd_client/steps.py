@@ -47,6 +47,8 @@ class Request(Struct, frozen=True, kw_only=True):
     query: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = {}
     body: bytes | None = None
+    wait_s: int = 0
+    """So long the service was asked to hold its answer back."""
 
     @property
     def key(self) -> str | None:
