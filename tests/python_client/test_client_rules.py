@@ -225,6 +225,19 @@ def test_a_key_does_not_travel_in_the_open_unless_told_to() -> None:
     assert Address.of("http://shop.internal", "vk_test_x", allow_http=True)
 
 
+def test_a_name_that_leads_elsewhere_and_a_key_that_is_none_are_refused_before_anything_is_sent() -> None:
+    """OP-28: a call whose key got lost on the way could be done twice."""
+    with voucherd_client.Client("https://shop.example.com", "vk_test_x") as client:
+        for trx in ("", ".", ".."):
+            with pytest.raises(ValueError, match="is the name of nothing"):
+                client.orders.confirm(trx)
+        for key in ("", "PO-7\r\nX-Evil: 1", "é"):
+            with pytest.raises(ValueError, match="Idempotency-Key: must be"):
+                client.orders.confirm("TRX1", idempotency_key=key)
+        with pytest.raises(ValueError, match="X-Sandbox-Outcome: must be"):
+            client.orders.confirm("TRX1", sandbox_outcome="finished\n")
+
+
 # ── when it tries again ───────────────────────────────────────────────────────────────────────────────────
 
 ASKED = Request(method="POST", path="order", headers={"Idempotency-Key": "k"}, body=b"{}")

@@ -45,7 +45,7 @@ class Resource(Generic[E]):
         headers: Mapping[str, str | None] | None = None,
     ) -> Steps[T]:
         """A call that changes something, and what it answers."""
-        key = key or str(uuid4())
+        key = str(uuid4()) if key is None else key
         answer = yield from self._do(method, path, body, key=key, query=query, headers=headers)
         return decode(answer, kind, key)
 
@@ -61,7 +61,11 @@ class Resource(Generic[E]):
     ) -> Steps[bytes]:
         """A call that changes something, once: every attempt carries the same key and the same bytes."""
         sent = {name: text for name, text in (headers or {}).items() if text is not None}
-        sent[KEY_HEADER] = key or str(uuid4())
+        sent[KEY_HEADER] = str(uuid4()) if key is None else key
+        for name, text in sent.items():
+            # An empty key would be none, and a call without one may be done twice.
+            if not text or not text.isascii() or not text.isprintable():
+                raise ValueError(f"{name}: must be printable ASCII characters")
         content = None if body is None else encode(body)
         request = Request(method=method, path=path, query=tuple(query), headers=sent, body=content)
         return answered(request, self._retries)
@@ -83,9 +87,9 @@ class Resource(Generic[E]):
 
 
 def segment(text: str) -> str:
-    """A name as a part of a path. An empty one would name the list."""
-    if not text:
-        raise ValueError("an empty name names nothing")
+    """A name as a part of a path. An empty one, or dots, would lead elsewhere."""
+    if text in ("", ".", ".."):
+        raise ValueError(f"{text!r} is the name of nothing")
     return quote(text, safe="")
 
 
