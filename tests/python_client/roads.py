@@ -17,6 +17,11 @@ QUICK = Retries(first_pause_s=0.01, pause_s_max=0.02)
 Trouble = Callable[[httpx.Request, httpx.Response], httpx.Response]
 
 
+def arrives(_request: httpx.Request, answer: httpx.Response) -> httpx.Response:
+    """No trouble."""
+    return answer
+
+
 def lost(request: httpx.Request, _answer: httpx.Response) -> httpx.Response:
     """The service did it, and nobody was told."""
     raise httpx.ReadError("the connection broke", request=request)
@@ -37,7 +42,7 @@ class Road(httpx.BaseTransport, httpx.AsyncBaseTransport):
     def __init__(self, *troubles: Trouble) -> None:
         self.troubles = list(troubles)
         self.requests: list[httpx.Request] = []
-        self.statuses: list[int] = []
+        self.answers: list[httpx.Response] = []
         """What the service itself answered."""
         self._blocking = httpx.HTTPTransport(verify=False)
         self._awaiting = httpx.AsyncHTTPTransport(verify=False)
@@ -56,8 +61,13 @@ class Road(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     def _passed(self, request: httpx.Request, answer: httpx.Response) -> httpx.Response:
         self.requests.append(request)
-        self.statuses.append(answer.status_code)
+        self.answers.append(answer)
         return self.troubles.pop(0)(request, answer) if self.troubles else answer
+
+    @property
+    def statuses(self) -> list[int]:
+        """The status of each answer."""
+        return [answer.status_code for answer in self.answers]
 
     @property
     def keys(self) -> list[str | None]:

@@ -152,7 +152,10 @@ def test_what_is_printed_shows_no_code_and_no_secret() -> None:
     line = own_orders.Line(
         tag="TAG-1",
         status=voucherd_client.LineStatus.FINISHED,
-        **dict.fromkeys(("voucher_code", "voucher_url", "token", "redemption_link"), "SECRET"),
+        voucher_code="SECRET",
+        voucher_url="SECRET",
+        token="SECRET",
+        redemption_link="SECRET",
     )
     address = Address.of("https://shop.example.com/", "vk_live_SECRET", allow_http=False)
     client = voucherd_client.Client(address.url, address.key)
@@ -435,7 +438,8 @@ def test_a_message_of_the_service_is_verified_with_either_secret_while_one_repla
         assert (event.type, event.trx, event.data["x"]) == ("order.finished", "TRX1", Decimal("0.10"))
     assert OTHER == signatures.secret_of("vk_test_x") != signatures.secret_of("vk_test_y")
     own = signatures.signature_headers(OTHER, "evt_1", BODY, now_s=NOW_S)
-    signing.verify(OTHER, *own.values(), BODY, now_s=NOW_S)
+    name, timestamp, signature = own.values()
+    signing.verify(OTHER, name, timestamp, signature, BODY, now_s=NOW_S)
 
 
 @pytest.mark.parametrize(

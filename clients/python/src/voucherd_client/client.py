@@ -38,6 +38,7 @@ class _Nouns(Resource[E], Generic[E]):
     @operation
     def call(
         self,
+        /,
         method: str,
         path: str,
         *,

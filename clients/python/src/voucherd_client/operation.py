@@ -19,7 +19,7 @@ from voucherd_client.stream import Stream
 
 P = ParamSpec("P")
 T = TypeVar("T")
-E = TypeVar("E", Engine, AsyncEngine)
+E = TypeVar("E", bound=Engine | AsyncEngine)
 
 
 class Resource(Generic[E]):
