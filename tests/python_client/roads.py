@@ -10,9 +10,20 @@ import httpx
 from tests.patience import HANG_S
 from tests.shop import Company
 from tests.wire.test_sockets import Street
+from voucherd.api.routes import match
 from voucherd.ids import State
 from voucherd_client import AsyncClient, Client, Retries
 
+PLAYED = {
+    ("POST", "sandbox/top-up"),
+    ("GET", "sandbox/clock"),
+    ("POST", "sandbox/clock/advance"),
+    ("POST", "sandbox/clock/reset"),
+    ("POST", "event/trigger"),
+    ("GET", "request"),
+    ("GET", "request/{id}"),
+}
+"""Operations of the sandbox and of the request log, which have tests of their own."""
 QUICK = Retries(first_pause_s=0.01, pause_s_max=0.02)
 Trouble = Callable[[httpx.Request, httpx.Response], httpx.Response]
 
@@ -68,6 +79,17 @@ class Road(httpx.BaseTransport, httpx.AsyncBaseTransport):
     def statuses(self) -> list[int]:
         """The status of each answer."""
         return [answer.status_code for answer in self.answers]
+
+    @property
+    def operations(self) -> set[tuple[str, str]]:
+        """Method and path of each route that was answered well; nothing was refused."""
+        found = set()
+        for request, answer in zip(self.requests, self.answers, strict=True):
+            matched = match(request.url.path)
+            assert matched is not None
+            assert answer.is_success, request.url
+            found.add((request.method, matched.methods[request.method][0].path))
+        return found
 
     @property
     def keys(self) -> list[str | None]:

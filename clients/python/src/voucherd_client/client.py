@@ -14,6 +14,7 @@ from voucherd_client.events import Events
 from voucherd_client.keys import Keys
 from voucherd_client.operation import E, Resource, operation
 from voucherd_client.orders import Orders
+from voucherd_client.sandbox import Requests, Sandbox
 from voucherd_client.steps import ANYTHING, Retries, Steps, decode, query
 from voucherd_client.webhooks import Webhooks
 
@@ -34,6 +35,8 @@ class _Nouns(Resource[E], Generic[E]):
         self.events: Final[Events[E]] = Events(engine, retries)
         self.webhooks: Final[Webhooks[E]] = Webhooks(engine, retries)
         self.keys: Final[Keys[E]] = Keys(engine, retries)
+        self.sandbox: Final[Sandbox[E]] = Sandbox(engine, retries)
+        self.requests: Final[Requests[E]] = Requests(engine, retries)
 
     @operation
     def call(

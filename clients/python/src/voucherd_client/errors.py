@@ -193,6 +193,12 @@ class ApprovalNeeded(NotPaid):
     codes = ("approval_needed",)
 
 
+class SandboxOnly(Forbidden):
+    """The key is a live one, and this is there in the sandbox alone."""
+
+    codes = ("sandbox_only",)
+
+
 class OrderNotFound(NotFound):
     """There is no order with this trx, it was deleted, or it is of another company or state."""
 
@@ -235,6 +241,12 @@ class KeyNotFound(NotFound):
     codes = ("key_not_found",)
 
 
+class RequestNotFound(NotFound):
+    """No call of yours has this id, or it is no longer in the log."""
+
+    codes = ("request_not_found",)
+
+
 class NoSuchPath(NotFound):
     """The service knows no such path: its address may be wrong, or it is older than this client."""
 
@@ -263,6 +275,12 @@ class TooManyKeys(Conflict):
     """The company has as many keys as it may have."""
 
     codes = ("too_many_keys",)
+
+
+class TooManyOpenOrders(Conflict):
+    """The sandbox has more open orders than its clock can move at once."""
+
+    codes = ("too_many_open_orders",)
 
 
 class CursorTooOld(Gone):
