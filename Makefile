@@ -106,7 +106,7 @@ check: develop  ## Only the static checks: ruff, mypy strict, import-linter, ban
 	@# mypy takes as long as all the others together, so they run beside it.
 	@$(BIN)/mypy & types=$$!; \
 	($(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache) \
-	  && $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src; others=$$?; \
+	  && $(BIN)/bandit --quiet --configfile pyproject.toml --recursive src clients/python/src; others=$$?; \
 	wait $$types && exit $$others
 
 .PHONY: audit-deps
@@ -168,6 +168,10 @@ client-types: develop  ## Write the types of the TypeScript client anew after th
 .PHONY: client-typescript
 client-typescript: node-modules  ## Pack the TypeScript client into dist/, as npm installs it
 	@mkdir -p dist && cd $(TYPESCRIPT) && npm pack --silent --pack-destination ../../dist
+
+.PHONY: client-python
+client-python: setup  ## Build the wheel of the Python client into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist clients/python
 
 .PHONY: image
 image: wheel  ## Build the container image with buildah, from Debian's packages and the wheel

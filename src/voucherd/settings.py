@@ -19,8 +19,8 @@ PREFIX: Final = "VOUCHERD_"
 DAY_S: Final = 86_400
 OTLP: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
-# Not settings of the service: where the file is, and what the test suite reads.
-_OTHER_VARIABLES: Final = (PREFIX + "CONFIG", PREFIX + "TEST_")
+# Not settings of the service: where the file is, what the test suite reads, and what the clients read.
+_OTHER_VARIABLES: Final = (PREFIX + "CONFIG", PREFIX + "TEST_", PREFIX + "URL", PREFIX + "KEY")
 _URL_PASSWORD: Final = re.compile(r"(\b[a-z][a-z0-9+]*://[^:/?#@\s]*:)[^\s]*(?=@)")
 _QUERY_PASSWORD: Final = re.compile(r"(\b(?:ssl)?password=)[^&\s'\"]+")
 

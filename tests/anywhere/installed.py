@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import venv
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
@@ -63,22 +64,28 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-def build(folder: Path) -> Path:
-    """The wheel of this checkout, built without the network."""
-    _pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder), str(ROOT))
-    [wheel] = folder.glob("voucherd-*.whl")
+def build(folder: Path, project: Path = ROOT) -> Path:
+    """The wheel of this checkout, or of a project in it, built without the network."""
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder), str(project))
+    [wheel] = folder.glob("*.whl")
     return wheel
 
 
 def install(wheel: Path, folder: Path) -> Installed:
     """A new environment with the wheel, and what production installs beside it."""
+    install_beside(wheel, folder, locked_names(LOCK))
+    return Installed(folder)
+
+
+def install_beside(wheel: Path, folder: Path, names: Iterable[str]) -> Path:
+    """A new environment with the wheel and these distributions; its Python."""
     venv.create(folder, with_pip=False, symlinks=True)
-    options = ("--no-deps", "--no-index")
-    _pip("--python", str(folder / "bin" / "python"), "install", *options, str(wheel))
-    made = Installed(folder)
-    for name in locked_names(LOCK):
-        link(name, made.packages)
-    return made
+    python = folder / "bin" / "python"
+    _pip("--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
+    [packages] = (folder / "lib").glob("python*/site-packages")
+    for name in names:
+        link(name, packages)
+    return python
 
 
 def locked_names(lock: Path) -> list[str]:

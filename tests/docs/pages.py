@@ -20,8 +20,12 @@ OPEN_POINTS: Final = DOCS / "open-points.md"
 OPERATORS_GUIDE: Final = DOCS / "operators-guide.md"
 SUPPLIERS: Final = DOCS / "suppliers.md"
 
-ALL_PAGES: Final = (README, ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md")
-CLIENTS_PAGES: Final = (DOCS / "api-guide.md", DOCS / "webhooks.md")
+PYTHON_CLIENT: Final = ROOT / "clients" / "python" / "README.md"
+ALL_PAGES: Final = (
+    *(README, ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md"),
+    PYTHON_CLIENT,
+)
+CLIENTS_PAGES: Final = (DOCS / "api-guide.md", DOCS / "webhooks.md", PYTHON_CLIENT)
 """Pages that speak of the API alone: their names are paths and events, not files and functions of ours."""
 OUR_PAGES: Final = tuple(page for page in ALL_PAGES if page not in CLIENTS_PAGES)
 

@@ -137,7 +137,7 @@ def test_an_unknown_name_is_a_warning_with_the_nearest_one(tmp_path: Path) -> No
     """A variable of a newer version must not keep an older one from starting."""
     (tmp_path / "voucherd.toml").write_text("prot = 1\n")
 
-    settings = loaded(tmp_path, VOUCHERD_PROT="1", VOUCHERD_TEST_DATABASE_URL="x")
+    settings = loaded(tmp_path, VOUCHERD_PROT="1", VOUCHERD_TEST_DATABASE_URL="x", VOUCHERD_KEY="y")
 
     assert settings.warnings == (
         "VOUCHERD_PROT: no such setting (did you mean VOUCHERD_PORT?)",

@@ -110,8 +110,8 @@ class Counted(ApiProtocol):
         self.heard[self._peer] += len(data)
 
 
-@pytest.fixture
-async def street(shop: Shop) -> AsyncIterator[Street]:
+@asynccontextmanager
+async def listening(shop: Shop) -> AsyncIterator[Street]:
     """The shop's own protocol on a free port."""
     config = uvicorn.Config(
         shop.app, http=ApiProtocol, loop="none", lifespan="off", log_config=None, access_log=False
@@ -125,13 +125,22 @@ async def street(shop: Shop) -> AsyncIterator[Street]:
         return made
 
     server = await asyncio.get_running_loop().create_server(opened, "127.0.0.1", 0)
-    yield Street(server.sockets[0].getsockname()[1], state, heard)
-    server.close()
-    # One that reads no more, because nobody took its answers, would not even hear that its client has left.
-    for connection in list(state.connections):
-        connection.transport.abort()
-    await until_true(lambda: not state.connections)
-    await server.wait_closed()
+    try:
+        yield Street(server.sockets[0].getsockname()[1], state, heard)
+    finally:
+        server.close()
+        # One that reads no more, because nobody took its answers, would not even hear that its client has left.
+        for connection in list(state.connections):
+            connection.transport.abort()
+        await until_true(lambda: not state.connections)
+        await server.wait_closed()
+
+
+@pytest.fixture
+async def street(shop: Shop) -> AsyncIterator[Street]:
+    """The shop on a free port."""
+    async with listening(shop) as opened:
+        yield opened
 
 
 def head(method: str, path: str, company: Company | None = None, *more: str, version: str = "1.1") -> str:
