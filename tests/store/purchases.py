@@ -127,8 +127,8 @@ BREAKS: Final = {
 
 
 async def buy(pool: Pool, sealer: Sealer, order_service: OrderService, company_id: int) -> None:
-    """One purchase that brought too much and one that brought nothing, one under way, one of a cancelled order, and
-    lines that wait to be bought."""
+    """One purchase that brought too much and one that brought nothing, one under way, one of a cancelled order, one of
+    an order that a program before 0.2 only marked as cancelled (OP-45), and lines that wait to be bought."""
     fake = FakeSupplier(price="8.00 EUR")
     row = await _supplier(pool, sealer)
     dispatcher = Dispatcher(pool, sealer, order_service._caches, lambda _: None, lambda _spec, _pool: fake)
@@ -153,6 +153,7 @@ async def buy(pool: Pool, sealer: Sealer, order_service: OrderService, company_i
         await confirmed(3)
         await dispatcher.dispatch()
         await dispatcher.settled()
+    await pool.execute("DELETE FROM refused_offer")
     await confirmed(2)
     assert len(await claimed()) == 1
     # Two are to be had, the other two pause.
@@ -160,6 +161,10 @@ async def buy(pool: Pool, sealer: Sealer, order_service: OrderService, company_i
     cancelled = await confirmed(4)
     assert len(await claimed()) == 1
     await order_service.cancel(Cancel(cancelled, company_id, State.LIVE))
+    await pool.execute("UPDATE offer SET stock = 2")
+    marked = await confirmed(2)
+    assert len(await claimed()) == 1
+    await pool.execute("UPDATE orders SET cancelling = true WHERE id = $1", marked)
     await pool.execute("UPDATE offer SET stock = 5")
     await confirmed(1)
     await dispatcher.stop()

@@ -317,10 +317,10 @@ async def test_a_shop_that_has_seen_everything_passes(sold: Pool) -> None:
         (0, 0),
         (1, 0),
         (1, 1),
-        (1, 2),
         (2, 1),
         (3, 0),
         (3, 2),
+        (3, 3),
         (4, 0),
     ]
 
