@@ -1,19 +1,17 @@
-"""The document as the docs page shows it: operations in one section for all versions, objects as rows of fields."""
+"""The document as the docs show it: an operation in all its versions, and objects as rows of fields."""
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any, Final
 
-import msgspec
 from markupsafe import Markup, escape
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from voucherd.api.errors import Op
+from voucherd.api.openapi.markup import pretty, prose
 from voucherd.api.openapi.paths import MAIN_VERSION
-from voucherd.api.openapi.problems import OFF_THE_MAP
 from voucherd.api.openapi.schemas import REF
+from voucherd.api.operations import SECTION_OF
 from voucherd.api.routes import ROUTES, Route
 
 Part = dict[str, Any]
@@ -22,7 +20,7 @@ REQUEST_OBJECTS: Final = (
     ("create-body", "Create body", ("CreateBody",)),
     ("create-item", "Create item", ("CreateItem",)),
 )
-"""What Create takes; shown beside it."""
+"""What Create takes."""
 
 OBJECTS: Final = (
     ("order", "Order", ("ExtendedOrder", "ShortOrder")),
@@ -82,6 +80,7 @@ _FILES: Final = {"text/csv": "CSV", "text/event-stream": "server-sent events"}
 _PLACES: Final = {
     schema: (anchor, title) for anchor, title, names in (*REQUEST_OBJECTS, *OBJECTS) for schema in names
 }
+_WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Row(Struct, frozen=True):
@@ -133,15 +132,26 @@ class ReferenceOperation(Struct, frozen=True):
 
     anchor: str
     title: str
+    section: str
     method: str
+    path: str
+    """In the version that is shown first."""
     paths: tuple[str, ...]
     words: Markup
     parameters: tuple[Row, ...]
     request: tuple[Object, ...]
+    """The body that it takes, and the objects in it."""
     answers: tuple[DocumentedAnswer, ...]
+    answer_fields: Object | None
     failures: tuple[Failure, ...]
     samples: tuple[Sample, ...]
-    curl: str
+    described: Part
+    """The operation as the document has it, in that version."""
+
+    @property
+    def page(self) -> str:
+        """Where the docs tell of it."""
+        return f"/docs/reference/{self.anchor}"
 
 
 def operations(document: Part) -> list[ReferenceOperation]:
@@ -149,21 +159,58 @@ def operations(document: Part) -> list[ReferenceOperation]:
     return [_operation(document, route) for route in ROUTES]
 
 
-def objects(document: Part, kinds: tuple[tuple[str, str, tuple[str, ...]], ...] = OBJECTS) -> list[Object]:
-    """These objects, in reading order."""
+def objects(document: Part) -> list[Object]:
+    """Every object, in reading order; one that the list does not name comes last."""
     schemas = document["components"]["schemas"]
+    known = [
+        next((name for name in names if name in schemas), None) for *_, names in (*REQUEST_OBJECTS, *OBJECTS)
+    ]
     return [
-        Object(anchor, title, schemas[names[0]]["description"], tuple(_fields(schemas[names[0]])))
-        for anchor, title, names in kinds
+        _object(document, name) for name in (*known, *sorted(set(schemas) - set(_PLACES))) if name is not None
     ]
 
 
 def any_failures(document: Part) -> list[Failure]:
-    """What any call can meet, and what a call to no operation meets."""
+    """What any call can meet."""
     responses = document["components"]["responses"]
-    met = [row for status, part in responses.items() for row in _failures(status, part)]
-    met += [Failure(str(p.status), p.text, p.code, prose(p.when, inline=True)) for p in OFF_THE_MAP]
-    return sorted(met, key=lambda failure: failure.status)
+    return [row for status, part in responses.items() for row in _failures(status, part)]
+
+
+def place_of(schema: str) -> tuple[str, str]:
+    """The last part of the address of an object's page, and its title."""
+    spaced = _WORD_ENDS.sub(" ", schema)
+    return _PLACES.get(schema) or (spaced.replace(" ", "-").lower(), spaced.capitalize())
+
+
+def _object(document: Part, name: str) -> Object:
+    schemas = document["components"]["schemas"]
+    rows = _fields(_joined(schemas, schemas[name]))
+    return Object(*place_of(name), schemas[name]["description"], tuple(rows))
+
+
+def _joined(schemas: Part, schema: Part) -> Part:
+    """All forms of an object as one: a field may be all that it may be in any of them."""
+    if "oneOf" not in schema:
+        return schema
+    forms = [schemas[form["$ref"].removeprefix(REF)] for form in schema["oneOf"]]
+    fields: dict[str, list[Part]] = {}
+    for form in forms:
+        for name, field in form["properties"].items():
+            fields.setdefault(name, []).append(field)
+    required = [name for name in fields if all(name in form["required"] for form in forms)]
+    return {"properties": {name: _union(of) for name, of in fields.items()}, "required": required}
+
+
+def _union(fields: list[Part]) -> Part:
+    """What one of these fields may be."""
+    first = fields[0]
+    if "$ref" in first:
+        return {"description": first["description"], "anyOf": [{"$ref": field["$ref"]} for field in fields]}
+    words = [
+        word for field in fields for word in field.get("enum", (field["const"],) if "const" in field else ())
+    ]
+    types = [one for field in fields for one in _types(field)]
+    return first | {"type": list(dict.fromkeys(types))} | ({"enum": sorted(set(words))} if words else {})
 
 
 def _operation(document: Part, route: Route) -> ReferenceOperation:
@@ -172,16 +219,19 @@ def _operation(document: Part, route: Route) -> ReferenceOperation:
         for version in sorted(route.versions, key=lambda version: version != MAIN_VERSION)
     }
     version, part = next(iter(parts.items()))
+    body = part.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     return ReferenceOperation(
-        anchor=re.sub(r"(?<=[a-z])(?=[A-Z])", "-", part["operationId"]).lower(),
+        anchor=_WORD_ENDS.sub("-", part["operationId"]).lower(),
         title=part["summary"],
+        section=SECTION_OF[route.op],
         method=route.method,
+        path=f"/api/{version}/{route.path}",
         paths=tuple(f"/api/{version}/{route.path}" for version in sorted(route.versions)),
         words=prose(part["description"]),
         parameters=tuple(_parameter(one) for one in part.get("parameters", ())),
-        # Quote takes the same body: shown once, beside Create.
-        request=tuple(objects(document, REQUEST_OBJECTS) if route.op is Op.CREATE else ()),
+        request=tuple(_object(document, name) for name in _named(document, body)),
         answers=tuple(_answers(parts)),
+        answer_fields=_answer_fields(document, part),
         failures=tuple(
             row
             for status, one in part["responses"].items()
@@ -194,8 +244,34 @@ def _operation(document: Part, route: Route) -> ReferenceOperation:
             for answer in one["responses"].values()
             for sample in _samples(version, answer.get("content", {}))
         ),
-        curl=_curl(route, version, part),
+        described=part,
     )
+
+
+def _named(document: Part, schema: Part | None) -> list[str]:
+    """The names of the objects in a schema, and of those in them."""
+    found: list[str] = []
+    left = [schema]
+    while left:
+        one = left.pop(0)
+        if not isinstance(one, dict):
+            left += one if isinstance(one, list) else []
+        elif "$ref" in one:
+            name = one["$ref"].removeprefix(REF)
+            if name not in found:
+                found.append(name)
+                left.append(document["components"]["schemas"][name])
+        else:
+            left += one.values()
+    return found
+
+
+def _answer_fields(document: Part, part: Part) -> Object | None:
+    """The fields of what is answered, or of each of its entries where it is a list."""
+    answer = next(iter(part["responses"].values()))
+    schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
+    names = _named(document, schema.get("items", schema))
+    return _object(document, names[0]) if names else None
 
 
 def _distinct(parts: dict[str, Part]) -> dict[str, Part]:
@@ -240,20 +316,6 @@ def _samples(version: str, contents: Part) -> list[Sample]:
     ]
 
 
-def _curl(route: Route, version: str, part: Part) -> str:
-    """The call as a command; the address and the key stand in variables, as the guide sets them."""
-    path = f"/api/{version}/{route.path}"
-    for parameter in part.get("parameters", ()):
-        if parameter["in"] == "path":
-            path = path.replace("{" + parameter["name"] + "}", parameter["example"])
-    method = "" if route.method == "GET" else f" -X {route.method}"
-    lines = [f'curl{method} "$URL{path}"', '  -H "Authorization: Bearer $KEY"']
-    if "requestBody" in part:
-        (example,) = part["requestBody"]["content"]["application/json"]["examples"].values()
-        lines += ["  -H 'Content-Type: application/json'", f"  -d '{_indented(example['value'])}'"]
-    return " \\\n".join(lines)
-
-
 def _parameter(part: Part) -> Row:
     schema = part["schema"]
     return Row(
@@ -284,24 +346,28 @@ def _fields(schema: Part) -> list[Row]:
 def _kind(schema: Part) -> Markup:
     """The type of a value in words, with links to objects."""
     if "$ref" in schema:
-        anchor, title = _PLACES[schema["$ref"].removeprefix(REF)]
-        return Markup('<a href="#{}">{}</a>').format(anchor, title)
+        anchor, title = place_of(schema["$ref"].removeprefix(REF))
+        return Markup('<a href="/docs/objects/{}">{}</a>').format(anchor, title)
     if "anyOf" in schema:
-        return Markup(" or ").join(_kind(option) for option in schema["anyOf"])
+        return Markup(" or ").join(dict.fromkeys(_kind(option) for option in schema["anyOf"]))
     if schema["type"] == "array":
         return Markup("array of {}").format(_kind(schema["items"]))
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return Markup(" or ").join(
-        escape(schema.get("format", kind) if kind == "string" else kind) for kind in kinds
+        escape(schema.get("format", kind) if kind == "string" else kind) for kind in _types(schema)
     )
+
+
+def _types(schema: Part) -> list[str]:
+    return schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
 
 
 def _rules(schema: Part) -> tuple[str, ...]:
     """The limits of a value in words."""
     rules = []
-    words = schema.get("enum") or schema.get("items", {}).get("enum")
+    options = (schema, schema.get("items", {}), *schema.get("anyOf", ()))
+    words = [word for option in options for word in option.get("enum", ()) if word is not None]
     if words:
-        rules.append("one of " + ", ".join(f"{word}" for word in words if word is not None))
+        rules.append("one of " + ", ".join(words))
     for least, most, unit in (
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
@@ -314,30 +380,3 @@ def _rules(schema: Part) -> tuple[str, ...]:
     if schema.get("default") is not None:
         rules.append(f"default {schema['default']}")
     return tuple(rules)
-
-
-def prose(text: str, *, inline: bool = False) -> Markup:
-    """Our descriptions as HTML: paragraphs, lists and code are all they use."""
-    escaped = html.escape(text, quote=False)
-    marked = Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - Escaped above.
-    if inline:
-        return marked
-    blocks = []
-    for block in marked.split("\n\n"):
-        if block.startswith("- "):
-            entries = Markup("").join(Markup("<li>{}</li>").format(line[2:]) for line in block.split("\n"))
-            blocks.append(Markup("<ul>{}</ul>").format(entries))
-        else:
-            blocks.append(Markup("<p>{}</p>").format(block))
-    return Markup("").join(blocks)
-
-
-def pretty(body: Raw) -> Markup:
-    """JSON, indented, digits untouched, with its keys marked."""
-    # Quotes need no escaping between tags, and half of JSON is quotes.
-    escaped = html.escape(_indented(body), quote=False)
-    return Markup(re.sub(r'(?m)^( *)("\w+"):', r"\1<b>\2</b>:", escaped))  # noqa: S704 - Escaped above.
-
-
-def _indented(body: Raw) -> str:
-    return msgspec.json.format(bytes(body), indent=2).decode()

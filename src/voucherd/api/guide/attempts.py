@@ -1,0 +1,65 @@
+"""What a reader fills in to try a call from its page. Pure; the page's own script sends it, with a sandbox key only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from voucherd.api.guide.samples import SampleProduct, call_of
+from voucherd.api.openapi.markup import indented
+from voucherd.api.openapi.reference import ReferenceOperation
+
+
+class Input(Struct, frozen=True):
+    """One thing to fill in."""
+
+    name: str
+    place: str
+    """`path`, `query` or `header`."""
+    value: str
+    example: str
+    required: bool
+    choices: tuple[str, ...] = ()
+
+
+class Attempt(Struct, frozen=True):
+    """A call that can be tried."""
+
+    anchor: str
+    title: str
+    method: str
+    path: str
+    inputs: tuple[Input, ...]
+    body: str | None
+
+
+def attempt_of(operation: ReferenceOperation, product: SampleProduct) -> Attempt:
+    """The form of a call: what it must have is filled in where an example would work."""
+    call = call_of(operation, "", product)
+    return Attempt(
+        operation.anchor,
+        operation.title,
+        operation.method,
+        operation.path,
+        tuple(_input(one, operation, product) for one in operation.described.get("parameters", ())),
+        None if call.body is None else indented(Raw(call.body)),
+    )
+
+
+def _input(parameter: dict[str, Any], operation: ReferenceOperation, product: SampleProduct) -> Input:
+    name, place, example = parameter["name"], parameter["in"], str(parameter.get("example", ""))
+    known = {
+        "slug": product.brand_slug if "/brand/" in operation.path else product.slug,
+        "X-Sandbox-Outcome": example,
+        "currency": example,
+    }
+    words = parameter["schema"].get("enum", ()) if place == "query" else ()
+    return Input(
+        name,
+        place,
+        known.get(name, "") if place != "query" else "",
+        example,
+        bool(parameter.get("required")),
+        tuple(str(word) for word in words if word is not None),
+    )
