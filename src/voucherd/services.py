@@ -17,7 +17,7 @@ from voucherd.recipients.service import Recipients
 from voucherd.replica import ReadPool
 from voucherd.reports.cache import ReportCache
 from voucherd.settings import Settings
-from voucherd.storefront.service import Storefront
+from voucherd.storefront.service import SampleProduct, Storefront
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
 from voucherd.webhooks.service import Webhooks
@@ -26,8 +26,8 @@ from voucherd.webhooks.service import Webhooks
 class Guide(Protocol):
     """The docs for integrators, made from the API's own description."""
 
-    def page(self, path: str, slug: str, brand_slug: str) -> bytes | None:
-        """The page at this path, with samples that order this product; None where there is none."""
+    def page(self, path: str, product: SampleProduct | None) -> bytes | None:
+        """The page at this path, with samples that order this product; None where there is no such page."""
 
     def found(self, query: str) -> bytes:
         """The page that lists what was found."""

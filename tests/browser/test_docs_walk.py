@@ -200,7 +200,7 @@ async def test_the_docs_can_be_read_without_a_script(walk: Walk) -> None:
 
 
 async def test_the_contents_follow_and_the_language_is_kept(walk: Walk) -> None:
-    """However far one reads, the contents stay in sight and say where one is; the next page speaks the same language."""
+    """The contents stay in sight and say where one is; the next page speaks the language that was chosen."""
     reader = await walk()
     await reader.page.goto("/docs/webhooks")
     await reader.page.locator(".samples label", has_text="PHP").click()

@@ -21,6 +21,7 @@ from voucherd.api.guide.error_pages import ADVICE
 from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.problems import ANYWHERE, OFF_THE_MAP, REPEATED
 from voucherd.api.operations import OPERATIONS
+from voucherd.api.operations.orders import SLUG
 from voucherd.api.routes import ROUTES
 from voucherd.api.system import SystemEndpoints
 from voucherd.db import Pool
@@ -28,6 +29,7 @@ from voucherd.http import Request
 from voucherd.metrics.page import Metrics
 from voucherd.pages import guide as docs
 from voucherd.settings import Settings
+from voucherd.storefront.service import SampleProduct
 
 WEIGHT_BYTES_MAX = 150_000
 POLICY = (
@@ -80,7 +82,7 @@ class Outline(HTMLParser):
 def pages(public_url: str | None = None) -> dict[str, str]:
     """Every page of the docs by its path."""
     book = Guidebook(public_url, Settings().body_bytes_max)
-    drawn = {path: book.page(path, "gift-10", "acme") for path in book.paths}
+    drawn = {path: book.page(path, SampleProduct("gift-10", "acme")) for path in book.paths}
     return {path: page.decode() for path, page in drawn.items() if page is not None}
 
 
@@ -231,7 +233,7 @@ async def test_the_samples_order_a_product_that_is_for_sale(shop: Shop) -> None:
     await shop.product("gift-10", stock=1)
     page = (await shop.client.get("/docs")).text
     assert page.count("gift-10") >= 5
-    assert docs.EXAMPLE.slug not in page
+    assert SLUG not in page
     assert "/api/1.03/product/gift-10" in (await shop.client.get("/docs/reference/find-product")).text
 
 
@@ -245,7 +247,7 @@ async def test_the_docs_are_there_without_a_product(
         monkeypatch.setattr(docs, "SAMPLE_WAIT_S_MAX", 0.0)
     page = await shop.client.get("/docs")
     assert page.status_code == 200
-    assert docs.EXAMPLE.slug in page.text
+    assert SLUG in page.text
 
 
 def _colours(block: str) -> dict[str, str]:

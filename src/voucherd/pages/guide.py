@@ -28,7 +28,6 @@ LASTS: Final = timedelta(days=7)
 SAMPLE_WAIT_S_MAX: Final = 2.0
 """The docs do not wait longer for a product of the catalogue: their samples name one that is made up, then."""
 KEPT_BRIEFLY: Final = b"public, max-age=300"
-EXAMPLE: Final = SampleProduct("brightbean-25-eur", "brightbean")
 
 _WHO: Final = b"<!-- who -->"
 _OFFER_PLACE: Final = b"<!-- key offer -->"
@@ -48,7 +47,8 @@ _FILLED: Final = Markup(
 
 async def guide(visit: Visit) -> Response:
     """One page of the docs. Whoever may make keys can have one filled in."""
-    return await _answer(visit, visit.request.path)
+    path = visit.request.path
+    return _dressed(visit, path, await _page(visit, path))
 
 
 async def search(visit: Visit) -> Response:
@@ -58,6 +58,8 @@ async def search(visit: Visit) -> Response:
 
 async def with_key(visit: Visit) -> Response:
     """A page of the docs with a new sandbox key in it; the last one that the docs made for this person ends."""
+    path = visit.form.get("page") or "/docs"
+    page = await _page(visit, path)
     description = f"API guide, {visit.someone.email}"[:200]
     # A person may act in the sandbox whichever of the two the pages show.
     actor = replace(visit.actor, state=State.SANDBOX)
@@ -72,26 +74,26 @@ async def with_key(visit: Visit) -> Response:
             raise HttpError(
                 422, "too_many_keys", "Your company has too many keys. Revoke one first."
             ) from None
-    return await _answer(visit, visit.form.get("page") or "/docs", text)
+    return _dressed(visit, path, page, text)
 
 
-async def _answer(visit: Visit, path: str, key: str | None = None) -> Response:
-    """The page at a path of the docs, with this key in it."""
+async def _page(visit: Visit, path: str) -> bytes:
+    """The page at a path of the docs, with samples that order what is for sale."""
     product = await visit.services.reports.get("sample product", lambda: _sample(visit))
-    page = visit.services.guide.page(path, product.slug, product.brand_slug)
+    page = visit.services.guide.page(path, product)
     if page is None:
         raise missing()
-    return _dressed(visit, path, page, key)
+    return page
 
 
-async def _sample(visit: Visit) -> SampleProduct:
+async def _sample(visit: Visit) -> SampleProduct | None:
     """A product that is for sale, so that the samples work as they are printed."""
     try:
         async with asyncio.timeout(SAMPLE_WAIT_S_MAX):
-            return await visit.services.storefront.sample() or EXAMPLE
+            return await visit.services.storefront.sample()
     except (TimeoutError, *UNAVAILABLE) as error:
         logger.warning("docs_without_product", error=repr(error))
-        return EXAMPLE
+        return None
 
 
 def _dressed(visit: Visit, path: str, page: bytes, key: str | None = None) -> Response:

@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from voucherd.api.guide import search
-from voucherd.api.guide.attempts import attempt_of
 from voucherd.api.guide.error_pages import error_pages
-from voucherd.api.guide.samples import EXAMPLE_PRODUCT, LANGUAGES, SampleProduct, call_of, samples_of
+from voucherd.api.guide.samples import EXAMPLE_PRODUCT, LANGUAGES, call_of, samples_of
+from voucherd.api.guide.try_forms import try_form
 from voucherd.api.openapi import document, reference
 from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.markup import prose
@@ -25,6 +25,7 @@ from voucherd.api.requests import OUTCOMES
 from voucherd.api.routes import ROUTES
 from voucherd.api.wire.webhooks import TYPES
 from voucherd.pages.assets import static_paths, templates
+from voucherd.storefront.service import SampleProduct
 
 GUIDES_KEPT_MAX: Final = 4
 ROOT: Final = "/docs"
@@ -65,7 +66,7 @@ PAGES: Final = (
 """The pages behind the first one, in reading order."""
 
 
-class Leaf(Struct, frozen=True):
+class DocsPage(Struct, frozen=True):
     """A page of the docs before it is drawn."""
 
     title: str
@@ -88,31 +89,30 @@ class Guidebook:
         self._objects = reference.objects(described)
         self._errors = error_pages(self._operations, body_bytes_max)
         self._any_failures = reference.any_failures(described)
-        self._leaves = dict(self._written()) | dict(self._derived())
+        self._pages = dict(self._written()) | dict(self._derived())
         self._product = EXAMPLE_PRODUCT
         self._drawn: dict[str, bytes] = {}
         self.index = [
-            search.entry(path, leaf.title, leaf.kind, leaf.text) for path, leaf in self._leaves.items()
+            search.entry(path, page.title, page.kind, page.text) for path, page in self._pages.items()
         ]
 
     @property
     def paths(self) -> list[str]:
         """The path of every page but the one of search."""
-        return list(self._leaves)
+        return list(self._pages)
 
-    def page(self, path: str, slug: str, brand_slug: str) -> bytes | None:
-        """The page at this path, with samples that order this product; None where there is none."""
-        leaf = self._leaves.get(path)
-        if leaf is None:
+    def page(self, path: str, product: SampleProduct | None) -> bytes | None:
+        """The page at this path, with samples that order this product; None where there is no such page."""
+        page = self._pages.get(path)
+        if page is None:
             return None
-        product = SampleProduct(slug, brand_slug)
-        if product != self._product:
+        if (product or EXAMPLE_PRODUCT) != self._product:
             self._drawn.clear()
-            self._product = product
+            self._product = product or EXAMPLE_PRODUCT
         if path not in self._drawn:
-            facts = leaf.facts | self._tried(path, leaf.facts.get("operation"))
-            content = self._content(leaf.template, **facts)
-            self._drawn[path] = self._framed(path, leaf.title, leaf.summary, content)
+            facts = page.facts | self._tried(path, page.facts.get("operation"))
+            content = self._content(page.template, **facts)
+            self._drawn[path] = self._framed(path, page.title, page.summary, content)
         return self._drawn[path]
 
     def found(self, query: str) -> bytes:
@@ -121,23 +121,23 @@ class Guidebook:
         content = self._content("search", query=words, found=search.find(self.index, words))
         return self._framed(f"{ROOT}/search", "Search", "Search in the docs.", content, query=words)
 
-    def _written(self) -> Iterator[tuple[str, Leaf]]:
+    def _written(self) -> Iterator[tuple[str, DocsPage]]:
         """The pages that are written by hand."""
         start = GuidePage("start", "Order prepaid codes", self._info["summary"])
         for page in (start, *PAGES):
             text = _MARKS.sub(" ", templates()[f"docs/{page.name}.html"])
             path = ROOT if page is start else f"{ROOT}/{page.name}"
-            yield path, Leaf(page.title, "Guide", page.summary, page.name, text)
+            yield path, DocsPage(page.title, "Guide", page.summary, page.name, text)
 
-    def _derived(self) -> Iterator[tuple[str, Leaf]]:
+    def _derived(self) -> Iterator[tuple[str, DocsPage]]:
         """The pages that are made from the API's own description."""
         yield (
             f"{ROOT}/reference",
-            Leaf("Reference", "Reference", "Every call, by subject.", "reference", "calls"),
+            DocsPage("Reference", "Reference", "Every call, by subject.", "reference", "calls"),
         )
         yield (
             f"{ROOT}/objects",
-            Leaf("Objects", "Reference", "What is sent and answered.", "objects", "fields"),
+            DocsPage("Objects", "Reference", "What is sent and answered.", "objects", "fields"),
         )
         for operation in self._operations:
             summary = f"{operation.method} {operation.path}"
@@ -145,32 +145,32 @@ class Guidebook:
             failing = " ".join(failure.code for failure in operation.failures)
             text = f"{summary} {operation.words} {named} {failing}"
             facts = {"operation": operation}
-            yield operation.page, Leaf(operation.title, "Call", summary, "operation", text, facts)
+            yield operation.page, DocsPage(operation.title, "Call", summary, "operation", text, facts)
         for one in self._objects:
             text = " ".join((escape(one.words), *(f"{row.name} {row.words}" for row in one.rows)))
             summary = f"The fields of {one.title.lower()}."
             yield (
                 f"{ROOT}/objects/{one.anchor}",
-                Leaf(one.title, "Object", summary, "object", text, {"object": one}),
+                DocsPage(one.title, "Object", summary, "object", text, {"object": one}),
             )
         for error in self._errors.values():
             text = " ".join(f"{one.status} {one.text} {one.when}" for one in error.wordings)
             summary = f"The error {error.code}: when it comes, and what to do."
-            leaf = Leaf(error.code, "Error", summary, "error", f"{text} {error.advice}", {"error": error})
-            yield f"{ROOT}/errors/{error.code}", leaf
+            page = DocsPage(error.code, "Error", summary, "error", f"{text} {error.advice}", {"error": error})
+            yield f"{ROOT}/errors/{error.code}", page
 
     def _tried(self, path: str, operation: ReferenceOperation | None) -> dict[str, Any]:
         """The samples of a page's calls, and the forms to try them."""
         if path == ROOT:
             first = [one for one in self._operations if one.anchor in FIRST_CALLS]
-            return {"attempts": [attempt_of(one, self._product) for one in first]}
+            return {"try_forms": [try_form(one, self._product) for one in first]}
         if operation is None:
             return {}
         recipe = _BY_HAND.get(operation.anchor)
         if recipe is not None:
-            return {"call_samples": self._recipe(recipe), "attempt": None}
+            return {"call_samples": self._recipe(recipe), "try_form": None}
         samples = samples_of(call_of(operation, self._url, self._product))
-        return {"call_samples": samples, "attempt": attempt_of(operation, self._product)}
+        return {"call_samples": samples, "try_form": try_form(operation, self._product)}
 
     def _recipe(self, name: str) -> dict[str, str]:
         """A sample that is written by hand, in each language."""

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 from voucherd.api.openapi.markup import indented
 from voucherd.api.openapi.reference import ReferenceOperation
 from voucherd.api.operations.orders import SLUG
+from voucherd.storefront.service import SampleProduct
 
 LINE_CHARS_MAX: Final = 70
 """A value that fits into so many characters stays on one line."""
@@ -33,15 +34,8 @@ LANGUAGES: Final = (
 )
 
 
-class SampleProduct(Struct, frozen=True):
-    """The product that the samples order: one that is for sale here, so that they work as they are printed."""
-
-    slug: str
-    brand_slug: str
-
-
 EXAMPLE_PRODUCT: Final = SampleProduct(SLUG, "brightbean")
-"""Stands in for it where nothing is for sale."""
+"""What the samples order where nothing is for sale."""
 
 
 class Call(Struct, frozen=True):
@@ -138,11 +132,12 @@ def _php(call: Call) -> str:
     headers += [f'"{name}: {value}"' for name, value in call.headers]
     if call.body is not None:
         headers.append('"Content-Type: application/json"')
-    lines = ["<?php", f'$answer = file_get_contents("{call.url}", false, stream_context_create(["http" => [']
+    lines = ["<?php", '$context = stream_context_create(["http" => [']
     lines += [f'    "method" => "{call.method}",', f'    "header" => [{", ".join(headers)}],']
     if call.body is not None:
         lines.append(f'    "content" => json_encode({_literal(call.value, _PHP, 1)}),')
-    lines += ['    "ignore_errors" => true,', "]]));"]
+    lines += ['    "ignore_errors" => true,', "]]);"]
+    lines.append(f'$answer = file_get_contents("{call.url}", false, $context);')
     shown = {
         "json": "print_r(json_decode($answer, true));",
         "text": "echo $answer;",

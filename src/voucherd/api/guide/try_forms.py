@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from voucherd.api.guide.samples import SampleProduct, call_of
+from voucherd.api.guide.samples import call_of
 from voucherd.api.openapi.markup import indented
 from voucherd.api.openapi.reference import ReferenceOperation
+from voucherd.storefront.service import SampleProduct
 
 
 class Input(Struct, frozen=True):
@@ -23,7 +24,7 @@ class Input(Struct, frozen=True):
     choices: tuple[str, ...] = ()
 
 
-class Attempt(Struct, frozen=True):
+class TryForm(Struct, frozen=True):
     """A call that can be tried."""
 
     anchor: str
@@ -34,10 +35,10 @@ class Attempt(Struct, frozen=True):
     body: str | None
 
 
-def attempt_of(operation: ReferenceOperation, product: SampleProduct) -> Attempt:
+def try_form(operation: ReferenceOperation, product: SampleProduct) -> TryForm:
     """The form of a call: what it must have is filled in where an example would work."""
     call = call_of(operation, "", product)
-    return Attempt(
+    return TryForm(
         operation.anchor,
         operation.title,
         operation.method,
