@@ -55,7 +55,6 @@ packages:
 	{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || missing="$$missing chromium"; \
 	command -v php >/dev/null || missing="$$missing php-cli"; \
 	command -v node >/dev/null || lean="$$lean nodejs"; \
-	command -v tsc >/dev/null || lean="$$lean node-typescript"; \
 	command -v curl >/dev/null || lean="$$lean curl"; \
 	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || lean="$$lean pgbouncer"; \
 	command -v promtool >/dev/null || lean="$$lean prometheus"; \

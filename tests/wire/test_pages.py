@@ -313,8 +313,8 @@ async def test_paths_that_do_not_exist_are_not_found(shop: Shop) -> None:
 async def test_the_document_and_the_page_say_where_the_service_is(pool: Pool, public_url: str | None) -> None:
     """The address is the operator's public one; without it the document points to wherever it was read from."""
     settings = None if public_url is None else Settings(public_url=public_url)
-    pages = SystemEndpoints(pool, cast(Metrics, None), settings)
-    answer = await pages.answer(Request("GET", "/openapi.json", b"", {}, b"", "", "req_1"))
+    system = SystemEndpoints(pool, cast(Metrics, None), settings)
+    answer = await system.answer(Request("GET", "/openapi.json", b"", {}, b"", "", "req_1"))
     assert isinstance(answer.body, bytes)
     assert f'"servers":[{{"url":"{public_url or "/"}"}}]' in answer.body.decode()
     assert f"{public_url or EXAMPLE_URL}/api/1.03/order" in pages(public_url)["/docs"]

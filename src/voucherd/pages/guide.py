@@ -31,6 +31,7 @@ KEPT_BRIEFLY: Final = b"public, max-age=300"
 
 _WHO: Final = b"<!-- who -->"
 _OFFER_PLACE: Final = b"<!-- key offer -->"
+_YESTERDAY: Final = b"{yesterday}"
 _KEY_FIELD: Final = b'data-filled=""'
 _KEY: Final = "export KEY=vk_test_…".encode()
 _OFFER: Final = Markup(
@@ -98,6 +99,8 @@ async def _sample(visit: Visit) -> SampleProduct | None:
 
 def _dressed(visit: Visit, path: str, page: bytes, key: str | None = None) -> Response:
     """A page of the docs for this visitor: the way in or back, and what is to be said about a key."""
+    yesterday = clock.now().date() - timedelta(days=1)
+    page = page.replace(_YESTERDAY, yesterday.isoformat().encode())
     page = page.replace(_WHO, _way(visit, path).encode(), 1)
     page = page.replace(_OFFER_PLACE, _offer(visit, path, key).encode(), 1)
     if key is not None:

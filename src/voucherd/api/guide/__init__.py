@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from voucherd.api.guide import search
-from voucherd.api.guide.error_pages import error_pages
+from voucherd.api.guide.error_pages import pages_by_code
 from voucherd.api.guide.samples import EXAMPLE_PRODUCT, LANGUAGES, call_of, samples_of
 from voucherd.api.guide.try_forms import try_form
 from voucherd.api.openapi import document, reference
@@ -87,7 +87,7 @@ class Guidebook:
         self._info: dict[str, str] = described["info"]
         self._operations = reference.operations(described)
         self._objects = reference.objects(described)
-        self._errors = error_pages(self._operations, body_bytes_max)
+        self._errors = pages_by_code(self._operations, body_bytes_max)
         self._any_failures = reference.any_failures(described)
         self._pages = dict(self._written()) | dict(self._derived())
         self._product = EXAMPLE_PRODUCT

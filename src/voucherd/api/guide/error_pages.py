@@ -171,7 +171,7 @@ class ErrorPage(Struct, frozen=True):
         return sorted({wording.status for wording in self.wordings})
 
 
-def error_pages(operations: list[ReferenceOperation], body_bytes_max: int) -> dict[str, ErrorPage]:
+def pages_by_code(operations: list[ReferenceOperation], body_bytes_max: int) -> dict[str, ErrorPage]:
     """The page of every code that a call of the API can meet, by code."""
     found: dict[str, list[DescribedProblem]] = {}
     by_code: dict[str, list[ReferenceOperation]] = {}

@@ -38,6 +38,10 @@ EXAMPLE_PRODUCT: Final = SampleProduct(SLUG, "brightbean")
 """What the samples order where nothing is for sale."""
 
 
+YESTERDAY: Final = "{yesterday}"
+"""Stands for the date of yesterday, which is put in when a page is served: a moment must not lie too far back."""
+
+
 class Call(Struct, frozen=True):
     """A request with all that it holds but the key."""
 
@@ -46,7 +50,7 @@ class Call(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: Raw | None = None
     answer: str = "json"
-    """`json`, `text`, or `nothing` where there is no body."""
+    """`json`, `text` where it may be something else, or `nothing` where there is no body."""
     slow: bool = False
     """Whether its answer may take longer than clients wait by themselves."""
 
@@ -66,20 +70,23 @@ def call_of(operation: ReferenceOperation, url: str, product: SampleProduct) -> 
             known = {"slug": product.brand_slug if "/brand/" in path else product.slug}
             path = path.replace("{" + parameter["name"] + "}", known.get(parameter["name"], example))
         elif parameter["in"] == "query" and parameter.get("required"):
-            query.append(f"{parameter['name']}={example}")
+            query.append(f"{parameter['name']}={YESTERDAY if parameter['name'] == 'since' else example}")
         elif parameter["name"] == "X-Sandbox-Outcome":
             headers.append((parameter["name"], example))
     body = None
     if "requestBody" in part:
         (one,) = part["requestBody"]["content"]["application/json"]["examples"].values()
         body = Raw(bytes(one["value"]).replace(SLUG.encode(), product.slug.encode()))
-    good = next(iter(part["responses"].values())).get("content", {})
+    good = [answer.get("content", {}) for status, answer in part["responses"].items() if int(status) < 300]
+    reads = "text" if any(good) else "nothing"
+    if all("application/json" in content for content in good):
+        reads = "json"
     return Call(
         operation.method,
         url + path + ("?" + "&".join(query) if query else ""),
         tuple(headers),
         body,
-        "json" if "application/json" in good else "text" if good else "nothing",
+        reads,
         slow=bool(headers),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from voucherd.api.guide.samples import call_of
+from voucherd.api.guide.samples import YESTERDAY, call_of
 from voucherd.api.openapi.markup import indented
 from voucherd.api.openapi.reference import ReferenceOperation
 from voucherd.storefront.service import SampleProduct
@@ -50,7 +50,9 @@ def try_form(operation: ReferenceOperation, product: SampleProduct) -> TryForm:
 
 def _input(parameter: dict[str, Any], operation: ReferenceOperation, product: SampleProduct) -> Input:
     name, place, example = parameter["name"], parameter["in"], str(parameter.get("example", ""))
+    required = bool(parameter.get("required"))
     known = {
+        "since": YESTERDAY if required else "",
         "slug": product.brand_slug if "/brand/" in operation.path else product.slug,
         "X-Sandbox-Outcome": example,
         "currency": example,
@@ -59,8 +61,8 @@ def _input(parameter: dict[str, Any], operation: ReferenceOperation, product: Sa
     return Input(
         name,
         place,
-        known.get(name, "") if place != "query" else "",
+        known.get(name, "") if required or place == "header" else "",
         example,
-        bool(parameter.get("required")),
+        required,
         tuple(str(word) for word in words if word is not None),
     )
