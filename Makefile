@@ -76,6 +76,7 @@ packages:
 	command -v php >/dev/null || missing="$$missing php-cli"; \
 	command -v node >/dev/null || lean="$$lean nodejs"; \
 	command -v npm >/dev/null || lean="$$lean npm"; \
+	command -v curl >/dev/null || lean="$$lean curl"; \
 	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || lean="$$lean pgbouncer"; \
 	command -v promtool >/dev/null || lean="$$lean prometheus"; \
 	command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || lean="$$lean nginx-light"; \

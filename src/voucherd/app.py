@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from voucherd import traces
 from voucherd.api.app import Api
-from voucherd.api.error_pages import error_pages
+from voucherd.api.guide import guidebook
 from voucherd.api.idempotent import IdempotentCalls
 from voucherd.api.routes import PREFIX as API_PREFIX
-from voucherd.api.system import SystemEndpoints, guide
+from voucherd.api.system import SystemEndpoints
 from voucherd.archive import store as archive_store
 from voucherd.archive.files import trouble
 from voucherd.connections import Limits
@@ -111,8 +111,7 @@ def build_services(
         streams=Streams(pool, ids, authenticator.reader),
         recipients=Recipients(pool, sealer, ids, key_ring.root, orders.archive),
         sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
-        guide=guide(settings.public_url, settings.body_bytes_max),
-        error_pages=error_pages(settings.body_bytes_max),
+        guide=guidebook(settings.public_url, settings.body_bytes_max),
     )
 
 

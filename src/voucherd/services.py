@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec import Struct, field
 
 from voucherd.background import BackgroundJobs
 from voucherd.db import Pool
 from voucherd.events.streams import Streams
-from voucherd.http import Still
 from voucherd.ids import Identifiers
 from voucherd.limits.unknown_links import UnknownLinks
 from voucherd.orders.service import OrderService
@@ -18,10 +17,20 @@ from voucherd.recipients.service import Recipients
 from voucherd.replica import ReadPool
 from voucherd.reports.cache import ReportCache
 from voucherd.settings import Settings
-from voucherd.storefront.service import Storefront
+from voucherd.storefront.service import SampleProduct, Storefront
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
 from voucherd.webhooks.service import Webhooks
+
+
+class Guide(Protocol):
+    """The docs for integrators, made from the API's own description."""
+
+    def page(self, path: str, product: SampleProduct | None) -> bytes | None:
+        """The page at this path, with samples that order this product; None where there is no such page."""
+
+    def found(self, query: str) -> bytes:
+        """The page that lists what was found."""
 
 
 class Services(Struct, kw_only=True):
@@ -40,10 +49,7 @@ class Services(Struct, kw_only=True):
     streams: Streams
     recipients: Recipients
     sign_in: SignIn
-    guide: Still
-    """The guide for integrators, made from the API's own description."""
-    error_pages: Mapping[str, Still]
-    """A page for each code of an error, and under the empty one the list of all."""
+    guide: Guide
     unknown_links: UnknownLinks = field(default_factory=UnknownLinks)
     jobs: BackgroundJobs = field(default_factory=BackgroundJobs)
     reports: ReportCache = field(default_factory=ReportCache)

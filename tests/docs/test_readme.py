@@ -12,7 +12,7 @@ from bench.pgbench import Yardstick
 from bench.plan import PARTS
 from bench.readme import SHOWN, renewed
 from tests.docs import pages
-from tests.docs.pages import README, ROOT
+from tests.docs.pages import DOCS, README, ROOT
 from voucherd.api.wire.shapes import ShortItem, ShortLine, ShortOrder
 from voucherd.cli.demo import _greeting
 from voucherd.cli.demo_shop.goods import goods
@@ -38,6 +38,15 @@ def test_the_answer_that_is_shown_has_the_fields_and_the_price_of_the_real_one()
         assert set(shown) <= {field.encode_name for field in msgspec.structs.fields(shape)}
     assert item["productSlug"] == goods()[0].draft.slug
     assert item["amount"] == item["linesCompleted"] == len(item["orderLines"])
+
+
+def test_the_first_order_of_the_guide_is_one_that_the_demo_takes() -> None:
+    """Its example works as printed beside `make demo`: the product is for sale there, at a price of its own."""
+    body = next(block for block in pages.blocks(DOCS / "api-guide.md", "sh") if "-d '" in block)
+    cart = json.loads(body.partition("-d '")[2].rpartition("'")[0])
+    (item,) = cart["items"]
+    assert item["productSlug"] in {one.draft.slug for one in goods() if one.active}
+    assert "faceValue" not in item
 
 
 def test_the_two_commands_exist() -> None:

@@ -233,8 +233,7 @@ async def test_every_page_without_places_opens_for_those_whom_it_is_for(shop: Sh
             assert answer.headers["cache-control"] == "no-store"
             if answer.headers.get("content-type", "").startswith("text/html"):
                 assert not re.search(INLINE, answer.text), page.path
-                # The guide is weighed as it is sent, packed: tests/wire/test_pages.py.
-                assert page.path == "/docs" or await weight(shop, answer) < WEIGHT_BYTES_MAX, page.path
+                assert await weight(shop, answer) < WEIGHT_BYTES_MAX, page.path
                 if page.audience is not Audience.PUBLIC:
                     assert ('class="band"' in answer.text) is (state == "sandbox"), page.path
 

@@ -1,32 +1,29 @@
-"""Requests about the service itself: health, metrics, the OpenAPI document, and static files."""
+"""Requests about the service itself: health, metrics, the OpenAPI document, the docs' index, and static files."""
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache, lru_cache
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 import msgspec
-from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from voucherd.api import errors
 from voucherd.api.failures import failed
-from voucherd.api.openapi import document, reference
-from voucherd.api.openapi.examples import EXAMPLE_URL
-from voucherd.api.operations.orders import SLUG, TRX
+from voucherd.api.guide import guidebook
+from voucherd.api.openapi import document
 from voucherd.api.readiness import Readiness
-from voucherd.api.requests import OUTCOMES
-from voucherd.api.routes import MAIN
 from voucherd.db import Pool
-from voucherd.http import HTML, JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
+from voucherd.http import JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
 from voucherd.metrics.page import Metrics
-from voucherd.pages.assets import static_files, static_paths, templates
+from voucherd.pages.assets import static_files
 from voucherd.settings import Settings
 
 BODY_BYTES_MAX: Final = 64 * 1024
 STILL_PAGES_KEPT_MAX: Final = 4
+BRIEFLY: Final = b"public, max-age=300"
 
 
 class SystemEndpoints:
@@ -105,47 +102,12 @@ class SystemEndpoints:
 @lru_cache(maxsize=STILL_PAGES_KEPT_MAX)
 def _still_pages(public_url: str | None, body_bytes_max: int) -> Mapping[str, Still]:
     """The pages that never change while a service runs, made once for all services of this process that are alike."""
-    described = document(public_url, body_bytes_max)
-    openapi = Response(200, msgspec.json.encode(described), JSON, [NO_SNIFFING], BRIEFLY)
-    pages = {"/openapi.json": openapi, **static_files()}
+    made = {
+        "/openapi.json": document(public_url, body_bytes_max),
+        "/docs/search.json": guidebook(public_url, body_bytes_max).index,
+    }
+    pages = {
+        path: Response(200, msgspec.json.encode(one), JSON, [NO_SNIFFING], BRIEFLY)
+        for path, one in made.items()
+    } | static_files()
     return {path: Still(page) for path, page in pages.items()}
-
-
-@lru_cache(maxsize=STILL_PAGES_KEPT_MAX)
-def guide(public_url: str | None, body_bytes_max: int) -> Still:
-    """The guide, for the site to show."""
-    return Still(page(document(public_url, body_bytes_max), public_url))
-
-
-BRIEFLY: Final = b"public, max-age=300"
-
-
-@cache
-def docs_template(name: str) -> Template:
-    """A template of the guide's pages, compiled."""
-    environment = Environment(
-        loader=DictLoader(dict(templates())),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["prose"] = reference.prose
-    return environment.get_template(name)
-
-
-def page(document: dict[str, Any], public_url: str | None) -> Response:
-    """The whole page, made from the document."""
-    html = docs_template("docs.html").render(
-        info=document["info"],
-        url=public_url or EXAMPLE_URL,
-        static=static_paths(),
-        operations=reference.operations(document),
-        objects=reference.objects(document),
-        any_failures=reference.any_failures(document),
-        outcomes=OUTCOMES.values(),
-        main_version=MAIN,
-        trx=TRX.example,
-        slug=SLUG,
-    )
-    return Response(200, html.encode(), HTML, [], BRIEFLY)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.cache import VersionCache
+from voucherd.catalogue.fx import BASE
 from voucherd.catalogue.price_book import PriceBook
 from voucherd.catalogue.pricing import PLAIN, ExchangeRates, NoRate, UnitPrice, oldest_day, vat_bp
 from voucherd.catalogue.products import Leaflet, ProductVersion
@@ -27,6 +28,7 @@ from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.sorting import SortPosition
 from voucherd.storefront.stock import Faces
 
+SAMPLES_LOOKED_AT_MAX: Final = 20
 VERSIONS_KEPT_MAX: Final = 5_000
 """Product versions that the storefront keeps: fewer than the order service, which sells the same few all day."""
 
@@ -112,6 +114,13 @@ class _Stand(Struct, frozen=True):
     looked: bool = True
 
 
+class SampleProduct(Struct, frozen=True):
+    """A product for the samples of the docs."""
+
+    slug: str
+    brand_slug: str
+
+
 class Storefront:
     """Everything that can be looked at."""
 
@@ -153,6 +162,20 @@ class Storefront:
                 return None
             stands = await self._stands(conn, [row], visitor.state)
             return (await self._shown(conn, visitor, stands))[0]
+
+    async def sample(self) -> SampleProduct | None:
+        """A product that whoever tries the API can order: of one value, sold in its base currency alone."""
+        fixed = ProductFilters(currency=BASE, variable=False)
+        async with self._look() as conn:
+            rows = await listing.page_of_products(
+                conn, State.SANDBOX, fixed, ProductOrder(), size=SAMPLES_LOOKED_AT_MAX
+            )
+            versions = await catalogue.versions(conn, [row.version_id for row in rows], self._versions)
+        for row in rows:
+            version = versions[row.version_id]
+            if version.price_currency in (None, BASE):
+                return SampleProduct(version.slug, version.brand_slug)
+        return None
 
     async def changes(self, visitor: Shopper, after: int | None, size: int) -> ChangeFeed:
         """What changed after this one, oldest first; nothing, and where the feed ends, for None."""

@@ -50,11 +50,6 @@ def _of(problem: HttpError, when: str) -> DescribedProblem:
     return DescribedProblem(problem.status, problem.code, problem.text, when, problem.retryable)
 
 
-def shown(problem: DescribedProblem) -> str:
-    """The problem as a client gets it that asks for RFC 9457, indented."""
-    return msgspec.json.format(msgspec.json.encode(problem.body), indent=2).decode()
-
-
 NOT_JSON: Final = DescribedProblem(400, "not_json", "the body is not valid JSON", "The body is not JSON.")
 NOT_THE_TYPE: Final = DescribedProblem(
     415,

@@ -1,18 +1,16 @@
-"""The document as the docs page shows it: operations in one section for all versions, objects as rows of fields."""
+"""The document as the docs show it: an operation in all its versions, and objects as rows of fields."""
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any, Final
 
-import msgspec
 from markupsafe import Markup, escape
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from voucherd.api.errors import Op
-from voucherd.api.openapi.problems import OFF_THE_MAP
+from voucherd.api.openapi.markup import pretty, prose
 from voucherd.api.openapi.schemas import REF
+from voucherd.api.operations import SECTION_OF
 from voucherd.api.routes import MAIN, ROUTES, Route
 from voucherd.api.wire.events import DATA
 
@@ -22,7 +20,7 @@ REQUEST_OBJECTS: Final = (
     ("create-body", "Create body", ("CreateBody",)),
     ("create-item", "Create item", ("CreateItem",)),
 )
-"""What Create takes; shown beside it."""
+"""What Create takes."""
 
 OBJECTS: Final = (
     ("order", "Order", ("ExtendedOrder", "ShortOrder")),
@@ -96,6 +94,7 @@ _FILES: Final = {"text/csv": "CSV", "text/event-stream": "server-sent events"}
 _PLACES: Final = {
     schema: (anchor, title) for anchor, title, names in (*REQUEST_OBJECTS, *OBJECTS) for schema in names
 }
+_WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Row(Struct, frozen=True):
@@ -147,15 +146,26 @@ class ReferenceOperation(Struct, frozen=True):
 
     anchor: str
     title: str
+    section: str
     method: str
+    path: str
+    """In the version that is shown first."""
     paths: tuple[str, ...]
     words: Markup
     parameters: tuple[Row, ...]
     request: tuple[Object, ...]
+    """The body that it takes, and the objects in it."""
     answers: tuple[DocumentedAnswer, ...]
+    answer_fields: Object | None
     failures: tuple[Failure, ...]
     samples: tuple[Sample, ...]
-    curl: str
+    described: Part
+    """The operation as the document has it, in that version."""
+
+    @property
+    def page(self) -> str:
+        """Where the docs tell of it."""
+        return f"/docs/reference/{self.anchor}"
 
 
 def operations(document: Part) -> list[ReferenceOperation]:
@@ -163,18 +173,33 @@ def operations(document: Part) -> list[ReferenceOperation]:
     return [_operation(document, route) for route in ROUTES]
 
 
-def objects(document: Part, kinds: tuple[tuple[str, str, tuple[str, ...]], ...] = OBJECTS) -> list[Object]:
-    """These objects, in reading order."""
+def objects(document: Part) -> list[Object]:
+    """Every object, in reading order; one that the list does not name comes last."""
     schemas = document["components"]["schemas"]
-    return [
-        Object(
-            anchor,
-            title,
-            schemas[names[0]]["description"],
-            tuple(_fields(_joined(schemas, schemas[names[0]]))),
-        )
-        for anchor, title, names in kinds
+    known = [
+        next((name for name in names if name in schemas), None) for *_, names in (*REQUEST_OBJECTS, *OBJECTS)
     ]
+    return [
+        _object(document, name) for name in (*known, *sorted(set(schemas) - set(_PLACES))) if name is not None
+    ]
+
+
+def any_failures(document: Part) -> list[Failure]:
+    """What any call can meet."""
+    responses = document["components"]["responses"]
+    return [row for status, part in responses.items() for row in _failures(status, part)]
+
+
+def place_of(schema: str) -> tuple[str, str]:
+    """The last part of the address of an object's page, and its title."""
+    spaced = _WORD_ENDS.sub(" ", schema)
+    return _PLACES.get(schema) or (spaced.replace(" ", "-").lower(), spaced.capitalize())
+
+
+def _object(document: Part, name: str) -> Object:
+    schemas = document["components"]["schemas"]
+    rows = _fields(_joined(schemas, schemas[name]))
+    return Object(*place_of(name), schemas[name]["description"], tuple(rows))
 
 
 def _joined(schemas: Part, schema: Part) -> Part:
@@ -202,30 +227,25 @@ def _union(fields: list[Part]) -> Part:
     return first | {"type": list(dict.fromkeys(types))} | ({"enum": sorted(set(words))} if words else {})
 
 
-def any_failures(document: Part) -> list[Failure]:
-    """What any call can meet, and what a call to no operation meets."""
-    responses = document["components"]["responses"]
-    met = [row for status, part in responses.items() for row in _failures(status, part)]
-    met += [Failure(str(p.status), p.text, p.code, prose(p.when, inline=True)) for p in OFF_THE_MAP]
-    return sorted(met, key=lambda failure: failure.status)
-
-
 def _operation(document: Part, route: Route) -> ReferenceOperation:
     parts = {
         version: document["paths"][f"/api/{version}/{route.path}"][route.method.lower()]
         for version in sorted(route.versions, key=lambda version: version != MAIN)
     }
     version, part = next(iter(parts.items()))
+    body = part.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     return ReferenceOperation(
-        anchor=re.sub(r"(?<=[a-z])(?=[A-Z])", "-", part["operationId"]).lower(),
+        anchor=_WORD_ENDS.sub("-", part["operationId"]).lower(),
         title=part["summary"],
+        section=SECTION_OF[route.op],
         method=route.method,
+        path=f"/api/{version}/{route.path}",
         paths=tuple(f"/api/{version}/{route.path}" for version in sorted(route.versions)),
         words=prose(part["description"]),
         parameters=tuple(_parameter(one) for one in part.get("parameters", ())),
-        # Quote takes the same body: shown once, beside Create.
-        request=tuple(objects(document, REQUEST_OBJECTS) if route.op is Op.CREATE else ()),
+        request=tuple(_object(document, name) for name in _named(document, body)),
         answers=tuple(_answers(parts)),
+        answer_fields=_answer_fields(document, part),
         failures=tuple(
             row
             for status, one in part["responses"].items()
@@ -238,8 +258,34 @@ def _operation(document: Part, route: Route) -> ReferenceOperation:
             for answer in one["responses"].values()
             for sample in _samples(version, answer.get("content", {}))
         ),
-        curl=_curl(route, version, part),
+        described=part,
     )
+
+
+def _named(document: Part, schema: Part | None) -> list[str]:
+    """The names of the objects in a schema, and of those in them."""
+    found: list[str] = []
+    left = [schema]
+    while left:
+        one = left.pop(0)
+        if not isinstance(one, dict):
+            left += one if isinstance(one, list) else []
+        elif "$ref" in one:
+            name = one["$ref"].removeprefix(REF)
+            if name not in found:
+                found.append(name)
+                left.append(document["components"]["schemas"][name])
+        else:
+            left += one.values()
+    return found
+
+
+def _answer_fields(document: Part, part: Part) -> Object | None:
+    """The fields of what is answered, or of each of its entries where it is a list."""
+    answer = next(iter(part["responses"].values()))
+    schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
+    names = _named(document, schema.get("items", schema))
+    return _object(document, names[0]) if names else None
 
 
 def _distinct(parts: dict[str, Part]) -> dict[str, Part]:
@@ -284,20 +330,6 @@ def _samples(version: str, contents: Part) -> list[Sample]:
     ]
 
 
-def _curl(route: Route, version: str, part: Part) -> str:
-    """The call as a command; the address and the key stand in variables, as the guide sets them."""
-    path = f"/api/{version}/{route.path}"
-    for parameter in part.get("parameters", ()):
-        if parameter["in"] == "path":
-            path = path.replace("{" + parameter["name"] + "}", parameter["example"])
-    method = "" if route.method == "GET" else f" -X {route.method}"
-    lines = [f'curl{method} "$URL{path}"', '  -H "Authorization: Bearer $KEY"']
-    if "requestBody" in part:
-        (example,) = part["requestBody"]["content"]["application/json"]["examples"].values()
-        lines += ["  -H 'Content-Type: application/json'", f"  -d '{_indented(example['value'])}'"]
-    return " \\\n".join(lines)
-
-
 def _parameter(part: Part) -> Row:
     schema = part["schema"]
     return Row(
@@ -328,10 +360,10 @@ def _fields(schema: Part) -> list[Row]:
 def _kind(schema: Part) -> Markup:
     """The type of a value in words, with links to objects."""
     if "$ref" in schema:
-        anchor, title = _PLACES[schema["$ref"].removeprefix(REF)]
-        return Markup('<a href="#{}">{}</a>').format(anchor, title)
+        anchor, title = place_of(schema["$ref"].removeprefix(REF))
+        return Markup('<a href="/docs/objects/{}">{}</a>').format(anchor, title)
     if "anyOf" in schema:
-        return Markup(" or ").join(_kind(option) for option in schema["anyOf"])
+        return Markup(" or ").join(dict.fromkeys(_kind(option) for option in schema["anyOf"]))
     if schema["type"] == "array":
         return Markup("array of {}").format(_kind(schema["items"]))
     return Markup(" or ").join(
@@ -347,7 +379,7 @@ def _rules(schema: Part) -> tuple[str, ...]:
     """The limits of a value in words."""
     rules = []
     options = (schema, schema.get("items", {}), *schema.get("anyOf", ()))
-    words = [word for option in options for word in option.get("enum", ())]
+    words = [word for option in options for word in option.get("enum", ()) if word is not None]
     if words:
         rules.append("one of " + ", ".join(words))
     for least, most, unit in (
@@ -362,30 +394,3 @@ def _rules(schema: Part) -> tuple[str, ...]:
     if schema.get("default") is not None:
         rules.append(f"default {schema['default']}")
     return tuple(rules)
-
-
-def prose(text: str, *, inline: bool = False) -> Markup:
-    """Our descriptions as HTML: paragraphs, lists and code are all they use."""
-    escaped = html.escape(text, quote=False)
-    marked = Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - Escaped above.
-    if inline:
-        return marked
-    blocks = []
-    for block in marked.split("\n\n"):
-        if block.startswith("- "):
-            entries = Markup("").join(Markup("<li>{}</li>").format(line[2:]) for line in block.split("\n"))
-            blocks.append(Markup("<ul>{}</ul>").format(entries))
-        else:
-            blocks.append(Markup("<p>{}</p>").format(block))
-    return Markup("").join(blocks)
-
-
-def pretty(body: Raw) -> Markup:
-    """JSON, indented, digits untouched, with its keys marked."""
-    # Quotes need no escaping between tags, and half of JSON is quotes.
-    escaped = html.escape(_indented(body), quote=False)
-    return Markup(re.sub(r'(?m)^( *)("\w+"):', r"\1<b>\2</b>:", escaped))  # noqa: S704 - Escaped above.
-
-
-def _indented(body: Raw) -> str:
-    return msgspec.json.format(bytes(body), indent=2).decode()
