@@ -104,7 +104,14 @@ async def test_no_kill_loses_an_event(
             told = await shop.pool.fetchval("SELECT count(*) FROM webhook_delivery WHERE status = 1")
             return int(told) >= expected
 
-        await until(all_arrived, "not everything arrives")
+        try:
+            await until(all_arrived, "not everything arrives")
+        except AssertionError:
+            left = await shop.pool.fetch(
+                "SELECT status, attempts, count(*) FROM webhook_delivery GROUP BY status, attempts ORDER BY 1, 2"
+            )
+            queues = await shop.pool.fetch("SELECT *, now() FROM webhook_queue")
+            raise AssertionError(f"{expected} expected; {left}; {queues}") from None
 
     seen: dict[str, dict[str, set[int]]] = {}
     for line in inbox.read_bytes().splitlines():
