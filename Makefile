@@ -196,4 +196,4 @@ lock: setup  ## Resolve the dependencies anew into the five files of locks, and 
 
 .PHONY: clean
 clean:  ## Remove the environment and caches (the demo's data in .voucherd stays)
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist

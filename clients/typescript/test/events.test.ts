@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { test } from "node:test";
 
 import { Decimal, verifyWebhook, WebhookVerificationError, type Event } from "voucherd-client";
@@ -43,6 +44,26 @@ test("amounts of events are exact, and their data is typed by their type", async
   assert.ok(event.type === "wallet.topped_up");
   assert.ok(event.data.amount instanceof Decimal);
   assert.equal(event.data.amount.text, "12345678901234567.10");
+});
+
+test("decimals are read in lists and with any spaces, and texts that look like them stay as they are", async () => {
+  const reference = String.raw`\" "amount": 1.5, "amount":[2] \u0041\\`;
+  const body = `{"data" : {"amount" : [ 0.10 , -7 ], "balance":\n1e2, "seq": 3, "reference": ${JSON.stringify(reference)}}}`;
+  const key = Buffer.alloc(24, 7);
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const signature = createHmac("sha256", key).update(`evt_1.${timestamp}.${body}`).digest("base64");
+  const headers = {
+    "webhook-id": "evt_1",
+    "webhook-timestamp": timestamp,
+    "webhook-signature": `v1,${signature}`,
+  };
+  const event = await verifyWebhook(`whsec_${key.toString("base64")}`, headers, body);
+  assert.deepEqual(event.data, {
+    amount: [new Decimal("0.10"), new Decimal("-7")],
+    balance: new Decimal("100"),
+    seq: 3,
+    reference,
+  });
 });
 
 test("events are listed from the oldest on", async () => {
