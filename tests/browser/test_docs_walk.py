@@ -72,7 +72,7 @@ async def test_a_stranger_with_a_key_gets_from_the_docs_to_a_sandbox_order(walk:
     for size in (DESKTOP, PHONE):
         stranger = await walk(size)
         asked: list[Request] = []
-        stranger.page.on("request", asked.append)
+        stranger.page.on("request", lambda request, asked=asked: asked.append(request))
         await stranger.page.goto("/docs")
         await stranger.page.get_by_label("Sandbox key").fill(stranger.demo.sandbox.key)
         await order_from(stranger)

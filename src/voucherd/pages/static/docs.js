@@ -182,7 +182,10 @@ async function send(form) {
   }
 }
 
-if (keyField) document.querySelector(".key-box").hidden = false;
+if (keyField) {
+  document.querySelector(".key-box").hidden = false;
+  document.querySelector("#no-script").hidden = true;
+}
 for (const form of document.querySelectorAll("form.try")) {
   form.hidden = false;
   form.addEventListener("submit", async (event) => {
