@@ -112,15 +112,13 @@ def test_a_stranger_gets_from_the_wheel_to_a_first_order(
             assert (done.returncode, done.stderr) == (0, ""), done.stderr
             return done.stdout
 
-        first = said(python, "-W", "error", "-c", FIRST)
-        assert re.fullmatch(r"(TRX\w{26}) costs \d+\.\d\d EUR\n\['TEST[^']+', 'TEST[^']+'\]\n", first)
-        trx = first.split()[0]
-        listed = said(python, "-W", "error", "-c", AWAITED).splitlines()
-        assert re.fullmatch(r"\d+\.\d\d EUR", listed[0])
-        assert trx in [line.split()[0] for line in listed]
-        assert said(python, "-W", "error", "-c", REFUSED).startswith(
-            "Some offers not available: no-such-product"
-        )
+        # One after another in one program: three would take three times as long to start.
+        lines = said(python, "-W", "error", "-c", f"{FIRST}\n{AWAITED}\n{REFUSED}").splitlines()
+        costs = re.fullmatch(r"(TRX\w{26}) costs (\d+\.\d\d) EUR", lines[0])
+        assert costs is not None
+        assert re.fullmatch(r"\['TEST[^']+', 'TEST[^']+'\]", lines[1])
+        assert re.fullmatch(r"\d+\.\d\d EUR", lines[2])
+        assert f"{costs[1]} {costs[2]}" in lines[3:-1]
+        assert lines[-1].startswith("Some offers not available: no-such-product req_")
         command = python.parent / "voucherd-client"
-        assert said(command, "--version") == f"voucherd-client {__version__}\n"
         assert said(command, "trigger", "order.finished").startswith("order.finished  TRX")
