@@ -115,8 +115,8 @@ def _comment(words: str, indent: str) -> str:
 
 
 def _kinds(schemas: Part, schema: Part, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """Every field of a shape and of all in it, with what it is: a decimal, null or anything else."""
-    for option in schema.get("oneOf") or schema.get("anyOf") or ():
+    """Every field of a shape and of all in it, with what it is: a decimal or anything else."""
+    for option in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
         yield from _kinds(schemas, option, seen)
     if schema.get("type") == "array":
         yield from _kinds(schemas, schema["items"], seen)
@@ -125,11 +125,19 @@ def _kinds(schemas: Part, schema: Part, seen: set[str]) -> Iterator[tuple[str, s
         seen.add(name)
         yield from _kinds(schemas, schemas[name], seen)
     for field, one in schema.get("properties", {}).items():
-        items = one["items"] if one.get("type") == "array" else one
-        told = items.get("type", "object")
-        kinds = {*(told if isinstance(told, list) else [told])} - {"null"}
-        yield from ((field, "decimal" if kind == "number" else "other") for kind in kinds)
+        yield from ((field, "decimal" if kind == "number" else "other") for kind in _types_in(one) - {"null"})
         yield from _kinds(schemas, one, seen)
+
+
+def _types_in(field: Part) -> set[str]:
+    """The types of a field, or of what a list holds."""
+    options = (*field.get("oneOf", ()), *field.get("anyOf", ()))
+    if options:
+        return {kind for option in options for kind in _types_in(option)}
+    if field.get("type") == "array":
+        return _types_in(field["items"])
+    told = field.get("type", "object")
+    return set(told) if isinstance(told, list) else {told}
 
 
 def decimals(schemas: Part, name: str) -> list[str]:

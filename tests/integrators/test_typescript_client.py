@@ -38,9 +38,9 @@ def test_a_name_that_is_a_decimal_here_and_a_text_there_is_refused() -> None:
         "Order": {"properties": {"price": {"type": "number"}, "note": {"$ref": typescript.REF + "Note"}}},
         "Note": {"properties": {"price": {"type": "string"}}},
     }
-    assert typescript.decimals(
-        {"Order": {"properties": {"price": {"type": ["number", "null"]}}}}, "Order"
-    ) == ["price"]
+    lists = {"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}
+    fields = {"price": {"type": ["number", "null"]}, "prices": lists, "note": {"type": "string"}}
+    assert typescript.decimals({"Order": {"properties": fields}}, "Order") == ["price", "prices"]
     with pytest.raises(AssertionError, match="price"):
         typescript.decimals(schemas, "Order")
 
