@@ -24,6 +24,7 @@ COMPILERS: Final = ROOT / "clients" / "typescript" / "node_modules" / ".bin"
 AMBIENT: Final = "declare const process: { env: Record<string, string | undefined> };\n"
 STRICT: Final = {
     "strict": True,
+    "skipLibCheck": True,
     "target": "es2022",
     "module": "es2022",
     "moduleDetection": "force",
