@@ -42,7 +42,7 @@ YESTERDAY: Final = "{yesterday}"
 """Stands for the date of yesterday, which is put in when a page is served: a moment must not lie too far back."""
 
 
-class Call(Struct, frozen=True):
+class SampleCall(Struct, frozen=True):
     """A request with all that it holds but the key."""
 
     method: str
@@ -60,7 +60,7 @@ class Call(Struct, frozen=True):
         return None if self.body is None else msgspec.json.decode(self.body)
 
 
-def call_of(operation: ReferenceOperation, url: str, product: SampleProduct) -> Call:
+def call_of(operation: ReferenceOperation, url: str, product: SampleProduct) -> SampleCall:
     """The call of an operation, with the examples of the document for all that it must have."""
     part = operation.described
     path, query, headers = operation.path, [], []
@@ -81,7 +81,7 @@ def call_of(operation: ReferenceOperation, url: str, product: SampleProduct) -> 
     reads = "text" if any(good) else "nothing"
     if all("application/json" in content for content in good):
         reads = "json"
-    return Call(
+    return SampleCall(
         operation.method,
         url + path + ("?" + "&".join(query) if query else ""),
         tuple(headers),
@@ -91,12 +91,12 @@ def call_of(operation: ReferenceOperation, url: str, product: SampleProduct) -> 
     )
 
 
-def samples_of(call: Call) -> dict[str, str]:
+def samples_of(call: SampleCall) -> dict[str, str]:
     """The call in every language, by the language's id."""
     return {"curl": _curl(call), "python": _python(call), "typescript": _typescript(call), "php": _php(call)}
 
 
-def _curl(call: Call) -> str:
+def _curl(call: SampleCall) -> str:
     method = "" if call.method == "GET" else f" -X {call.method}"
     lines = [f'curl{method} "{call.url}"', '  -H "Authorization: Bearer $KEY"']
     lines += [f"  -H '{name}: {value}'" for name, value in call.headers]
@@ -105,7 +105,7 @@ def _curl(call: Call) -> str:
     return " \\\n".join(lines)
 
 
-def _python(call: Call) -> str:
+def _python(call: SampleCall) -> str:
     headers = ['"Authorization": f"Bearer {os.environ[\'KEY\']}"']
     headers += [f'"{name}": "{value}"' for name, value in call.headers]
     lines = ["import os", "", "import httpx", "", f"answer = httpx.{call.method.lower()}("]
@@ -118,7 +118,7 @@ def _python(call: Call) -> str:
     return "\n".join([*lines, ")", f"print({shown})"])
 
 
-def _typescript(call: Call) -> str:
+def _typescript(call: SampleCall) -> str:
     headers = ["Authorization: `Bearer ${process.env.KEY}`"]
     headers += [f'"{name}": "{value}"' for name, value in call.headers]
     if call.body is not None:
@@ -134,7 +134,7 @@ def _typescript(call: Call) -> str:
     return "\n".join([*lines, "});", f"console.log({shown[call.answer]});"])
 
 
-def _php(call: Call) -> str:
+def _php(call: SampleCall) -> str:
     headers = ['"Authorization: Bearer " . getenv("KEY")']
     headers += [f'"{name}: {value}"' for name, value in call.headers]
     if call.body is not None:
