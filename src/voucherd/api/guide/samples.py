@@ -156,13 +156,14 @@ def _php(call: SampleCall) -> str:
 class _Marks(NamedTuple):
     """How a language writes values."""
 
-    object: tuple[str, str]
+    opened: str
+    closed: str
     pair: str
     words: dict[bool | None, str]
 
 
-_PYTHON: Final = _Marks(("{", "}"), ": ", {True: "True", False: "False", None: "None"})
-_PHP: Final = _Marks(("[", "]"), " => ", {True: "true", False: "false", None: "null"})
+_PYTHON: Final = _Marks("{", "}", ": ", {True: "True", False: "False", None: "None"})
+_PHP: Final = _Marks("[", "]", " => ", {True: "true", False: "false", None: "null"})
 
 
 def _literal(value: Any, marks: _Marks, depth: int) -> str:
@@ -170,7 +171,7 @@ def _literal(value: Any, marks: _Marks, depth: int) -> str:
     if value is None or isinstance(value, bool):
         return marks.words[value]
     if isinstance(value, dict):
-        opened, closed = marks.object
+        opened, closed = marks.opened, marks.closed
         entries = [f'"{name}"{marks.pair}{_literal(one, marks, depth + 1)}' for name, one in value.items()]
     elif isinstance(value, list):
         opened, closed = "[", "]"
