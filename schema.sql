@@ -1679,7 +1679,7 @@ CREATE TABLE webhook (
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now(),
     -- How an event is written to it (OP-137).
-    format          text NOT NULL DEFAULT 'standard'::text CHECK (format IN ('standard', 'classic')),
+    format          text NOT NULL DEFAULT 'standard' CHECK (format IN ('standard', 'classic')),
     UNIQUE (company_id, state, slot),
     CONSTRAINT webhook_headers_named CHECK ((headers IS NULL) = (header_names = '{}'::text[])),
     CONSTRAINT webhook_old_secret_ends CHECK ((old_secret IS NULL) = (old_until IS NULL)),
