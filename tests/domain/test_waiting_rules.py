@@ -261,7 +261,7 @@ def test_a_line_that_can_not_come_later_is_cancelled_when_nobody_sells_it(place:
         now_only, waits=[wait(0, 3, attempt_id=MINE), wait(3, 5, **PLACES[place])], shelf=[lot(10, 1, left)]
     )
 
-    ruling = end_unserved(loaded, {SHELF})
+    ruling = end_unserved(loaded, {(SHELF, 1)})
 
     after = loaded.orders[2]
     assert (after.lines_cancelled, after.refunded_minor) == ((2, 1_900) if ends else (0, 0))
@@ -276,7 +276,7 @@ def test_a_line_that_may_come_later_waits_on_and_another_product_is_not_touched(
     waits = [wait(0, 5, ask_at=NOW), replace(wait(0, 5, 4, ask_at=NOW), product_id=2)]
     loaded = facts(pending(**PAID), others, waits=waits)
 
-    ruling = end_unserved(loaded, {SHELF})
+    ruling = end_unserved(loaded, {(SHELF, 1)})
 
     assert (ruling.answers, ruling.entries, ruling.waits_over) == ([], [], [])
 
@@ -291,7 +291,7 @@ def test_a_resolve_ends_at_once_when_nobody_sells_all_that_it_lacks(left: int, e
     )
     loaded.waits[2] = [replace(one, urgent=True) for one in loaded.waits[2]]
 
-    ruling = end_unserved(loaded, {SHELF})
+    ruling = end_unserved(loaded, {(SHELF, 2)})
 
     assert loaded.orders[2].status is (Status.CANCELLED if ends else Status.PENDING)
     booked = [(one.kind, one.hold_minor) for one in ruling.entries]

@@ -121,7 +121,7 @@ class Trade(World):
         """Nobody sells a product any more, and none is to be had for those who wait, as `purchasing.routing` finds."""
         waits = [w for w in self.waits.values() if w.shelf == shelf and w.ask_at is not None]
         facts = self.facts(sorted({wait.order_id for wait in waits}))
-        self.store(waiting.end_unserved(facts, {shelf}))
+        self.store(waiting.end_unserved(facts, {wait.needs for wait in waits}))
 
     def _become(self, trial: Trial, phase: AttemptPhase) -> None:
         """What was bought stays bought, and nobody calls again."""

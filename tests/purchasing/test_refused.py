@@ -97,8 +97,10 @@ async def refused_once(market: Market, company: Company, count: int, deed: objec
     return fake
 
 
-@pytest.mark.parametrize("why", [Why.OUT_OF_STOCK, Why.PRICE, Why.FUNDS, Why.REJECTED])
-@pytest.mark.parametrize("until", ["stock", "price", "time"])
+@pytest.mark.parametrize(
+    ("why", "until"),
+    [(Why.OUT_OF_STOCK, "stock"), (Why.PRICE, "price"), (Why.FUNDS, "time"), (Why.REJECTED, "stock")],
+)
 async def test_an_offer_that_was_refused_is_not_available_until_something_changes(
     market: Market, why: Why, until: str
 ) -> None:

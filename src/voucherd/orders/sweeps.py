@@ -41,7 +41,7 @@ async def end_waiting(pool: Pool, caches: OrderCaches) -> list[Order]:
 
 
 async def end_unserved(
-    pool: Pool, caches: OrderCaches, order_ids: Collection[int], exhausted: Collection[Shelf]
+    pool: Pool, caches: OrderCaches, order_ids: Collection[int], exhausted: Collection[tuple[Shelf, int]]
 ) -> list[Order]:
     """Cancel and refund what must not wait for codes that nobody sells any more (OP-140)."""
     async with pool.acquire() as conn, conn.transaction():

@@ -36,7 +36,8 @@ class Routed(Struct, frozen=True):
 
     count: int = 0
     unserved: frozenset[int] = frozenset()
-    exhausted: frozenset[Shelf] = frozenset()
+    exhausted: frozenset[tuple[Shelf, int]] = frozenset()
+    """The shelves, and how many codes of each nobody sells."""
 
 
 async def route(pool: Pool, book: OfferBook) -> Routed:
@@ -67,16 +68,10 @@ async def _send(tx: Tx, book: OfferBook, waits: Sequence[Wait]) -> Routed:
     sent = [go_on(wait, offers[wait.shelf], now, _chance()) for wait in waits]
     await wait_store.move(tx, sent)
     stuck = [wait for wait in sent if wait.supplier_id is None]
-    places = (
-        await book.exhausted(tx, [(wait.shelf, wait.count if wait.urgent else 1) for wait in stuck])
-        if stuck
-        else []
-    )
-    unserved = [stuck[place] for place in places]
+    exhausted = await book.exhausted(tx, {wait.needs for wait in stuck}) if stuck else frozenset()
+    unserved = [wait for wait in stuck if wait.needs in exhausted]
     return Routed(
-        len(waits),
-        frozenset(await _impatient(tx, unserved) if unserved else ()),
-        frozenset(wait.shelf for wait in unserved),
+        len(waits), frozenset(await _impatient(tx, unserved) if unserved else ()), frozenset(exhausted)
     )
 
 

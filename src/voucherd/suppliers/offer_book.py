@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -51,16 +51,16 @@ _LOOK: Final = """
 # Every offer of the product that counts was refused for good, or its supplier says itself that it has too few: neither
 # a quote that is to be renewed, nor a breaker that will close, nor what we have bought of it ourselves is in the way.
 _EXHAUSTED: Final = """
-    SELECT w.place
-    FROM unnest($1::text::int[], $2::text::int[], $3::text::bigint[], $4::text::smallint[], $5::text::int[])
-         AS w (place, product_id, face_minor, state, needed)
+    SELECT w.product_id, w.face_minor, w.state, w.needed
+    FROM unnest($1::text::int[], $2::text::bigint[], $3::text::smallint[], $4::text::int[])
+         AS w (product_id, face_minor, state, needed)
     JOIN offer o ON o.product_id = w.product_id AND o.state = w.state
          AND w.face_minor BETWEEN o.face_minor AND coalesce(o.face_to_minor, o.face_minor)
     JOIN supplier s ON s.id = o.supplier_id
     LEFT JOIN refused_offer r ON r.supplier_id = o.supplier_id AND r.product_id = w.product_id
          AND r.face_minor = w.face_minor AND r.refused_until > now()
     WHERE o.active AND s.active
-    GROUP BY w.place
+    GROUP BY w.product_id, w.face_minor, w.state, w.needed
     HAVING bool_and(coalesce(o.quoted_at > now() - make_interval(secs => s.quote_age_s)
                              AND least(o.quoted_stock, r.stock) < w.needed, false))
 """
@@ -110,17 +110,18 @@ class OfferBook:
             found[row[0], row[1], row[2]].append(offer)
         return {shelf: cheapest_first(offers) for shelf, offers in found.items()}
 
-    async def exhausted(self, conn: Connection, wanted: Sequence[tuple[Shelf, int]]) -> list[int]:
-        """Those of these shelves, by place, that nobody sells so many codes of any more (OP-140)."""
+    async def exhausted(
+        self, conn: Connection, wanted: Collection[tuple[Shelf, int]]
+    ) -> frozenset[tuple[Shelf, int]]:
+        """Those of these shelves that nobody sells so many codes of any more (OP-140)."""
         rows = await conn.fetch(
             _EXHAUSTED,
-            numbers(list(range(len(wanted)))),
             numbers([shelf[0] for shelf, _ in wanted]),
             numbers([shelf[1] for shelf, _ in wanted]),
             numbers([shelf[2] for shelf, _ in wanted]),
             numbers([needed for _, needed in wanted]),
         )
-        return [row[0] for row in rows]
+        return frozenset(((row[0], row[1], row[2]), row[3]) for row in rows)
 
     async def quotes(self, conn: Connection, quote_ids: Iterable[int]) -> dict[int, QuoteInfo]:
         """The facts of these quotes; a KeyError for one that does not exist."""

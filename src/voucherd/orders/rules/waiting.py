@@ -129,11 +129,11 @@ def release(facts: Facts, attempt_id: UUID, supplier_id: int) -> Ruling:
     return ruling
 
 
-def end_unserved(facts: Facts, exhausted: Collection[Shelf]) -> Ruling:
+def end_unserved(facts: Facts, exhausted: Collection[tuple[Shelf, int]]) -> Ruling:
     """Cancel what must not wait for what nobody sells any more: Resolves, and lines that can't come later (OP-140).
 
-    What is on the shelf by now is delivered, and what is being bought or is to be asked for is not touched, unless it
-    is a Resolve's: that gets all of its lines or none.
+    `exhausted` are shelves that so many codes can't be had of. What is on the shelf by now is delivered, and what is
+    being bought or is to be asked for is not touched, unless it is a Resolve's: that gets all of its lines or none.
     """
     ruling = Ruling()
     for order_id in sorted(facts.orders):
@@ -145,9 +145,8 @@ def end_unserved(facts: Facts, exhausted: Collection[Shelf]) -> Ruling:
             wait
             for wait in waits
             if (wait.attempt_id, wait.supplier_id) == (None, None)
-            and wait.shelf in exhausted
-            and sum(lot.left for lot in facts.shelves.get(wait.shelf, ()))
-            < (wait.count if wait.urgent else 1)
+            and wait.needs in exhausted
+            and sum(lot.left for lot in facts.shelves.get(wait.shelf, ())) < wait.needs[1]
         ]
         if not order.resolving:
             unserved = [one for one in unserved if not item_at(order, one.line_from).version.async_delivery]

@@ -59,6 +59,11 @@ class Wait(Struct, frozen=True):
         """The product, face value and state that it waits for."""
         return self.product_id, self.face_minor, self.state
 
+    @property
+    def needs(self) -> tuple[tuple[int, int, int], int]:
+        """The shelf, and how many codes of it are of any use: all of them for a Resolve, else one."""
+        return self.shelf, self.count if self.urgent else 1
+
 
 def go_on(wait: Wait, offers: Sequence[Offer], now: datetime, jitter: float) -> Wait:
     """The wait with the next supplier that has not failed in this round, or in a pause before a new round.
