@@ -21,6 +21,7 @@ NUMBERS = (
     80,
     *range(90, 114),
     *range(115, 135),
+    *range(144, 149),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

@@ -17,8 +17,8 @@ from voucherd.api.openapi import document, reference
 from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.paths import MAIN_VERSION
 from voucherd.api.operations.orders import SLUG, TRX
+from voucherd.api.outcomes import OUTCOMES
 from voucherd.api.readiness import Readiness
-from voucherd.api.requests import OUTCOMES
 from voucherd.db import Pool
 from voucherd.http import HTML, JSON, NO_SNIFFING, TEXT, HttpError, Request, Response, Still
 from voucherd.metrics.page import Metrics
@@ -143,7 +143,7 @@ def page(document: dict[str, Any], public_url: str | None) -> Response:
         operations=reference.operations(document),
         objects=reference.objects(document),
         any_failures=reference.any_failures(document),
-        outcomes=OUTCOMES.values(),
+        outcomes=[(one.form, one.told) for one in OUTCOMES.values()],
         main_version=MAIN_VERSION,
         trx=TRX.example,
         slug=SLUG,
