@@ -2754,7 +2754,7 @@ CREATE TABLE request_count (
 CREATE TABLE request_log (
     company_id integer NOT NULL REFERENCES company(id),
     state      smallint NOT NULL CHECK (state IN (0, 1)),
-    slot       smallint NOT NULL CHECK (slot BETWEEN 0 AND 9999),
+    slot       smallint NOT NULL,
     -- The number of the call among all that were logged of its company and state.
     seq        bigint NOT NULL CHECK (seq > 0),
     at         timestamptz NOT NULL,

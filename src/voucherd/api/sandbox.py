@@ -30,9 +30,10 @@ from voucherd.sandbox.deeds import BadStep
 from voucherd.services import Services
 from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.service import Shopper
+from voucherd.wallet import deeds as wallet_deeds
 from voucherd.wallet.deeds import BadPayment
 
-CURRENCY: Final = deeds.FIRST_PLAY_MONEY.currency
+CURRENCY: Final = wallet_deeds.FIRST_PLAY_MONEY.currency
 _ONE: Final = Money.parse("1", CURRENCY)
 _FINALISED: Final = {
     kinds.ORDER_PENDING: SandboxOutcome.PENDING,
@@ -47,7 +48,7 @@ async def top_up(services: Services, call: Call) -> Response:
     _require_sandbox(call)
     with _refusals():
         async with write(services, call) as work:
-            balance = await deeds.top_up(work.tx, call.actor, call.caller.company, money)
+            balance = await wallet_deeds.top_up_play_money(work.tx, call.actor, call.caller.company, money)
             return await work.answered(Response(200, encode(accounts.account(balance)), JSON))
 
 
@@ -85,7 +86,7 @@ async def trigger(services: Services, call: Call) -> Response:
     order: Order | None = None
     if asked.type == kinds.WALLET_TOPPED_UP:
         async with transaction(services.pool) as tx:
-            await deeds.top_up(tx, call.actor, call.caller.company, _ONE)
+            await wallet_deeds.top_up_play_money(tx, call.actor, call.caller.company, _ONE)
     elif asked.type == kinds.WALLET_LOW_BALANCE:
         async with transaction(services.pool) as tx:
             await deeds.tell_low_balance(tx, call.actor, call.caller.company_id)

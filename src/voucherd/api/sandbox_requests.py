@@ -16,7 +16,8 @@ from voucherd.events import kinds
 from voucherd.http import Request
 from voucherd.money import BadAmount, Money
 from voucherd.orders.rules.refusals import BadInput
-from voucherd.sandbox.deeds import FIRST_PLAY_MONEY, PLAY_MONEY_MAX, STEP_MAX
+from voucherd.sandbox.deeds import STEP_MAX
+from voucherd.wallet.deeds import FIRST_PLAY_MONEY, PLAY_MONEY_MAX
 
 STEP_S_MAX: Final = int(STEP_MAX.total_seconds())
 TRIGGERS: Final = (

@@ -78,7 +78,7 @@ COMMENT ON TABLE request_count IS 'One row is how many calls of a company in one
 CREATE TABLE request_log (
     company_id integer NOT NULL REFERENCES company,
     state      smallint NOT NULL CHECK (state IN (0, 1)),
-    slot       smallint NOT NULL CHECK (slot BETWEEN 0 AND 9999),
+    slot       smallint NOT NULL,
     seq        bigint NOT NULL CHECK (seq > 0),
     at         timestamptz NOT NULL,
     request_id text NOT NULL CHECK (length(request_id) BETWEEN 1 AND 128),

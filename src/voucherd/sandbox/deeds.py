@@ -1,4 +1,4 @@
-"""What companies do to their own sandbox: top up play money, move the clock. Live is out of reach for all of it."""
+"""What is done to the sandbox of a company: its first play money, its clock. Live is out of reach for all of it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,19 @@ from voucherd.companies.model import Company, CompanyDraft
 from voucherd.db import Pool, Tx, transaction
 from voucherd.events import kinds, log
 from voucherd.ids import State
-from voucherd.money import Money
 from voucherd.orders import ageing
 from voucherd.sandbox import store
 from voucherd.sandbox.store import TestClock
 from voucherd.wallet import deeds as wallet_deeds
-from voucherd.wallet import store as wallets
-from voucherd.wallet.deeds import BadPayment
-from voucherd.wallet.store import Balance
 from voucherd.webhooks import history
 
-FIRST_PLAY_MONEY: Final = Money(1_000_000, "EUR")
-"""What every company finds in its sandbox."""
-PLAY_MONEY_MAX: Final = 1_000_000
-"""Whole units of a currency that a company may have in its sandbox: enough for any test, and never an overflow."""
 STEP_MAX: Final = timedelta(days=90)
 AHEAD_MAX: Final = timedelta(days=3_650)
 """How far a clock may be ahead; then it is to be reset."""
 
 
 _LOW_BALANCE: Final = {
-    "currency": FIRST_PLAY_MONEY.currency,
+    "currency": wallet_deeds.FIRST_PLAY_MONEY.currency,
     "availableAmount": Raw(b"7.50"),
     "thresholdAmount": Raw(b"100.00"),
 }
@@ -56,23 +48,8 @@ class Moved(Struct, frozen=True):
 async def add_company(tx: Tx, actor: Actor, draft: CompanyDraft) -> Company:
     """A new company, with play money in its sandbox; refused if the name is taken."""
     company = await company_deeds.add(tx, actor, draft)
-    await top_up(tx, actor, company, FIRST_PLAY_MONEY)
+    await wallet_deeds.top_up_play_money(tx, actor, company, wallet_deeds.FIRST_PLAY_MONEY)
     return company
-
-
-async def top_up(tx: Tx, actor: Actor, company: Company, money: Money) -> Balance:
-    """Add play money; refused if the company would have more than it may."""
-    if money.minor <= 0:
-        raise BadPayment("amount", "must be more than 0")
-    wallet_id = await wallets.ensure(tx, company.id, money.currency, State.SANDBOX)
-    wallet = (await wallets.lock(tx, [wallet_id]))[wallet_id]
-    most = Money.parse(str(PLAY_MONEY_MAX), money.currency)
-    if wallet.balance_minor + money.minor > most.minor:
-        raise BadPayment("amount", f"must leave the balance at {most} or less")
-    # A reference is booked once, so each has its own.
-    reference = f"play money {wallet.seq + 1}"
-    _, balance = await wallet_deeds.top_up(tx, actor, company, State.SANDBOX, money, reference)
-    return balance
 
 
 async def advance(tx: Tx, actor: Actor, company_id: int, by: timedelta, window: timedelta) -> Moved:

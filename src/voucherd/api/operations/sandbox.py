@@ -11,7 +11,7 @@ from voucherd.api.wire import request_log as logged
 from voucherd.api.wire import sandbox, shapes
 from voucherd.request_log.collector import SECOND_OF_COMPANY_MAX
 from voucherd.request_log.store import KEPT, SLOTS
-from voucherd.sandbox.deeds import FIRST_PLAY_MONEY
+from voucherd.wallet.deeds import FIRST_PLAY_MONEY
 
 SANDBOX: Final[dict[Op, Operation]] = {
     Op.PLAY_MONEY: Operation(

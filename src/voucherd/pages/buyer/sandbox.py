@@ -15,7 +15,7 @@ from voucherd.pages.render import render
 from voucherd.pages.visit import Visit
 from voucherd.sandbox import deeds, store
 from voucherd.sandbox.deeds import BadStep
-from voucherd.wallet.deeds import BadPayment
+from voucherd.wallet.deeds import FIRST_PLAY_MONEY, BadPayment, top_up_play_money
 
 PATH: Final = "/portal/sandbox"
 STEPS: Final = {
@@ -40,8 +40,8 @@ async def page(visit: Visit) -> Response:
         balances=[Money(one.balance_minor, one.currency) for one in found],
         steps=list(STEPS.items()),
         currencies=[(code, code) for code in sorted(DIGITS)],
-        currency=visit.form.get("currency") or deeds.FIRST_PLAY_MONEY.currency,
-        amount=visit.form.get("amount") or f"{deeds.FIRST_PLAY_MONEY.decimal():f}",
+        currency=visit.form.get("currency") or FIRST_PLAY_MONEY.currency,
+        amount=visit.form.get("amount") or f"{FIRST_PLAY_MONEY.decimal():f}",
     )
 
 
@@ -52,7 +52,7 @@ async def top_up(visit: Visit) -> Response:
         raise HttpError(400, "bad_currency", "There is no such currency.")
     try:
         money = Money.parse(visit.form.get("amount").replace(",", "."), currency)
-        balance = await visit.do(deeds.top_up, visit.company, money)
+        balance = await visit.do(top_up_play_money, visit.company, money)
     except BadAmount:
         visit.problems["amount"] = "Write an amount such as 250.00"
         return await page(visit)
