@@ -62,6 +62,7 @@ def test_what_commands_change_is_in_the_trail(terminal: Terminal, database_url: 
 
     assert [(row["action"], row["subject"], row["company"], row["state"]) for row in reversed(rows)] == [
         ("company.add", "company Acme", "Acme", None),
+        ("wallet.top-up", "company Acme", "Acme", "sandbox"),
         ("key.add", f"key {key['id']}", "Acme", "sandbox"),
         ("webhook.add", f"webhook {number}", "Acme", "live"),
         ("user.add", "user ann@acme.example", "Acme", None),

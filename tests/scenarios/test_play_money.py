@@ -42,6 +42,7 @@ async def test_a_new_company_orders_in_the_sandbox_without_a_payment(quiet_shop:
     assert await shop.balance(company, state=SANDBOX) == Money.read("9990.50 EUR")
     assert (await shop.call("GET", "/api/1.03/account", company)).json() == []
     told = await shop.pool.fetchrow("SELECT action, actor, state FROM trail WHERE action = 'wallet.top-up'")
+    assert told is not None
     assert tuple(told) == ("wallet.top-up", "ann@shop.example", 1)
     await shop.assert_books_balance()
 

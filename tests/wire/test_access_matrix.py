@@ -243,7 +243,9 @@ async def _strangers(house: House, company: Company, other: Company, things: dic
                 continue
             expected = row.stranger if isinstance(row.stranger, tuple) else (row.stranger, answer.text)
             assert (answer.status_code, answer.text) == expected, (route.op, answer.text)
-            assert not any(canary in answer.text for canary in canaries), route.op
+            # The names that a stranger tried are in the paths of his own calls, and so in his own log of them.
+            foreign = ("canary one", things["request"]) if route.op is Op.REQUESTS else canaries
+            assert not any(canary in answer.text for canary in foreign), route.op
             if isinstance(row.stranger, tuple) and version == "1.03":
                 assert _told(answer) == _told(own[route.op]), route.op
     after = await house.rows()
