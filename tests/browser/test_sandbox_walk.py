@@ -46,5 +46,5 @@ async def test_a_developer_moves_the_clock_and_finds_a_call(walk: Callable[..., 
         await walker.page.get_by_role("button", name="Search").click()
         await walker.page.get_by_role("link", name="POST").click()
         await walker.page.get_by_text("Some offers not available: nothing").wait_for()
-        await walker.page.get_by_text('"reference":"order 7"').wait_for()
+        await walker.page.get_by_text('"reference": "order 7"').wait_for()
         await walker.assert_sound("request")

@@ -22,7 +22,7 @@ async def test_a_developer_tops_up_play_money_and_moves_the_clock(shop: Shop) ->
 
     page = await dev.post("/portal/sandbox/top-up", {"amount": "20,50", "currency": "EUR"}, follow=True)
     assert "You have 25.50 EUR to play with now." in page.text
-    for amount in ("0", "-1", "x", "1000000"):
+    for amount in ("0", "-1", "x", "100000000"):
         wrong = await dev.post("/portal/sandbox/top-up", {"amount": amount, "currency": "EUR"})
         assert (wrong.status_code, 'aria-invalid="true"' in wrong.text) == (422, True), amount
     page = await dev.post("/portal/sandbox/advance", {"seconds": "259200"}, follow=True)

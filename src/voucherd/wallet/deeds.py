@@ -26,7 +26,7 @@ from voucherd.wallet.store import Balance
 REFERENCE_CHARS_MAX: Final = 200
 FIRST_PLAY_MONEY: Final = Money(1_000_000, "EUR")
 """What every company finds in its sandbox."""
-PLAY_MONEY_MAX: Final = 1_000_000
+PLAY_MONEY_MAX: Final = 100_000_000
 """Whole units of a currency that a company may have in its sandbox: enough for any test, and never an overflow."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.pages.forms import whole
@@ -46,7 +48,23 @@ async def request(visit: Visit) -> Response:
     found = [] if number is None else await _page(visit, Filters(), size=1, before=number + 1)
     if not found or found[0].seq != number:
         raise missing()
-    return render("buyer/request.html", visit, call=found[0], key=visit.services.ids.key(found[0].key_id))
+    call = found[0]
+    return render(
+        "buyer/request.html",
+        visit,
+        call=call,
+        key=visit.services.ids.key(call.key_id),
+        sent=_indented(call.request),
+        answered=_indented(call.answer),
+    )
+
+
+def _indented(text: str) -> str:
+    """JSON that is whole, in lines of its own; any other text as it is."""
+    try:
+        return msgspec.json.format(text, indent=2)
+    except msgspec.DecodeError:
+        return text
 
 
 async def _page(visit: Visit, filters: Filters, *, size: int, before: int | None) -> list[Answered]:

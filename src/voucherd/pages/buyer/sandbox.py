@@ -37,12 +37,22 @@ async def page(visit: Visit) -> Response:
         "buyer/sandbox.html",
         visit,
         clock=clock,
+        ahead=_words(clock.ahead),
         balances=[Money(one.balance_minor, one.currency) for one in found],
         steps=list(STEPS.items()),
         currencies=[(code, code) for code in sorted(DIGITS)],
         currency=visit.form.get("currency") or FIRST_PLAY_MONEY.currency,
         amount=visit.form.get("amount") or f"{FIRST_PLAY_MONEY.decimal():f}",
     )
+
+
+def _words(ahead: timedelta) -> str:
+    """A span such as "2 days 1 hour"; nothing for none."""
+    minutes, seconds = divmod(int(ahead.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = {"day": days, "hour": hours, "minute": minutes, "second": seconds}
+    return " ".join(f"{count} {unit}{'' if count == 1 else 's'}" for unit, count in parts.items() if count)
 
 
 async def top_up(visit: Visit) -> Response:
