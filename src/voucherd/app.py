@@ -37,6 +37,7 @@ from voucherd.people.passkeys import site_of
 from voucherd.people.sign_in import SignIn
 from voucherd.recipients.service import Recipients
 from voucherd.replica import ReadPool
+from voucherd.request_log.collector import RequestLog
 from voucherd.server import listener
 from voucherd.server.access_log import AccessLog
 from voucherd.server.asgi import AsgiApp
@@ -46,6 +47,7 @@ from voucherd.settings import Settings
 from voucherd.storefront.service import Storefront
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.wallet.statement import Statements
+from voucherd.webhooks.listening import ListenerSecrets
 from voucherd.webhooks.service import Webhooks
 from voucherd.worker import Worker
 
@@ -109,6 +111,8 @@ def build_services(
         statements=Statements(pool, lists),
         webhooks=Webhooks(pool, settings.webhook_networks),
         streams=Streams(pool, ids, authenticator.reader),
+        listener_secrets=ListenerSecrets(key_ring.root),
+        request_log=RequestLog(pool),
         recipients=Recipients(pool, sealer, ids, key_ring.root, orders.archive),
         sign_in=SignIn(pool, sealer, devices, site_of(settings.public_url)),
         guide=guidebook(settings.public_url, settings.body_bytes_max),
@@ -163,8 +167,9 @@ async def running(
         if access_log is not None:
             access_log.start()
             started.push_async_callback(asyncio.to_thread, access_log.stop)
+        services.request_log.start()
         parts = (key_ring, authenticator, heartbeat, idempotent, services.orders, services.streams, worker)
-        for part in (*parts, services.jobs):
+        for part in (*parts, services.jobs, services.request_log):
             started.push_async_callback(part.stop)
         async with metrics.siblings.shown(metrics.packed):
             yield AsgiApp(HttpService(app, settings, metrics.observe, release_waiting_calls))
@@ -196,6 +201,7 @@ def _watching(
         pool=services.pool,
         streams=services.streams,
         access_log=access_log,
+        request_log=services.request_log,
         rounds=worker.rounds,
         calls=worker.dispatcher.calls,
     )

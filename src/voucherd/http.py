@@ -50,6 +50,10 @@ class KnownCaller(Protocol):
     def company_id(self) -> int:
         """Whose key it is."""
 
+    @property
+    def state(self) -> int:
+        """0 for a live key, 1 for one of the sandbox."""
+
 
 class BodyReader(Protocol):
     """Takes a body while it arrives, so that nobody has to collect it first."""

@@ -16,10 +16,12 @@ from voucherd.people.sign_in import SignIn
 from voucherd.recipients.service import Recipients
 from voucherd.replica import ReadPool
 from voucherd.reports.cache import ReportCache
+from voucherd.request_log.collector import RequestLog
 from voucherd.settings import Settings
 from voucherd.storefront.service import SampleProduct, Storefront
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
+from voucherd.webhooks.listening import ListenerSecrets
 from voucherd.webhooks.service import Webhooks
 
 
@@ -47,6 +49,9 @@ class Services(Struct, kw_only=True):
     statements: Statements
     webhooks: Webhooks
     streams: Streams
+    listener_secrets: ListenerSecrets
+    """What signed streams are signed with."""
+    request_log: RequestLog
     recipients: Recipients
     sign_in: SignIn
     guide: Guide

@@ -32,6 +32,8 @@ from voucherd.orders.model import Order
 from voucherd.orders.rules.states import Status
 from voucherd.people import letters, links, passkeys, policy
 from voucherd.purchasing.dispatcher import Dispatcher
+from voucherd.request_log import store as request_store
+from voucherd.sandbox import deeds as sandbox
 from voucherd.settings import Settings
 from voucherd.storefront import stock
 from voucherd.trail.chain import BLOCK_ROWS_MAX, TrailSealing
@@ -145,6 +147,11 @@ class Worker:
         """Cancel lines that are out of time; how many orders ended."""
         return self._wake_calls(await sweeps.end_waiting(self.pool, self._caches))
 
+    async def announce_expired(self) -> int:
+        """Announce orders whose window is over, those that a test clock shortened among them."""
+        told = await sweeps.announce_expired(self.pool, self.window)
+        return told + await sandbox.announce_expired(self.pool, self.window)
+
     async def seal_trail(self) -> int:
         """Seal new rows of the audit trail; it goes on at once only where a block was full."""
         sealed = await self._sealing.round()
@@ -197,15 +204,14 @@ ROUNDS: Final = (
     Round("follow_up", 0.1, "purchases without an outcome", lambda w: w.dispatcher.follow_up()),
     Round("refresh_quotes", 1.0, "suppliers' prices", lambda w: w.dispatcher.refresh_quotes()),
     Round("end_waiting", 0.5, "orders out of time", lambda w: w.end_waiting()),
-    Round(
-        "announce_expired", 5.0, "orders that expired", lambda w: sweeps.announce_expired(w.pool, w.window)
-    ),
+    Round("announce_expired", 5.0, "orders that expired", lambda w: w.announce_expired()),
     Round(
         "remove_expired", 600.0, "orders never confirmed", lambda w: sweeps.remove_expired(w.pool, w.window)
     ),
     Round("remove_events", 600.0, "events older than 90 days", lambda w: feed.remove_old(w.pool)),
     Round("remove_answers", 60.0, "answers stored for retries", lambda w: idempotency.sweep(w.pool)),
     Round("remove_rate_windows", 60.0, "rate limits of idle keys", lambda w: rate_store.sweep(w.pool)),
+    Round("remove_requests", 60.0, "calls in the request log", lambda w: request_store.sweep(w.pool)),
     Round("remove_uploads", 60.0, "uploaded files", lambda w: uploads.sweep(w.pool)),
     Round("announce_low", 1.0, "balances below their alert", lambda w: low_balance.announce(w.pool)),
     Round("announce_stock", 1.0, "products in or out of stock", lambda w: w.stock.round()),

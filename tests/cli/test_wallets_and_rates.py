@@ -28,7 +28,7 @@ async def test_a_repeated_reference_tops_up_once(acme: Terminal, pool: Pool) -> 
     assert (first["toppedUp"], first["balance"], first["currency"]) == (True, 100.50, "EUR")
     assert (second["toppedUp"], second["balance"]) == (False, 100.50)
     events = await pool.fetch(
-        "SELECT company_id, state, data::text FROM event WHERE type = 'wallet.topped_up'"
+        "SELECT company_id, state, data::text FROM event WHERE type = 'wallet.topped_up' AND state = 0"
     )
     assert len(events) == 1
     assert '"amount": 100.50' in events[0]["data"], "a number with all its digits (OP-07)"
@@ -48,7 +48,8 @@ def test_live_and_sandbox_money_are_two_wallets(acme: Terminal) -> None:
     acme.json(*TOP_UP)
     acme.json(*["wallet", "top-up", "Acme", "9000", "JPY", "--state", "sandbox", "--reference", "play"])
 
-    live, sandbox = acme.json("wallet", "show", "Acme")
+    live, first, sandbox = acme.json("wallet", "show", "Acme")
+    assert (first["state"], first["currency"], first["balance"]) == ("sandbox", "EUR", 10_000), "OP-144"
     assert (live["state"], live["currency"], live["available"]) == ("live", "EUR", 100.50)
     assert (sandbox["state"], sandbox["currency"], sandbox["balance"]) == ("sandbox", "JPY", 9000)
     shown = acme.view("wallet", "show", "Acme")

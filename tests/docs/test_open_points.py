@@ -21,8 +21,7 @@ NUMBERS = (
     80,
     *range(90, 114),
     *range(115, 138),
-    *range(139, 144),
-    149,
+    *range(139, 150),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

@@ -14,7 +14,7 @@ from tests.domain.books import WINDOWS, World
 from tests.handmade import DAY, NOW, lot, order, product, unit
 from voucherd.ids import State
 from voucherd.orders.model import Order, Outcome
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import (
     CompanyNotActive,
     CompanyNotVerified,
@@ -28,6 +28,7 @@ from voucherd.orders.rules.refusals import (
     WrongStatus,
 )
 from voucherd.orders.rules.ruling import CompanyStanding, Ruling
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.wallet.ledger import Wallet
 

@@ -30,7 +30,7 @@ def test_a_rule_and_all_that_it_imports_know_no_clock_no_chance_and_no_database(
 def test_the_rules_of_orders_are_all_of_them() -> None:
     """A file that is moved away would not be looked at any more."""
     names = {name.rpartition(".")[2] for name in RULES}
-    assert names == {"cart", "decide", "refusals", "ruling", "states", "waiting", "waits"}
+    assert names == {"cart", "decide", "refusals", "ruling", "sandbox", "states", "waiting", "waits"}
 
 
 def test_the_closure_of_a_decision_goes_all_the_way_down() -> None:

@@ -16,7 +16,8 @@ from tests.handmade import NOW, lot, order, product, unit
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
 from voucherd.orders.model import Order
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.suppliers.offers import Offer, cheapest_first

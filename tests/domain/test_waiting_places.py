@@ -13,8 +13,9 @@ from tests.handmade import NOW, lot, order, product, unit
 from voucherd.ids import State
 from voucherd.money import RATE_ONE
 from voucherd.orders.model import Order, Outcome
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import OutOfStock
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import Offer

@@ -54,6 +54,7 @@ async def test_the_operator_adds_and_changes_a_company(shop: Shop) -> None:
         "company.people",
         "company.limit",
         "company.set",
+        "wallet.top-up",
         "company.add",
     ]
     assert {deed.actor for deed in deeds} == {admin.email}

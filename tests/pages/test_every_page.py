@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 import httpx
@@ -18,6 +19,8 @@ from voucherd.pages.page import Audience, Page
 from voucherd.pages.routes import PAGES
 from voucherd.people import sessions
 from voucherd.people.roles import COMPANY, OPERATOR
+from voucherd.request_log import store as request_log
+from voucherd.request_log.store import Answered
 from voucherd.webhooks import deeds as webhook_deeds
 from voucherd.webhooks.endpoints import Draft
 
@@ -44,6 +47,13 @@ async def foreign_webhook(shop: Shop, other: Company) -> dict[str, str]:
         endpoint, _ = await webhook_deeds.add(tx, SYSTEM, shop.sealer, other.id, State.LIVE, draft)
         event = await webhook_deeds.test(tx, SYSTEM, endpoint.id)
     return {"webhook": shop.ids.webhook(endpoint.id), "event": shop.ids.event(event)}
+
+
+async def foreign_request(shop: Shop, other: Company) -> dict[str, str]:
+    """A call of the other company."""
+    seen = (datetime.now(UTC), "req_foreign", 1, "GET", "/api/1.03/order", 200, 1, "", "")
+    await request_log.write(shop.pool, [Answered(other.id, State.LIVE, *seen)])
+    return {"number": "1"}
 
 
 async def an_order(shop: Shop, other: Company) -> dict[str, str]:
@@ -133,6 +143,7 @@ FOREIGN: dict[str, Fill] = {
     "/portal/keys/{key}/revoke": foreign_key,
     "/portal/keys/{key}/keep": foreign_key,
     "/portal/keys/{key}/alone": foreign_key,
+    "/portal/requests/{number}": foreign_request,
     "/portal/webhooks/{webhook}": foreign_webhook,
     "/portal/webhooks/{webhook}/remove": foreign_webhook,
     "/portal/webhooks/{webhook}/rotate": foreign_webhook,

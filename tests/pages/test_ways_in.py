@@ -30,13 +30,14 @@ class Watch:
         """For each action what its subject was and what its detail held, in each way in."""
 
     @asynccontextmanager
-    async def one(self, kind: ActorKind, action: str) -> AsyncIterator[None]:
-        """What is done in here leaves exactly this row."""
+    async def one(self, kind: ActorKind, action: str, *also: str) -> AsyncIterator[None]:
+        """What is done in here leaves exactly this row; and those, where one deed brings another about."""
         before = await self._newest()
         yield
         async with self._shop.pool.acquire() as conn:
             rows = [row for row in (await trail.page(conn)).rows if row.id > before]
-        assert [(row.actor_kind, row.action) for row in rows] == [(kind, action)]
+        rows.reverse()
+        assert [(row.actor_kind, row.action) for row in rows] == [(kind, one) for one in (action, *also)]
         self.told.setdefault(action, []).append((_form(rows[0]), frozenset(rows[0].detail or {})))
 
     async def command(self, *words: str) -> Any:
@@ -179,12 +180,12 @@ async def _recently(shop: Shop) -> str:
 async def test_deeds_to_companies(shop: Shop, watch: Watch) -> None:
     """OP-91, OP-94: in the console, at the command line, and a company's own rules in its portal."""
     admin = await someone(shop, "admin")
-    async with watch.one(ActorKind.OPERATOR, "company.add"):
+    async with watch.one(ActorKind.OPERATOR, "company.add", "wallet.top-up"):
         made = await admin.post(
             "/console/companies", {"name": "Acme", "country": "NL", "active": "yes", "expose_costs": "yes"}
         )
     home = made.headers["location"]
-    async with watch.one(ActorKind.COMMAND, "company.add"):
+    async with watch.one(ActorKind.COMMAND, "company.add", "wallet.top-up"):
         await watch.command("company", "add", "Other", "--country", "DE")
     async with watch.one(ActorKind.OPERATOR, "company.set"):
         assert (await admin.post(f"{home}/standing", {"active": "yes"})).status_code == 303

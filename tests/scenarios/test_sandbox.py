@@ -13,7 +13,7 @@ import pytest
 
 from tests.patience import HANG_S
 from tests.shop import Company, Shop, open_shop
-from voucherd.api.requests import SLOW_S_MAX
+from voucherd.api.outcomes import SECONDS_MAX
 from voucherd.db import Pool
 from voucherd.ids import State
 from voucherd.money import Money
@@ -73,7 +73,7 @@ async def test_a_slow_confirm_is_waited_for(pool: Pool, database_url: str, tmp_p
         assert slow["orderStatus"] == "finished"
         await shop.assert_books_balance()
     async with open_shop(pool, database_url, tmp_path, confirm_wait_s=0.2) as shop:
-        slower = (await ask(shop, company, "confirm", f"slow:{SLOW_S_MAX}")).json()
+        slower = (await ask(shop, company, "confirm", f"slow:{SECONDS_MAX}")).json()
         assert (slower["orderStatus"], slower["paymentStatus"]) == ("pending", "paid")
         assert slower["items"][0]["linesCompleted"] == 0
         await shop.assert_books_balance()
@@ -85,7 +85,7 @@ async def test_a_slow_resolve_finishes_or_is_cancelled_by_its_limit(shop: Shop) 
     await shop.product("gift-10")
     late = await shop.create(company, ("gift-10", 1), state=SANDBOX)
     waiting = asyncio.create_task(
-        shop.finalise("resolve", company, late["trx"], state=SANDBOX, outcome=f"slow:{SLOW_S_MAX}")
+        shop.finalise("resolve", company, late["trx"], state=SANDBOX, outcome=f"slow:{SECONDS_MAX}")
     )
 
     quick = await ask(shop, company, "resolve", "slow:1")

@@ -17,8 +17,9 @@ from tests.simulation.world import World
 from voucherd.db import OutcomeUnknown
 from voucherd.ids import State
 from voucherd.orders.answers import Answer, StoredUnseen
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Status
 
 PARKED_S_MAX = HANG_S

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voucherd.ids import State
-from voucherd.orders.rules.decide import SandboxOutcome
 from voucherd.orders.rules.refusals import (
     CompanyNotActive,
     CompanyNotVerified,
@@ -20,6 +19,7 @@ from voucherd.orders.rules.refusals import (
     SeveralItems,
     WrongStatus,
 )
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Payment, Status
 
 ENDLESS = 10**9
@@ -189,15 +189,17 @@ class Model:
             return OrderNotFound
         if not company.active:
             return CompanyNotActive
-        if not company.verified:
+        if not company.verified or sandbox_outcome is SandboxOutcome.UNVERIFIED:
             return CompanyNotVerified
         if order.status is not Status.CREATED:
             return WrongStatus
-        if order.expired:
+        if order.expired or sandbox_outcome is SandboxOutcome.EXPIRED:
             return OrderExpired
         if resolve and len(order.items) > 1:
             return SeveralItems
-        if not all(item.product.active for item in order.items):
+        if sandbox_outcome is SandboxOutcome.WITHDRAWN or not all(
+            item.product.active for item in order.items
+        ):
             return OffersNotAvailable
         if sandbox_outcome is SandboxOutcome.OUT_OF_STOCK:
             return OutOfStock

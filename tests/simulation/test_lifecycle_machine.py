@@ -28,8 +28,9 @@ from tests.simulation.model import Model, Order, Refused
 from tests.simulation.world import open_world
 from voucherd.ids import State
 from voucherd.orders.rules.cart import CartLine, Create
-from voucherd.orders.rules.decide import Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Finalise
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Status
 
 AUDIT_EVERY = 8
@@ -51,7 +52,9 @@ carts = st.lists(
     st.tuples(st.sampled_from(KINDS), st.sampled_from(FACES), st.integers(1, 3)), min_size=1, max_size=2
 )
 states = st.sampled_from([State.LIVE, State.LIVE, State.SANDBOX])
-chances = st.sampled_from([SandboxOutcome.FINISHED, *SandboxOutcome])
+# A partial delivery ends by itself, by the database's own clock: no machine may wait for that.
+lasting = [one for one in SandboxOutcome if one is not SandboxOutcome.PARTIAL]
+chances = st.sampled_from([SandboxOutcome.FINISHED, *lasting])
 endings = st.sampled_from(["lost", "lost", "lost", "delivered", "delivered", "timed out"])
 buyers = st.integers(0, 1)
 falls = st.tuples(st.integers(1, STATEMENTS_MAX), st.sampled_from(Way))

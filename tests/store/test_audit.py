@@ -29,7 +29,8 @@ from voucherd.db import Connection, Pool, open_pool, transaction
 from voucherd.ids import State
 from voucherd.migrate import migrate
 from voucherd.orders.rules.cart import CartLine, Create
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.service import OrderService
 from voucherd.settings import Settings
 from voucherd.vault.seal import Sealer

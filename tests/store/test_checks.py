@@ -177,6 +177,13 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "error": "NULL", "head": "''", "body": "''",
     },
     "order_webhook": {"order_id": "2", "url": "'https://a.com/'"},
+    "webhook_delay": {"order_id": "3", "delay_s": "1"},
+    "test_clock": {"company_id": "1", "ahead_s": "0"},
+    "request_count": {"company_id": "1", "state": "0", "logged": "0"},
+    "request_log": {
+        "company_id": "1", "state": "0", "slot": "1", "seq": "1", "at": "now()", "request_id": "'r'", "key_id": "1",
+        "method": "'GET'", "path": "'/'", "status": "200", "ms": "1", "request": "''", "answer": "''",
+    },
     "brand_logo": {"brand_id": "1", "name": f"'{'0' * 32}.png'", "content": "'x'"},
     "line_view": {"order_id": "2", "line": "0", "link_viewed_at": "now()", "voucher_viewed_at": "now()"},
     "order_pin": {"order_id": "2", "hash": "sha256('1234')"},
@@ -618,6 +625,23 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("webhook_attempt_ended", {"http": "NULL"}),
     ("webhook_attempt_ended", {"error": "'lost'"}),
     ("order_webhook_url_check", {"url": "''"}),
+    ("webhook_delay_delay_s_check", {"delay_s": "0"}),
+    ("webhook_delay_delay_s_check", {"delay_s": "3601"}),
+    ("webhook_delay_in_sandbox", {"order_id": "2"}),
+    ("test_clock_ahead_s_check", {"ahead_s": "-1"}),
+    ("request_count_state_check", {"state": "2"}),
+    ("request_count_logged_check", {"logged": "-1"}),
+    ("request_log_state_check", {"state": "2"}),
+    ("request_log_seq_check", {"seq": "0", "slot": "0"}),
+    ("request_log_request_id_check", {"request_id": "''"}),
+    ("request_log_request_id_check", {"request_id": "repeat('x', 129)"}),
+    ("request_log_method_check", {"method": "repeat('x', 11)"}),
+    ("request_log_path_check", {"path": "repeat('x', 501)"}),
+    ("request_log_status_check", {"status": "99"}),
+    ("request_log_ms_check", {"ms": "-1"}),
+    ("request_log_request_check", {"request": "repeat('x', 4001)"}),
+    ("request_log_answer_check", {"answer": "repeat('x', 4001)"}),
+    ("request_log_in_its_slot", {"slot": "2"}),
     ("brand_logo_name_check", {"name": "'logo.svg'"}),
     ("brand_logo_content_check", {"content": "''"}),
     ("line_view_line_check", {"line": "-1"}),
@@ -739,6 +763,8 @@ async def ground(tx: Tx) -> None:
     await tx.execute("DELETE FROM fx_feed")
     for table in VALID:
         await put(tx, table, {})
+        if table == "orders":
+            await put(tx, table, {"id": "3"})  # One of the sandbox.
 
 
 def table_of(constraint: str) -> str:

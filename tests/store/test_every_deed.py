@@ -12,6 +12,7 @@ NO_DEED: Final = {
     "worker:": "a round of the background: what the service does by itself is told by events and metrics",
     "heartbeat:": "a process says that it is there",
     "webhooks.sender:": "deliveries under way: each attempt is a row of its own",
+    "request_log.": "a log of calls, which are deeds themselves or change nothing",
     "idempotency.": "answers are kept in the transaction of what they answer",
     "limits.": "counters of tries, of calls and of what was spent",
     "recipients.pins:Pins.tried": "a counter of wrong PINs",

@@ -16,7 +16,7 @@ from voucherd.api import accounts
 from voucherd.api.catalogue_requests import number_cursor
 from voucherd.api.order_parts import LINES_PAGE
 from voucherd.api.query import PAGE_SIZE
-from voucherd.api.wire import catalogue, keys, webhooks
+from voucherd.api.wire import catalogue, keys, request_log, sandbox, webhooks
 from voucherd.api.wire.events import EventMetadata
 from voucherd.api.wire.lines import extended_lines
 from voucherd.api.wire.parts import CODES_HEAD, code_rows
@@ -34,6 +34,9 @@ from voucherd.ids import State
 from voucherd.keys.key_text import RATE_LIMIT_DEFAULT, Scope
 from voucherd.keys.store import Key
 from voucherd.money import RATE_ONE
+from voucherd.request_log.store import Answered
+from voucherd.sandbox.deeds import Moved
+from voucherd.sandbox.store import TestClock
 from voucherd.storefront import prices
 from voucherd.storefront.groups import BrandGroup, ProductGroup, category_name
 from voucherd.storefront.service import ChangedProduct, ShownProduct
@@ -302,3 +305,30 @@ CATEGORIES: Final = _json(catalogue.CategoryList([_CATEGORY], _ONE))
 RATES: Final = _json(
     catalogue.FxRateList([catalogue.fx_rate(_USD, BASE)], _ONE, catalogue.fx_pairs([_USD], BASE))
 )
+
+
+# ── the sandbox and the request log ───────────────────────────────────────────────────────────────────────
+
+_AHEAD: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
+PLAY_MONEY: Final = _json(accounts.account(Balance(3, 1, "EUR", State.SANDBOX, 1_050_000, 0)))
+CLOCK: Final = _json(sandbox.clock(TestClock(_AHEAD, CREATED_AT + _AHEAD)))
+ADVANCED: Final = _json(sandbox.advanced(Moved(TestClock(_DAY, CREATED_AT + _DAY), 3, 2, 1)))
+REAL_TIME: Final = _json(sandbox.clock(TestClock(timedelta(), CREATED_AT)))
+TRIGGERED: Final = _json(sandbox.TriggeredEvent(kinds.ORDER_FINISHED, sample.trx()))
+_CALL: Final = Answered(
+    1,
+    State.LIVE,
+    CONFIRMED_AT,
+    "req_7f3b1c9e04a20000002a",
+    7,
+    "PATCH",
+    f"/api/1.03/order/confirm/{sample.trx()}",
+    402,
+    12,
+    "",
+    "insufficient balance",
+    412,
+)
+REQUEST_PAGE: Final = _json(request_log.LoggedRequestPage([request_log.logged(IDS, _CALL)], _WALK))
+REQUEST: Final = _json(request_log.detail(IDS, _CALL, bodies=True))

@@ -23,12 +23,12 @@ from voucherd.api.errors import CODES, REFUSALS, Op
 from voucherd.api.openapi import document, problems
 from voucherd.api.openapi.reference import OBJECTS, REQUEST_OBJECTS
 from voucherd.api.operations import OPERATIONS
-from voucherd.api.requests import OUTCOMES
+from voucherd.api.outcomes import OUTCOMES
 from voucherd.api.routes import ROUTES
 from voucherd.clock import now
 from voucherd.ids import State
 from voucherd.keys.key_text import SCOPES_DEFAULT, Scope
-from voucherd.orders.rules.decide import SandboxOutcome
+from voucherd.orders.rules.sandbox import SandboxOutcome
 
 URL = "https://vouchers.example.com"
 PROBLEM = "application/problem+json"
@@ -246,8 +246,8 @@ def test_the_guide_agrees_with_the_document() -> None:
         assert re.search(
             rf"^\| {name} \|" + "".join(rf" *{cell} *\|" for cell in cells), guide, re.MULTILINE
         ), name
-    for form, _ in OUTCOMES.values():
-        assert f"| `{form}` |" in guide
+    for said in OUTCOMES.values():
+        assert f"| `{said.form}` |" in guide
     (example,) = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
     assert read(example.encode()) in [p.body for p in problems.of_operation(Op.CREATE, 262_144)]
 

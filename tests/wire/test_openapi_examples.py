@@ -22,7 +22,10 @@ from voucherd.api import (
     key_requests,
     openapi,
     order_parts,
+    outcomes,
+    request_log,
     requests,
+    sandbox_requests,
     webhook_requests,
 )
 from voucherd.api.errors import Op
@@ -81,6 +84,13 @@ ANSWERS: dict[Op, dict[str, tuple[str, Made]]] = {
     Op.KEY: {"key": ("A key", samples.KEY)},
     Op.CHANGE_KEY: {"key": ("A key", samples.KEY)},
     Op.ROTATE_KEY: {"rotated": ("With the key itself", samples.KEY_MADE)},
+    Op.PLAY_MONEY: {"account": ("The balance of a new company, topped up", samples.PLAY_MONEY)},
+    Op.CLOCK: {"clock": ("An hour ahead", samples.CLOCK)},
+    Op.ADVANCE_CLOCK: {"advanced": ("A day later", samples.ADVANCED)},
+    Op.RESET_CLOCK: {"clock": ("The real time", samples.REAL_TIME)},
+    Op.TRIGGER_EVENT: {"triggered": ("An order that is finished", samples.TRIGGERED)},
+    Op.REQUESTS: {"page": ("One call", samples.REQUEST_PAGE)},
+    Op.REQUEST: {"request": ("A Confirm", samples.REQUEST)},
 }
 """The good answers: a title, and what makes them for a version and an address."""
 
@@ -103,6 +113,9 @@ BODIES: dict[Op, tuple[str, Raw]] = {
     Op.ADD_KEY: ("A key for a till", samples.NEW_KEY),
     Op.CHANGE_KEY: ("Only from the office", Raw(b'{"allowIps":["192.0.2.0/24"]}')),
     Op.ROTATE_KEY: ("One hour for both", Raw(b'{"overlapSeconds":3600}')),
+    Op.PLAY_MONEY: ("Some dollars", Raw(b'{"currency":"USD","amount":500.00}')),
+    Op.ADVANCE_CLOCK: ("One day", Raw(b'{"seconds":86400}')),
+    Op.TRIGGER_EVENT: ("An order that is finished", Raw(b'{"type":"order.finished"}')),
 }
 
 BAD_CART = b'{"items":[{"productSlug":"%s","amount":0}],"paymentCurrency":"EUR"}' % SLUG.encode()
@@ -117,6 +130,9 @@ READ_BODY: dict[Op, tuple[bytes, Callable[[Request], object]]] = {
     Op.ADD_KEY: (b'{"allowIps":["office"]}', key_requests.wishes),
     Op.CHANGE_KEY: (b'{"rateLimit":0}', key_requests.wishes),
     Op.ROTATE_KEY: (b'{"overlapSeconds":-1}', key_requests.rotation),
+    Op.PLAY_MONEY: (b'{"currency":"euro"}', sandbox_requests.top_up),
+    Op.ADVANCE_CLOCK: (b'{"seconds":0}', sandbox_requests.advance),
+    Op.TRIGGER_EVENT: (b'{"type":"order.lost"}', sandbox_requests.trigger),
 }
 """A body that each operation refuses, and what reads it."""
 
@@ -135,6 +151,7 @@ READ_QUERY: dict[Op, tuple[bytes, Callable[[Request], object]]] = {
     Op.KEYS: (b"limit=1000", lambda request: key_requests.page(request, IDS)),
     Op.EVENTS: (b"limit=1000", lambda request: events.read_page(request, IDS)),
     Op.EVENT_STREAM: (b"cursor=1", lambda request: events.read_stream(request, IDS)),
+    Op.REQUESTS: (b"limit=1000", lambda request: request_log.read_page(request, IDS)),
 }
 """A query that each list refuses, and what reads it."""
 
@@ -155,7 +172,7 @@ def refused(op: Op) -> Refused | UnsetType:
             read(asked(query=query))
         elif op in (Op.CONFIRM, Op.RESOLVE):
             when = "The header `X-Sandbox-Outcome` is wrong, or the key is a live one."
-            requests.sandbox_outcome(asked(headers={requests.SANDBOX_HEADER: b"finished"}), State.LIVE)
+            outcomes.read(asked(headers={outcomes.HEADER: b"finished"}), State.LIVE)
         else:
             return UNSET
     except BadInput as bad:

@@ -14,7 +14,7 @@ import pytest
 from tests.patience import HANG_S
 from tests.shop import Company, Shop, open_shop
 from voucherd import app
-from voucherd.api.requests import SLOW_S_MAX
+from voucherd.api.outcomes import SECONDS_MAX
 from voucherd.db import Pool
 from voucherd.ids import State
 from voucherd.server import bounds
@@ -269,7 +269,7 @@ async def test_a_client_that_leaves_while_its_order_is_slow_breaks_nothing(count
 
 @pytest.mark.parametrize(
     ("counter", "seconds", "status"),
-    [(HANG_S, 0, "finished"), (1, SLOW_S_MAX, "pending")],
+    [(HANG_S, 0, "finished"), (1, SECONDS_MAX, "pending")],
     indirect=["counter"],
 )
 async def test_a_slow_order_is_waited_for_on_the_socket_too(

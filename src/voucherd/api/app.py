@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from voucherd.api import errors, handlers, query, routes
+from voucherd.api import errors, handlers, outcomes, query, routes
 from voucherd.api.errors import Op
 from voucherd.api.failures import failed
 from voucherd.api.handlers import Call, ShownOrder
@@ -22,7 +22,7 @@ from voucherd.keys.authenticator import Authenticator
 from voucherd.keys.callers import Caller, Forbidden, Unauthorized
 from voucherd.keys.key_text import Scope
 from voucherd.limits import rate_limits
-from voucherd.orders.rules.refusals import Refusal
+from voucherd.orders.rules.refusals import BadInput, Refusal
 from voucherd.services import Services
 
 JUDGED_S_MAX: Final = 0.25
@@ -141,6 +141,8 @@ class Api:
     async def _serve(self, route: Route, call: Call, rate_headers: Headers) -> Response:
         judged_at = monotonic()
         try:
+            if outcomes.HEADER in call.request.headers:
+                outcomes.refuse_by_wish(call.request, call.caller.state)
             key = call.request.headers.get(HEADER)
             if key is None or not route.writes:
                 response = await self._respond(route, call)
@@ -155,6 +157,8 @@ class Api:
                 response = replace(response, body=self._while_allowed(route, call, response))
         except Forbidden as reason:
             response = errors.turned_away(call.request, reason)
+        except BadInput as refusal:
+            response = errors.refused(route.op, refusal, call.request)
         except HttpError as problem:
             response = errors.http_error(call.request, problem)
         return _told(response, rate_headers)

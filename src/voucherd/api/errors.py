@@ -17,6 +17,7 @@ from voucherd.api.wire.fields import doc
 from voucherd.http import PROBLEM, TEXT, HttpError, Request, Response
 from voucherd.keys.callers import Forbidden, Unauthorized
 from voucherd.keys.grants import KEYS_MAX
+from voucherd.orders.ageing import OPEN_MAX
 from voucherd.orders.rules.refusals import (
     ApprovalNeeded,
     BadInput,
@@ -71,6 +72,18 @@ class KeyLimitReached(Refusal):
     """The company has as many keys as it may have."""
 
 
+class SandboxOnly(Refusal):
+    """A live key asks for something that there is in the sandbox alone."""
+
+
+class ClockStuck(Refusal):
+    """The company has more open orders in its sandbox than its clock can move at once."""
+
+
+class RequestNotFound(Refusal):
+    """No call of the company with this id is in the request log."""
+
+
 class Op(Enum):
     """The operations of the contract."""
 
@@ -112,15 +125,23 @@ class Op(Enum):
     CHANGE_KEY = "change_key"
     ROTATE_KEY = "rotate_key"
     REVOKE_KEY = "revoke_key"
+    PLAY_MONEY = "play_money"
+    CLOCK = "clock"
+    ADVANCE_CLOCK = "advance_clock"
+    RESET_CLOCK = "reset_clock"
+    TRIGGER_EVENT = "trigger_event"
+    REQUESTS = "requests"
+    REQUEST = "request"
 
 
 _EXPIRED: Final = "this order has expired, orders need confirmation within 24 hours"
 
 _NO_WEBHOOK: Final = "webhook not found"
 _NO_KEY: Final = "key not found"
+_SANDBOX_ONLY: Final = "for sandbox keys only"
 _FULL: Final = f"a company has at most {KEYS_MAX} keys"
 
-REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
+REFUSALS: dict[tuple[Op, type[Refusal]], tuple[int, str]] = {
     (Op.CREATE, CompanyNotActive): (400, "company not active"),  # OP-21
     (Op.CREATE, OffersNotAvailable): (422, "Some offers not available: {names}"),  # OP-21
     (Op.QUOTE, CompanyNotActive): (400, "company not active"),  # OP-70
@@ -173,6 +194,26 @@ REFUSALS: Final[dict[tuple[Op, type[Refusal]], tuple[int, str]]] = {
     (Op.ROTATE_KEY, UnusableKey): (409, "this key can not be rotated"),
     (Op.ROTATE_KEY, KeyLimitReached): (409, _FULL),
     (Op.REVOKE_KEY, UnknownKey): (404, _NO_KEY),
+    (Op.PLAY_MONEY, SandboxOnly): (400, _SANDBOX_ONLY),  # OP-144
+    (Op.CLOCK, SandboxOnly): (400, _SANDBOX_ONLY),  # OP-146
+    (Op.ADVANCE_CLOCK, SandboxOnly): (400, _SANDBOX_ONLY),
+    (Op.ADVANCE_CLOCK, ClockStuck): (409, f"more than {OPEN_MAX} orders are open"),
+    (Op.RESET_CLOCK, SandboxOnly): (400, _SANDBOX_ONLY),
+    (Op.TRIGGER_EVENT, SandboxOnly): (400, _SANDBOX_ONLY),  # OP-147
+    (Op.REQUEST, RequestNotFound): (404, "request not found"),  # OP-148
+}
+# What an event is triggered by can be refused as the order that it is.
+REFUSALS |= {
+    (Op.TRIGGER_EVENT, kind): REFUSALS[Op.CONFIRM, kind]
+    for kind in (
+        CompanyNotActive,
+        CompanyNotVerified,
+        OffersNotAvailable,
+        OutOfStock,
+        InsufficientBalance,
+        SpendLimitExceeded,
+        ApprovalNeeded,
+    )
 }
 
 _KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
@@ -220,6 +261,15 @@ _KINDS: Final[dict[type[Refusal], tuple[str, str]]] = {
         "There is no key with this id, or it belongs to another company or state.",
     ),
     UnusableKey: ("key_not_usable", "The key is revoked, has expired or was replaced already."),
+    SandboxOnly: ("sandbox_only", "The key is a live one, and this is there in the sandbox alone."),
+    ClockStuck: (
+        "too_many_open_orders",
+        "Your sandbox has more open orders than its clock can move at once: finish or cancel some.",
+    ),
+    RequestNotFound: (
+        "request_not_found",
+        "No call of your company in this state has this id, or it is no longer in the log.",
+    ),
     KeyLimitReached: ("too_many_keys", "Your company has as many keys in this state as it may have."),
 }
 """The stable code of each refusal, and what has happened."""

@@ -46,6 +46,7 @@ class StreamQuery(Struct, frozen=True):
     cursor: Cursor | None
     types: frozenset[str] | None
     from_now: bool
+    signed: bool
 
 
 async def find_events(services: Services, call: Call) -> Response:
@@ -76,7 +77,12 @@ async def stream(services: Services, call: Call) -> Response:
     pass_ = Pass(call.request.headers[b"authorization"], call.request.client_ip)
     try:
         body = await services.streams.listen(
-            call.caller, pass_, cursor=asked.cursor, types=asked.types, from_now=asked.from_now
+            call.caller,
+            pass_,
+            cursor=asked.cursor,
+            types=asked.types,
+            from_now=asked.from_now,
+            signing=services.listener_secrets.signing(call.caller.key_id) if asked.signed else None,
         )
     except feed.Removed:
         raise _too_old() from None
@@ -125,7 +131,13 @@ _LAST: Final = query.in_header(
     "counts more than `cursor`.",
     _EXAMPLE,
 )
-STREAM: Final = (_BEGIN, _LAST, _TYPE)
+_SIGNED: Final = query.flag(
+    "signed",
+    "Whether each event is signed as a webhook is, with the lines `webhook-timestamp` and `webhook-signature` before "
+    "it: sent on as headers, with `id` as `webhook-id` and `data` as the body, it is a webhook. The first message is "
+    "of the type `secret`, and its data is the secret of your key, which signs them.",
+)
+STREAM: Final = (_BEGIN, _LAST, _TYPE, _SIGNED)
 
 
 def read_stream(request: Request, ids: Identifiers) -> StreamQuery:
@@ -133,10 +145,12 @@ def read_stream(request: Request, ids: Identifiers) -> StreamQuery:
     given = query.read(request)
     types = _types(given)
     cursor = _BEGIN.read(given)
+    signed = _SIGNED.read(given) is True
     last = request.headers.get(LAST_EVENT_ID, b"").decode("latin-1")
     if last:
-        return StreamQuery(_cursor(_LAST.name, last, ids), types, from_now=False)
-    return StreamQuery(_cursor(_BEGIN.name, cursor, ids) if cursor else None, types, from_now=cursor is None)
+        return StreamQuery(_cursor(_LAST.name, last, ids), types, from_now=False, signed=signed)
+    place = _cursor(_BEGIN.name, cursor, ids) if cursor else None
+    return StreamQuery(place, types, from_now=cursor is None, signed=signed)
 
 
 def _cursor(name: str, text: str, ids: Identifiers) -> Cursor:

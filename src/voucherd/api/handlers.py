@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, field
 
 from voucherd import traces
 from voucherd.actors import Actor, ActorKind
-from voucherd.api import requests
+from voucherd.api import outcomes, requests
 from voucherd.api.errors import Op
 from voucherd.api.wire.order import Shape, is_large, render, stream
 from voucherd.api.wire.quote import quoted
@@ -25,8 +25,9 @@ from voucherd.ids import State
 from voucherd.keys.callers import Caller
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Order
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Status
 from voucherd.services import Services
 from voucherd.vault.model import Reveal, Via, Viewer
@@ -100,8 +101,9 @@ Handler: TypeAlias = Callable[[Services, Call], Awaitable[Response]]
 async def create(services: Services, call: Call) -> Response:
     """Create order."""
     caller = call.caller
+    asked = outcomes.of_call(call.request, caller.state, Op.CREATE)
     command = requests.create(
-        call.request, caller.company_id, caller.state, services.webhooks.own, call.ticket
+        call.request, caller.company_id, caller.state, services.webhooks.own, call.ticket, asked
     )
     if command.webhook_url is not None:
         await _require_per_order(services, caller)
@@ -122,7 +124,10 @@ async def _created(services: Services, call: Call, answer: Answer) -> Response:
 async def quote(services: Services, call: Call) -> Response:
     """Quote order."""
     caller = call.caller
-    command = requests.create(call.request, caller.company_id, caller.state, services.webhooks.own)
+    asked = outcomes.of_call(call.request, caller.state, Op.QUOTE)
+    command = requests.create(
+        call.request, caller.company_id, caller.state, services.webhooks.own, asked=asked
+    )
     return Response(200, encode(quoted(await services.orders.quote(command))), JSON)
 
 
@@ -204,9 +209,9 @@ async def find_all(services: Services, call: Call) -> Response:
 
 def _finalise(services: Services, call: Call, *, resolve: bool) -> Finalise:
     caller = call.caller
-    asked = requests.sandbox_outcome(call.request, caller.state)
+    asked = outcomes.of_call(call.request, caller.state, call.op)
     if asked is not None:
-        sandbox_outcome, slow_s = asked
+        sandbox_outcome, slow_s = asked.outcome, asked.seconds
     elif caller.state is State.SANDBOX and _coin() < SANDBOX_DECLINES:
         sandbox_outcome, slow_s = SandboxOutcome.CANCELLED, 0
     else:

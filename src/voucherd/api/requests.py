@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from voucherd.api import query
+from voucherd.api.outcomes import Asked
 from voucherd.api.query import PageQuery
 from voucherd.api.wire import fields
 from voucherd.api.wire.fields import doc, rule
@@ -22,8 +23,8 @@ from voucherd.ids import LINES_MAX, Identifiers, State
 from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import AMOUNT_MAX, ITEMS_MAX, REFERENCE_CHARS_MAX, TYPES
 from voucherd.orders.rules.cart import CartLine, Create
-from voucherd.orders.rules.decide import SANDBOX_PENDING_S, SandboxOutcome
 from voucherd.orders.rules.refusals import BadInput
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Status
 from voucherd.webhooks.addresses import Network
 from voucherd.webhooks.targets import URL_CHARS_MAX, BadTarget, read_target
@@ -31,9 +32,7 @@ from voucherd.webhooks.targets import URL_CHARS_MAX, BadTarget, read_target
 SLUG_CHARS_MAX: Final = 100
 FACE_VALUE_CHARS_MAX: Final = 30
 AMOUNT_DIGITS_MAX: Final = len(str(AMOUNT_MAX))
-SLOW_S_MAX: Final = 3_600
 WAIT_S_MAX: Final = 60
-SANDBOX_HEADER: Final = b"x-sandbox-outcome"
 
 MaybeNumber: TypeAlias = Annotated[Raw, rule(type=["number", "null"])]
 """A number or null as it was sent, digit by digit."""
@@ -97,6 +96,7 @@ def create(
     state: State,
     own: Sequence[Network] = (),
     ticket: Ticket | None = None,
+    asked: Asked | None = None,
 ) -> Create:
     """The Create command in a request."""
     body: CreateBody = decode(request, _decode_create)
@@ -115,6 +115,8 @@ def create(
         _reference(body.reference),
         ticket,
         webhook_url=_webhook_url(body.webhookUrl, own),
+        webhook_delay_s=asked.seconds if asked and asked.outcome is SandboxOutcome.SLOW_WEBHOOK else 0,
+        withdrawn=asked is not None and asked.outcome is SandboxOutcome.WITHDRAWN,
     )
 
 
@@ -214,47 +216,6 @@ def _explained(message: str) -> BadInput:
     expected = re.search(r"Expected `([^`]+)`", reason)
     rule = _WORDS.get(expected[1], f"must be {expected[1]}") if expected else "is not valid"
     return BadInput(field or "body", rule)
-
-
-OUTCOMES: Final[dict[SandboxOutcome, tuple[str, str]]] = {
-    SandboxOutcome.FINISHED: ("finished", "Every code is delivered at once."),
-    SandboxOutcome.CANCELLED: ("cancelled", "The order is cancelled at once and not charged."),
-    SandboxOutcome.PENDING: (
-        "pending",
-        f"Confirm answers `pending` at once and delivers {SANDBOX_PENDING_S} seconds later. Resolve waits for its "
-        "limit and cancels.",
-    ),
-    SandboxOutcome.SLOW: ("slow:<seconds>", f"Delivery takes that many seconds, at most {SLOW_S_MAX:,}."),
-    SandboxOutcome.OUT_OF_STOCK: ("out-of-stock", "Refused: `Product … is out of stock`."),
-    SandboxOutcome.INSUFFICIENT_BALANCE: ("insufficient-balance", "Refused: `insufficient balance`."),
-}
-"""What a sandbox call can ask for (OP-49): how it is written, and what happens then."""
-
-_PLAIN: Final = "|".join(
-    sandbox_outcome.value for sandbox_outcome in SandboxOutcome if sandbox_outcome is not SandboxOutcome.SLOW
-)
-OUTCOME: Final = query.in_header(
-    "X-Sandbox-Outcome",
-    "Sandbox keys only: what is to become of the call. Without it, half of all sandbox calls are cancelled at once."
-    "\n\n" + "\n".join(f"- `{form}`: {words}" for form, words in OUTCOMES.values()),
-    SandboxOutcome.FINISHED.value,
-    pattern=f"^({_PLAIN}|slow:[0-9]{{1,4}})$",
-)
-
-
-def sandbox_outcome(request: Request, state: State) -> tuple[SandboxOutcome, int] | None:
-    """What the sandbox header asks for (OP-49); None where it was not sent."""
-    raw = request.headers.get(SANDBOX_HEADER)
-    if raw is None:
-        return None
-    if state is State.LIVE:
-        raise BadInput(OUTCOME.name, "is for sandbox keys only")
-    word, _, seconds = raw.decode("latin-1").strip().partition(":")
-    if word == "slow" and re.fullmatch("[0-9]{1,4}", seconds) and int(seconds) <= SLOW_S_MAX:
-        return SandboxOutcome.SLOW, int(seconds)
-    if not seconds and word != "slow" and word in (choice.value for choice in SandboxOutcome):
-        return SandboxOutcome(word), 0
-    raise BadInput(OUTCOME.name, query.either([form for form, _ in OUTCOMES.values()]))
 
 
 WAIT: Final = query.whole(

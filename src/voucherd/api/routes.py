@@ -7,7 +7,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd.api import accounts, catalogue, events, handlers, keys, order_parts, webhooks
+from voucherd.api import (
+    accounts,
+    catalogue,
+    events,
+    handlers,
+    keys,
+    order_parts,
+    request_log,
+    sandbox,
+    webhooks,
+)
 from voucherd.api.errors import Op
 from voucherd.api.handlers import Handler
 from voucherd.keys.key_text import Scope
@@ -96,6 +106,13 @@ ROUTES: Final = (
     Route("PATCH", "key/{id}", _OWN, Op.CHANGE_KEY, Scope.KEYS_WRITE, keys.change),
     Route("DELETE", "key/{id}", _OWN, Op.REVOKE_KEY, Scope.KEYS_WRITE, keys.revoke),
     Route("POST", "key/{id}/rotate", _OWN, Op.ROTATE_KEY, Scope.KEYS_WRITE, keys.rotate),
+    Route("POST", "sandbox/top-up", _OWN, Op.PLAY_MONEY, Scope.ORDERS_WRITE, sandbox.top_up),
+    Route("GET", "sandbox/clock", _OWN, Op.CLOCK, Scope.ORDERS_READ, sandbox.clock),
+    Route("POST", "sandbox/clock/advance", _OWN, Op.ADVANCE_CLOCK, Scope.ORDERS_WRITE, sandbox.advance),
+    Route("POST", "sandbox/clock/reset", _OWN, Op.RESET_CLOCK, Scope.ORDERS_WRITE, sandbox.reset),
+    Route("GET", "request", _OWN, Op.REQUESTS, Scope.EVENTS_READ, request_log.find_all),
+    Route("GET", "request/{id}", _OWN, Op.REQUEST, Scope.EVENTS_READ, request_log.find),
+    Route("POST", "event/trigger", _OWN, Op.TRIGGER_EVENT, Scope.ORDERS_WRITE, sandbox.trigger),
 )
 
 

@@ -24,7 +24,8 @@ CHECKS: Final = (
     ),
     Check(
         "payments-are-told",
-        "a top-up or correction has its row of the trail and, unless a command or the program made it, its approval",
+        "a top-up or correction has its row of the trail and, unless a command or the program made it or it is play"
+        " money, its approval",
         """
         SELECT e.wallet_id, e.seq, e.kind, e.amount_minor, e.reference, d.trail_id, d.approval_id
         FROM entry e JOIN wallet w ON w.id = e.wallet_id
@@ -39,7 +40,8 @@ CHECKS: Final = (
         WHERE e.kind IN (1, 6) AND (d.wallet_id IS NULL OR CASE WHEN d.trail_id IS NULL
             THEN e.at > (SELECT applied_at FROM schema_migration WHERE name = 'safekeeping')
             ELSE t.id IS NULL
-              OR (a.id IS NULL AND (e.kind = 6 OR t.action <> 'wallet.top-up' OR t.actor_kind NOT IN (3, 4))) END)
+              OR (a.id IS NULL AND (e.kind = 6 OR t.action <> 'wallet.top-up'
+                                    OR (w.state = 0 AND t.actor_kind NOT IN (3, 4)))) END)
         """,
     ),
     Check(

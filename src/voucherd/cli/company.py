@@ -19,6 +19,7 @@ from voucherd.companies import store as company_store
 from voucherd.companies.model import Company, CompanyDraft
 from voucherd.keys import moving
 from voucherd.people import policy
+from voucherd.sandbox import deeds as sandbox
 
 app = noun()
 
@@ -49,7 +50,7 @@ async def add(
             expose_costs=expose_costs,
         )
     async with context.transaction() as tx:
-        company = await deeds.add(tx, context.actor, draft)
+        company = await sandbox.add_company(tx, context.actor, draft)
     return _shown(company)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -22,6 +22,16 @@ class Pass(Struct, frozen=True):
 
     authorization: bytes
     client_ip: str
+
+
+class StreamSigning(Struct, frozen=True):
+    """How a stream is signed: with what, and the lines that say so before an event, by its id and its data."""
+
+    secret: str
+    head: Callable[[str, bytes], bytes]
+
+    def __repr__(self) -> str:
+        return "StreamSigning(***)"
 
 
 class Reader(Protocol):
@@ -43,10 +53,17 @@ class Reader(Protocol):
 class StreamListener:
     """One open stream: whom it is for, and what waits to be sent."""
 
-    __slots__ = ("_parts", "_size", "_waiting", "caller", "ended", "pass_", "place", "types")
+    __slots__ = ("_parts", "_size", "_waiting", "caller", "ended", "pass_", "place", "signing", "types")
 
-    def __init__(self, caller: Reader, pass_: Pass, types: Collection[str] | None) -> None:
+    def __init__(
+        self,
+        caller: Reader,
+        pass_: Pass,
+        types: Collection[str] | None,
+        signing: StreamSigning | None = None,
+    ) -> None:
         self.caller = caller
+        self.signing = signing
         self.pass_ = pass_
         self.types = types
         self.place = feed.START

@@ -17,7 +17,7 @@ import structlog
 from voucherd.db import Pool, tenant
 from voucherd.events import feed, kinds, wire
 from voucherd.events.feed import Cursor, Event, EventFilters, FeedPage
-from voucherd.events.listeners import Pass, Reader, StreamListener
+from voucherd.events.listeners import Pass, Reader, StreamListener, StreamSigning
 from voucherd.ids import Identifiers, State
 
 POLL_S: Final = 0.1
@@ -31,6 +31,8 @@ CATCH_UPS_MAX: Final = 2
 """Reads of the past at once: when everybody comes back after a restart, sales need connections too."""
 
 RETRY_MS: Final = 2_000
+SECRET: Final = "secret"  # noqa: S105 - The name of it, not one.
+"""The first message of a signed stream, which is no event: the secret that it is signed with."""
 STREAMS_MAX: Final = 20_000
 STREAMS_OF_KEY_MAX: Final = 100
 TURN_EVENTS_MAX: Final = 20
@@ -92,13 +94,14 @@ class Streams:
         cursor: Cursor | None,
         types: Collection[str] | None,
         from_now: bool = False,
+        signing: StreamSigning | None = None,
     ) -> AsyncGenerator[bytes, None]:
         """What happens after the cursor (None: what is kept), or from now on; refused where that can't be had."""
         if self._of_key[caller.key_id] >= STREAMS_OF_KEY_MAX:
             raise TooManyStreams
         if self.open >= STREAMS_MAX:
             raise StreamsFull
-        listener = StreamListener(caller, pass_, types)
+        listener = StreamListener(caller, pass_, types, signing)
         if from_now:
             return self._told(listener, FeedPage([], await self._now(), more=False))
         return self._told(listener, await self._past(listener, cursor))
@@ -121,11 +124,13 @@ class Streams:
         """What the first page holds and all that follows it, until somebody ends it."""
         # A place at the very beginning: a client that is cut off before the first event goes on from there, too.
         yield b"retry: %d\n" % RETRY_MS + (b"\n" if page.events else self._place(page.cursor))
+        if listener.signing is not None:
+            yield b"event: %b\ndata: %b\n\n" % (SECRET.encode(), listener.signing.secret.encode())
         try:
             while page.more or not self._join(listener, page.cursor):
-                yield self._messages(page.events)
+                yield self._messages(page.events, listener.signing)
                 page = await self._past(listener, page.cursor)
-            yield self._messages(page.events)
+            yield self._messages(page.events, listener.signing)
             while (part := await listener.next()) is not None:
                 yield part or b": still here\n" + self._place(max(listener.place, self._cursor))
         finally:
@@ -201,6 +206,9 @@ class Streams:
         message = b""
         for listener in audience:
             if listener.wants(event):
+                if listener.signing is not None:
+                    listener.put(self._message(event, listener.signing), event.cursor)
+                    continue
                 message = message or self._message(event)
                 listener.put(message, event.cursor)
         return len(audience)
@@ -208,16 +216,13 @@ class Streams:
     def _everybody(self) -> list[StreamListener]:
         return [listener for together in self._listeners.values() for listener in together]
 
-    def _messages(self, events: Iterable[Event]) -> bytes:
-        return b"".join([self._message(event) for event in events])
+    def _messages(self, events: Iterable[Event], signing: StreamSigning | None) -> bytes:
+        return b"".join([self._message(event, signing) for event in events])
 
-    def _message(self, event: Event) -> bytes:
-        name = self._ids.event(event.id).encode()
-        return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-            name,
-            event.type.encode(),
-            wire.written(event, self._ids),
-        )
+    def _message(self, event: Event, signing: StreamSigning | None = None) -> bytes:
+        name, data = self._ids.event(event.id), wire.written(event, self._ids)
+        message = b"id: %b\nevent: %b\ndata: %b\n\n" % (name.encode(), event.type.encode(), data)
+        return message if signing is None else signing.head(name, data) + message
 
     def _place(self, cursor: Cursor) -> bytes:
         """Where to go on from, without an event."""

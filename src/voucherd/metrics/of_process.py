@@ -18,6 +18,7 @@ from voucherd.money import digits
 from voucherd.orders.counts import WAIT_SECONDS, SalesCounts
 from voucherd.orders.service import OrderService
 from voucherd.purchasing.calls import SECONDS, CallCounts
+from voucherd.request_log.collector import RequestLog
 from voucherd.server.access_log import AccessLog
 from voucherd.worker import RoundStanding
 
@@ -29,6 +30,7 @@ class ProcessParts(Struct):
     pool: Pool | None = None
     streams: Streams | None = None
     access_log: AccessLog | None = None
+    request_log: RequestLog | None = None
     rounds: Mapping[str, RoundStanding] = {}
     calls: CallCounts | None = None
 
@@ -57,6 +59,11 @@ def families(parts: ProcessParts) -> Iterator[MetricFamily]:
         "voucherd_access_log_dropped",
         "Lines of the access log that were not written.",
         value=0 if parts.access_log is None else parts.access_log.dropped,
+    )
+    yield CounterMetricFamily(
+        "voucherd_request_log_dropped",
+        "Calls that are not in the request log because there were too many.",
+        value=0 if parts.request_log is None else parts.request_log.dropped,
     )
     yield from _connections(parts.pool)
     yield from _rounds(parts.rounds)

@@ -33,6 +33,8 @@ class Metrics:
         self._answers.observe(request, response, seconds)
         if self._parts.access_log is not None:
             self._parts.access_log.note(request, response, seconds)
+        if self._parts.request_log is not None:
+            self._parts.request_log.note(request, response, seconds)
 
     async def page(self) -> bytes:
         """All figures as Prometheus reads them."""

@@ -17,7 +17,7 @@ from voucherd.limits.spending import SpendLimit
 from voucherd.money import Money
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import Order
-from voucherd.orders.rules.decide import Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Finalise
 from voucherd.orders.rules.refusals import (
     ApprovalNeeded,
     ApprovalRefused,
@@ -25,6 +25,7 @@ from voucherd.orders.rules.refusals import (
     OrderNotFound,
     WrongStatus,
 )
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.service import OrderService
 from voucherd.people import approvers, members
 from voucherd.people.roles import Right

@@ -28,7 +28,7 @@ from voucherd.statements import statement
 from voucherd.suppliers.offer_book import OfferBook
 from voucherd.vault import shelf
 from voucherd.vault import store as vault
-from voucherd.vault.model import Shelf, unmade_lot
+from voucherd.vault.model import Shelf, lasts, unmade_lot
 from voucherd.webhooks import per_order
 
 logger = structlog.get_logger(__name__)
@@ -98,13 +98,14 @@ async def create(
             answers = cart.place(shop, commands, numbers.take)
     orders = [answer for answer in answers if isinstance(answer, Order)]
     effects = effects_of(commands, answers)
-    urls = _urls_of(commands, answers)
+    urls, delays = _urls_of(commands, answers), _delays_of(commands, answers)
     with traces.step("save"):
-        if effects or urls:
+        if effects or urls or delays:
             async with within(conn, of_a_batch=True):
                 await store.insert(conn, orders)
                 await idempotency.name_effects(conn, effects)
                 await per_order.note(conn, urls)
+                await per_order.delay(conn, delays)
         elif orders:
             await store.insert(conn, orders)
     caches.recent.keep(orders)
@@ -128,6 +129,14 @@ def _urls_of(commands: Sequence[Create], answers: Sequence[Order | Refusal]) -> 
         (answer.id, command.webhook_url)
         for command, answer in zip(commands, answers, strict=True)
         if command.webhook_url is not None and isinstance(answer, Order)
+    ]
+
+
+def _delays_of(commands: Sequence[Create], answers: Sequence[Order | Refusal]) -> list[tuple[int, int]]:
+    return [
+        (answer.id, command.webhook_delay_s)
+        for command, answer in zip(commands, answers, strict=True)
+        if command.webhook_delay_s and isinstance(answer, Order)
     ]
 
 
@@ -201,10 +210,13 @@ async def _load_offers(conn: Connection, shop: Shop, offers: OfferBook, *, stock
     A sandbox shelf is stocked when it is first looked at (OP-49), unless a sandbox supplier sells its product.
     """
     elsewhere = await offers.sold_elsewhere(conn, shop.shelves)
-    bare = {key for key, lots in shop.shelves.items() if key[2] == State.SANDBOX and not lots}
-    bare.difference_update(elsewhere)
+    bare = {
+        key
+        for key, lots in shop.shelves.items()
+        if key[2] == State.SANDBOX and not lasts(lots, shop.now) and key not in elsewhere
+    }
     if bare and not stocking:
-        shop.shelves |= {key: [unmade_lot(*key[:2])] for key in bare}
+        shop.shelves |= {key: [unmade_lot(*key[:2])] for key in bare if not shop.shelves[key]}
     elif bare:
         async with conn.transaction():
             for product_id, face_minor, _ in sorted(bare):

@@ -29,8 +29,9 @@ from voucherd.orders.create import LossLog, OrderNumbers, Quote, create, quote
 from voucherd.orders.find import OrderFilters, count_orders, count_waiting, page_of_orders
 from voucherd.orders.model import Order
 from voucherd.orders.rules.cart import Create, SalesPolicy
-from voucherd.orders.rules.decide import Cancel, Finalise, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel, Finalise
 from voucherd.orders.rules.refusals import DoneBefore, OrderNotFound, Refusal, WrongStatus
+from voucherd.orders.rules.sandbox import ANSWERED_AT_ONCE
 from voucherd.orders.rules.states import Status
 from voucherd.orders.watch import Watch
 from voucherd.replica import ReadPool
@@ -213,7 +214,7 @@ class OrderService:
         if isinstance(reply, DoneBefore):
             return await self.look_again(reply.order_id, command.company_id, command.state, resolve=False)
         answer = await self._granted(command, reply)
-        if answer.order.status is not Status.PENDING or command.sandbox_outcome is SandboxOutcome.PENDING:
+        if answer.order.status is not Status.PENDING or command.sandbox_outcome in ANSWERED_AT_ONCE:
             return answer
         await self.watch.until_done(answer.order.id, min(self._settings.confirm_wait_s, wait_s_max))
         return await self.find(command.order_id, command.company_id, command.state)

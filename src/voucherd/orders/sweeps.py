@@ -55,24 +55,25 @@ async def announce_expired(pool: Pool, window: timedelta) -> int:
     """Append `order.expired`, once, to every order whose confirmation window has passed (OP-40)."""
     async with pool.acquire() as conn, conn.transaction():
         rows = await _unconfirmed(conn, "expired", window, timedelta(), _NOT_TOLD)
-        return await _tell_expired(conn, [row["id"] for row in rows if row["late"]])
+        return await tell_expired(conn, [row["id"] for row in rows if row["late"]])
 
 
-async def _tell_expired(tx: Tx, order_ids: list[int]) -> int:
+async def tell_expired(tx: Tx, order_ids: list[int]) -> int:
+    """Append `order.expired` to those of these orders that are not confirmed and were not told of it; how many."""
     if not order_ids:
         return 0
     await tx.execute(_LOCK, order_ids)
     told = await tx.fetchval(
-        """
+        f"""
         WITH bumped AS (
-            UPDATE orders SET version = version + 1 WHERE id = ANY($1::bigint[]) AND status = 0
+            UPDATE orders SET version = version + 1 WHERE id = ANY($1::bigint[]) AND status = 0 {_NOT_TOLD}
             RETURNING id, company_id, version
         ), told AS (
             INSERT INTO event (at, company_id, state, type, order_id, seq)
             SELECT now(), company_id, (id & 1)::smallint, 'order.expired', id, version FROM bumped RETURNING 1
         )
         SELECT count(*) FROM told
-        """,
+        """,  # noqa: S608 - A constant of ours.
         order_ids,
     )
     return int(told)

@@ -48,6 +48,8 @@ BUYER: Final = (
         "Developers",
         NavItem("/portal/keys", "API keys", Right.KEYS_MANAGE),
         NavItem("/portal/webhooks", "Webhooks", Right.WEBHOOKS_MANAGE),
+        NavItem("/portal/requests", "Requests", Right.KEYS_MANAGE),
+        NavItem("/portal/sandbox", "Sandbox", Right.KEYS_MANAGE),
         NavItem("/docs", "API guide"),
     ),
 )

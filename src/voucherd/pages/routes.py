@@ -14,6 +14,8 @@ from voucherd.pages.buyer import (
     keys,
     links,
     orders,
+    requests,
+    sandbox,
     webhooks,
 )
 from voucherd.pages.console.pages import PAGES as CONSOLE
@@ -63,6 +65,12 @@ BUYER: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/keys/{key}/keep", keys.keep, _BUYER, _KEYS),
     Page("POST", "/portal/keys/{key}/alone", keys.set_alone, _BUYER, _KEYS),
     Page("POST", "/portal/guide-key", guide.with_key, _BUYER, _KEYS),
+    Page("GET", "/portal/sandbox", sandbox.page, _BUYER, _KEYS),
+    Page("POST", "/portal/sandbox/top-up", sandbox.top_up, _BUYER, _KEYS),
+    Page("POST", "/portal/sandbox/advance", sandbox.advance, _BUYER, _KEYS),
+    Page("POST", "/portal/sandbox/reset", sandbox.reset, _BUYER, _KEYS),
+    Page("GET", "/portal/requests", requests.requests, _BUYER, _KEYS),
+    Page("GET", "/portal/requests/{number}", requests.request, _BUYER, _KEYS),
     Page("GET", "/portal/webhooks", webhooks.webhooks, _BUYER, _HOOKS),
     Page("GET", "/portal/webhooks/new", webhooks.new_webhook, _BUYER, _HOOKS),
     Page("POST", "/portal/webhooks", webhooks.add, _BUYER, _HOOKS),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Final, TypeAlias
 
@@ -13,6 +14,8 @@ from voucherd.money import RATE_ONE, worth
 
 GENERATED_SIZE: Final = 2_000_000_000
 """How many codes a lot of the sandbox has, which are computed."""
+GENERATED_LASTS: Final = timedelta(days=180)
+"""A lot of the sandbox is followed by another when its codes last no longer: one that sells now never ends a shelf."""
 
 Shelf: TypeAlias = tuple[int, int, int]
 """Product, face value in minor units, state."""
@@ -50,6 +53,11 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 def selling_order(lot: Lot) -> tuple[datetime, int, int]:
     """First expiring first, then cheapest in EUR, then oldest."""
     return lot.expires_at or _NEVER, lot.cost, lot.id
+
+
+def lasts(lots: Iterable[Lot], now: datetime) -> bool:
+    """Whether a sandbox shelf has codes that expire, and not soon."""
+    return any(lot.expires_at is not None and lot.expires_at > now + GENERATED_LASTS for lot in lots)
 
 
 def unmade_lot(product_id: int, face_minor: int) -> Lot:

@@ -16,7 +16,7 @@ from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.statements import BIGINT, INT, RowSet, statement
-from voucherd.vault.model import GENERATED_SIZE
+from voucherd.vault.model import GENERATED_LASTS, GENERATED_SIZE
 from voucherd.vault.seal import BLIND_BYTES, KeyNotKnown, Sealer
 
 READ_CODES_MAX: Final = 100_000
@@ -320,24 +320,26 @@ async def resize_lots(tx: Tx, sizes: Mapping[int, int]) -> None:
 async def ensure_generated_lot(
     tx: Tx, product_id: int, face_minor: int, purchase: Money, purchase_fx_e8: int
 ) -> int:
-    """The sandbox's lot of a product and face value, made at the first call (OP-49)."""
+    """The sandbox's lot of a product and face value, made at the first call (OP-49) and anew long before it expires."""
     find = """
         SELECT id FROM lot WHERE product_id = $1 AND face_minor = $2 AND state = 1 AND NOT exhausted AND generated
+          AND expires_at > now() + $3::interval
         ORDER BY id LIMIT 1
     """
-    lot_id: int | None = await tx.fetchval(find, product_id, face_minor)
+    lot_id: int | None = await tx.fetchval(find, product_id, face_minor, GENERATED_LASTS)
     if lot_id is not None:
         return lot_id
     # One lock for all of them: callers that make several lots can't wait for one another in a circle.
     await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _GENERATED_LOCK)
-    lot_id = await tx.fetchval(find, product_id, face_minor)
+    lot_id = await tx.fetchval(find, product_id, face_minor, GENERATED_LASTS)
     if lot_id is not None:
         return lot_id
     created: int = await tx.fetchval(
         """
         INSERT INTO lot (id, product_id, face_minor, state, generated, supplier, purchase_minor,
-                         purchase_currency, purchase_fx_e8, size)
-        VALUES (nextval('lot_number') * 2 + 1, $1, $2, 1, true, $3, $4, $5, $6, $7)
+                         purchase_currency, purchase_fx_e8, size, expires_at)
+        VALUES (nextval('lot_number') * 2 + 1, $1, $2, 1, true, $3, $4, $5, $6, $7,
+                (date_trunc('year', now() AT TIME ZONE 'UTC') + interval '2 years') AT TIME ZONE 'UTC')
         RETURNING id
         """,
         product_id,

@@ -24,6 +24,10 @@ from voucherd.wallet import low_balance, store
 from voucherd.wallet.store import Balance
 
 REFERENCE_CHARS_MAX: Final = 200
+FIRST_PLAY_MONEY: Final = Money(1_000_000, "EUR")
+"""What every company finds in its sandbox."""
+PLAY_MONEY_MAX: Final = 100_000_000
+"""Whole units of a currency that a company may have in its sandbox: enough for any test, and never an overflow."""
 
 
 class NothingBooked(ValueError):
@@ -61,6 +65,25 @@ async def top_up(
         subject = f"company {company.name}"
         await trail.record(tx, actor, "wallet.top-up", subject, detail, company_id=company.id, state=state)
     return booked, balance
+
+
+async def top_up_play_money(tx: Tx, actor: Actor, company: Company, money: Money) -> Balance:
+    """Add play money to a company's sandbox, which nobody has to allow; refused beyond what it may have (OP-144)."""
+    if money.minor <= 0:
+        raise BadPayment("amount", "must be more than 0")
+    wallet_id = await store.ensure(tx, company.id, money.currency, State.SANDBOX)
+    wallet = (await store.lock(tx, [wallet_id]))[wallet_id]
+    most = Money.parse(str(PLAY_MONEY_MAX), money.currency)
+    if wallet.balance_minor + money.minor > most.minor:
+        raise BadPayment("amount", f"must leave the balance at {most} or less")
+    # A reference is booked once, so each has its own.
+    reference = f"play money {wallet.seq + 1}"
+    _, balance = await _book(tx, company.id, State.SANDBOX, money, reference)
+    subject, detail = f"company {company.name}", {"amount": str(money), "reference": reference}
+    await trail.record(
+        tx, actor, "wallet.top-up", subject, detail, company_id=company.id, state=State.SANDBOX
+    )
+    return balance
 
 
 async def propose(

@@ -87,12 +87,13 @@ async def _deliver(tx: Tx, start: int, stop: int) -> None:
     await tx.execute(
         f"""
         INSERT INTO webhook_delivery (webhook_id, event_id, type, url, next_at)
-        SELECT w.id, e.id, e.type, CASE WHEN w.url IS NULL THEN o.url END, now()
+        SELECT w.id, e.id, e.type, CASE WHEN w.url IS NULL THEN o.url END, now() + coalesce((
+            SELECT make_interval(secs => delay_s) FROM webhook_delay l WHERE l.order_id = e.order_id), '0')
         {MATCHES} AND {_RANGE} AND {_SINCE} AND w.id = ANY($4::bigint[])
         UNION ALL
         SELECT w.id, e.id, e.type, NULL, now() {BROADCASTS} AND {_RANGE} AND {_SINCE} AND w.id = ANY($4::bigint[])
         ON CONFLICT DO NOTHING
-        """,
+        """,  # noqa: S608 - Constants only.
         *given,
         numbers,
     )

@@ -8,6 +8,8 @@ import type {
   Account,
   AccountEntry,
   AccountEntryPage,
+  AdvanceBody,
+  AdvancedClock,
   ApiKey,
   ApiKeyPage,
   Brand,
@@ -24,6 +26,9 @@ import type {
   KeyBody,
   KeyRotation,
   LinePage,
+  LoggedRequest,
+  LoggedRequestDetail,
+  LoggedRequestPage,
   ProductChangePage,
   ProductPage,
   QueuedEvent,
@@ -33,6 +38,10 @@ import type {
   RedemptionBody,
   ReplayBody,
   RotateBody,
+  SandboxClock,
+  TopUpBody,
+  TriggerBody,
+  TriggeredEvent,
   Webhook,
   WebhookBody,
   WebhookChanges,
@@ -67,6 +76,7 @@ export const DECIMALS = {
     "faceValueAmount",
     "faceValueMax",
     "faceValueMin",
+    "faceValues",
     "feeFixed",
     "feeVariable",
     "max",
@@ -175,6 +185,7 @@ export const DECIMALS = {
     "faceValueAmount",
     "faceValueMax",
     "faceValueMin",
+    "faceValues",
     "feeFixed",
     "feeVariable",
     "max",
@@ -197,6 +208,7 @@ export const DECIMALS = {
     "faceValueAmount",
     "faceValueMax",
     "faceValueMin",
+    "faceValues",
     "feeFixed",
     "feeVariable",
     "max",
@@ -430,6 +442,22 @@ export interface RevokeKeyQuery {
    * (`keep`) and belong to the key that it was made with itself.
    */
   children?: "revoke" | "keep" | undefined;
+}
+
+/** What Find requests can be asked for. */
+export interface FindRequestsQuery {
+  /** Where to go on: the `nextCursor` of the last page, or empty to begin. */
+  cursor?: string | undefined;
+  /** The most calls that a page holds. */
+  limit?: number | undefined;
+  /** Only calls with this `X-Request-Id`. */
+  requestId?: string | undefined;
+  /** Only calls whose path begins so. */
+  path?: string | undefined;
+  /** Only calls that were answered with this status. */
+  httpStatus?: number | undefined;
+  /** Only calls of the key with this id. */
+  keyId?: string | undefined;
 }
 
 /** One method for every operation of the API, under the name that the document gives it. */
@@ -1057,6 +1085,116 @@ export abstract class Api {
         path: `/api/1.03/key/${encodeURIComponent(id)}/rotate`,
         body,
         decimals: DECIMALS.ApiKey,
+        writes: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Top up play money. Adds play money to a balance of your sandbox, which began with 10000.00 EUR. Nobody has to allow
+   * it.
+   */
+  topUpSandbox(body: TopUpBody = {}, options?: CallOptions): Promise<Account> {
+    return this.call(
+      {
+        method: "POST",
+        path: `/api/1.03/sandbox/top-up`,
+        body,
+        decimals: DECIMALS.Account,
+        writes: true,
+      },
+      options,
+    );
+  }
+
+  /** Find clock. The time in your company's sandbox, which all of its sandbox keys share. */
+  findClock(options?: CallOptions): Promise<SandboxClock> {
+    return this.call(
+      {
+        method: "GET",
+        path: `/api/1.03/sandbox/clock`,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Advance clock. Moves the time in your sandbox ahead, so that what takes hours is there in seconds: orders that are
+   * not confirmed expire, codes that are to come later come, a delivery window ends, webhooks that failed are tried
+   * again, one that fails for days is disabled. What your sandbox waits for comes closer by as much; dates that are
+   * past stay as they are, and so do purchases at suppliers, keys and everything that is live. Time never goes back.
+   */
+  advanceClock(body: AdvanceBody, options?: CallOptions): Promise<AdvancedClock> {
+    return this.call(
+      {
+        method: "POST",
+        path: `/api/1.03/sandbox/clock/advance`,
+        body,
+        writes: true,
+      },
+      options,
+    );
+  }
+
+  /** Reset clock. Lets the clock show the real time again. What has happened stays. */
+  resetClock(options?: CallOptions): Promise<SandboxClock> {
+    return this.call(
+      {
+        method: "POST",
+        path: `/api/1.03/sandbox/clock/reset`,
+        writes: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Find requests. The calls of your company's keys in the key's own state in the last 7 days, newest first; the last
+   * 10,000 of them at most. Of more than 10 calls in one second some are left out. A call is there a second after its
+   * answer.
+   */
+  findRequests(query: FindRequestsQuery = {}, options?: CallOptions): Promise<LoggedRequestPage> {
+    return this.call(
+      {
+        method: "GET",
+        path: `/api/1.03/request`,
+        query,
+      },
+      options,
+    );
+  }
+
+  /** Find requests: all of them, page by page as they are read. */
+  allRequests(query: Omit<FindRequestsQuery, "cursor"> = {}, options?: CallOptions): AsyncGenerator<LoggedRequest, void, undefined> {
+    return walk((cursor) => this.findRequests({ ...query, cursor }, options));
+  }
+
+  /**
+   * Find request. The newest call with this `X-Request-Id`, with what was sent and answered. Codes, keys, secrets,
+   * links and fields that the API does not know are hidden.
+   */
+  findRequest(id: string, options?: CallOptions): Promise<LoggedRequestDetail> {
+    return this.call(
+      {
+        method: "GET",
+        path: `/api/1.03/request/${encodeURIComponent(id)}`,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Trigger event. Brings an event about by doing what it tells of: for `order.finished` an order of one code is
+   * created, paid with play money and finished, so that a program which asks for it finds it. Only `wallet.low_balance`
+   * is told with made-up amounts. The event comes as any other, in the feed, in streams and to webhooks.
+   */
+  triggerEvent(body: TriggerBody, options?: CallOptions): Promise<TriggeredEvent> {
+    return this.call(
+      {
+        method: "POST",
+        path: `/api/1.03/event/trigger`,
+        body,
         writes: true,
       },
       options,

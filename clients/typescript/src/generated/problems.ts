@@ -138,6 +138,16 @@ export class RateLimitExceededError extends VoucherdError {
   override readonly name = "RateLimitExceededError";
 }
 
+/** No call of your company in this state has this id, or it is no longer in the log. */
+export class RequestNotFoundError extends VoucherdError {
+  override readonly name = "RequestNotFoundError";
+}
+
+/** The key is a live one, and this is there in the sandbox alone. */
+export class SandboxOnlyError extends VoucherdError {
+  override readonly name = "SandboxOnlyError";
+}
+
 /** The order costs more than your company, or this key, may spend on one order or in one day. */
 export class SpendLimitExceededError extends VoucherdError {
   override readonly name = "SpendLimitExceededError";
@@ -151,6 +161,11 @@ export class TooManyFailuresError extends VoucherdError {
 /** Your company has as many keys in this state as it may have. */
 export class TooManyKeysError extends VoucherdError {
   override readonly name = "TooManyKeysError";
+}
+
+/** Your sandbox has more open orders than its clock can move at once: finish or cancel some. */
+export class TooManyOpenOrdersError extends VoucherdError {
+  override readonly name = "TooManyOpenOrdersError";
 }
 
 /** Your company has as many endpoints in this state as it may have. */
@@ -211,9 +226,12 @@ export const ERRORS: Readonly<Record<string, typeof VoucherdError>> = {
   out_of_stock: OutOfStockError,
   product_not_found: ProductNotFoundError,
   rate_limit_exceeded: RateLimitExceededError,
+  request_not_found: RequestNotFoundError,
+  sandbox_only: SandboxOnlyError,
   spend_limit_exceeded: SpendLimitExceededError,
   too_many_failures: TooManyFailuresError,
   too_many_keys: TooManyKeysError,
+  too_many_open_orders: TooManyOpenOrdersError,
   too_many_webhooks: TooManyWebhooksError,
   unauthorized: UnauthorizedError,
   unavailable: UnavailableError,

@@ -48,6 +48,26 @@ export interface AccountEntryPage {
   metadata: WalkMetadata;
 }
 
+/** By how much to move the clock. */
+export interface AdvanceBody {
+  /** By so many seconds, always ahead. */
+  seconds: number;
+}
+
+/** The clock after a step, and what came closer by it. */
+export interface AdvancedClock {
+  /** The time in your sandbox. */
+  dateNow: string;
+  /** How far it is ahead of the real time. */
+  aheadSeconds: number;
+  /** Open orders whose deadlines came closer. */
+  orders: number;
+  /** Orders among them that expired by it. */
+  expiredOrders: number;
+  /** Deliveries to webhooks that wait and came closer. */
+  deliveries: number;
+}
+
 /** An API key, as its owner may see it. */
 export interface ApiKey {
   /** Name of the key; it opens nothing. */
@@ -624,6 +644,60 @@ export interface ListMetadata {
   totalItems: number;
 }
 
+/** A call of one of your keys, without its bodies. */
+export interface LoggedRequest {
+  /** `X-Request-Id` of its answer. */
+  requestId: string;
+  /** When it was answered. */
+  dateCreated: string;
+  /** The method. */
+  method: string;
+  /** The path, with the query. */
+  path: string;
+  /** The status of the answer. */
+  httpStatus: number;
+  /** How long it took, in milliseconds. */
+  durationMs: number;
+  /** The id of the key that made it. */
+  keyId: string;
+}
+
+/** A call of one of your keys. */
+export interface LoggedRequestDetail {
+  /** `X-Request-Id` of its answer. */
+  requestId: string;
+  /** When it was answered. */
+  dateCreated: string;
+  /** The method. */
+  method: string;
+  /** The path, with the query. */
+  path: string;
+  /** The status of the answer. */
+  httpStatus: number;
+  /** How long it took, in milliseconds. */
+  durationMs: number;
+  /** The id of the key that made it. */
+  keyId: string;
+  /**
+   * What was sent: without codes, keys, secrets and links, the first 4,000 characters. Null for a key that may not make
+   * such calls.
+   */
+  requestBody: string | null;
+  /**
+   * What was answered: without codes, keys, secrets and links, the first 4,000 characters. Null for a key that may not
+   * make such calls.
+   */
+  responseBody: string | null;
+}
+
+/** A page of calls. */
+export interface LoggedRequestPage {
+  /** The calls, newest first. */
+  data: LoggedRequest[];
+  /** Where the page stands. */
+  metadata: WalkMetadata;
+}
+
 /** A balance is low. */
 export interface LowBalanceEvent {
   /** Identifier of the event. The same event has it wherever it is told. */
@@ -999,6 +1073,14 @@ export interface RotateBody {
   secret?: string | null | undefined;
 }
 
+/** The clock of your sandbox. */
+export interface SandboxClock {
+  /** The time in your sandbox. */
+  dateNow: string;
+  /** How far it is ahead of the real time. */
+  aheadSeconds: number;
+}
+
 /** One product of an order, with short lines. */
 export interface ShortItem {
   /** The product as it was when the order was created. */
@@ -1114,6 +1196,14 @@ export interface ShortOrderPage {
   pagination?: Pagination | undefined;
 }
 
+/** Play money to add. The body may be left out. */
+export interface TopUpBody {
+  /** ISO 4217 code of the balance, in upper or lower case. */
+  currency?: string | undefined;
+  /** How much to add, 10,000.00 if it is left out. The balance may be at most 100,000,000. */
+  amount?: Decimal | undefined;
+}
+
 /** A balance was topped up. */
 export interface TopUpEvent {
   /** Identifier of the event. The same event has it wherever it is told. */
@@ -1138,6 +1228,22 @@ export interface TopUpEventData {
   balance: Decimal;
   /** The text of the top-up. */
   reference: string;
+}
+
+/** The event to bring about. */
+export interface TriggerBody {
+  /** What is to happen. */
+  type: "order.created" | "order.pending" | "order.finished" | "order.cancelled" | "order.deleted" | "order.expired" | "wallet.topped_up" | "wallet.low_balance";
+  /** The product to order for it; any with a fixed face value if it is left out. */
+  productSlug?: string | null | undefined;
+}
+
+/** An event that was asked for. It comes as any other: in the feed, in streams and to webhooks. */
+export interface TriggeredEvent {
+  /** What happened. */
+  type: string;
+  /** The order that was made for it; null for an event that is of no order. */
+  trx: string | null;
 }
 
 /** A line of version 1.03 that is pending or cancelled: it has no code. */

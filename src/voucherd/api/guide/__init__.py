@@ -20,7 +20,7 @@ from voucherd.api.openapi.examples import EXAMPLE_URL
 from voucherd.api.openapi.markup import prose
 from voucherd.api.openapi.reference import ReferenceOperation
 from voucherd.api.operations import SECTIONS
-from voucherd.api.requests import OUTCOMES
+from voucherd.api.outcomes import OUTCOMES
 from voucherd.api.routes import MAIN, ROUTES
 from voucherd.api.wire.webhooks import TYPES
 from voucherd.pages.assets import static_paths, templates
@@ -194,7 +194,7 @@ class Guidebook:
             "objects": self._objects,
             "errors": [*self._errors.values()],
             "any_failures": self._any_failures,
-            "outcomes": [*OUTCOMES.values()],
+            "outcomes": [(one.form, one.told) for one in OUTCOMES.values()],
             "event_types": TYPES,
             "versions": _versions(self._operations),
         }

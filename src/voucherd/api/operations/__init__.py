@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.api.operations import orders, resources
+from voucherd.api.operations import orders, resources, sandbox
 from voucherd.api.operations.model import Section
 
 SECTIONS: Final = (
@@ -18,6 +18,8 @@ SECTIONS: Final = (
     Section("Events", "What happened, in pages and as it happens.", resources.EVENTS),
     Section("Webhooks", "Be told what happens: endpoints, and what was sent to them.", resources.WEBHOOKS),
     Section("Keys", "Your API keys: who may do what, from where and until when.", resources.KEYS),
+    Section("Sandbox", "Play money, a clock that you move, and events that you ask for.", sandbox.SANDBOX),
+    Section("Request log", "What your keys sent, and what they were answered.", sandbox.REQUESTS),
     Section("Catalogue", "What is for sale, at which price, and what changed.", resources.CATALOGUE),
 )
 OPERATIONS: Final = {op: operation for section in SECTIONS for op, operation in section.operations.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voucherd.api import order_parts, query, requests
+from voucherd.api import order_parts, outcomes, query, requests
 from voucherd.api.errors import Op
 from voucherd.api.operations.model import DescribedAnswer, Operation
 from voucherd.api.wire import shapes
@@ -22,6 +22,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "Checks price and availability and fixes the price for 24 hours. Nothing is paid and no code is delivered "
         "yet: confirm or resolve the order for that, or leave it to expire at no cost.",
         (DescribedAnswer(201, "The order was created.", _ORDER),),
+        (outcomes.parameter(Op.CREATE),),
         body=requests.CreateBody,
     ),
     Op.QUOTE: Operation(
@@ -31,6 +32,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "kept, no price is fixed, and there is nothing to confirm. `isAvailable` says whether all codes could be "
         "delivered at once; where it is false, some would come later.",
         (DescribedAnswer(200, "The price of the cart.", QuotedOrder),),
+        (outcomes.parameter(Op.QUOTE),),
         body=requests.CreateBody,
     ),
     Op.CONFIRM: Operation(
@@ -46,7 +48,7 @@ ORDERING: Final[dict[Op, Operation]] = {
                 200, "The order, `finished` or `pending`; with a sandbox key it may be `cancelled`.", _ORDER
             ),
         ),
-        (TRX, requests.OUTCOME),
+        (TRX, outcomes.parameter(Op.CONFIRM)),
     ),
     Op.RESOLVE: Operation(
         "resolveOrder",
@@ -56,7 +58,7 @@ ORDERING: Final[dict[Op, Operation]] = {
         "Only an order that is `created` and has exactly one item (of any amount) can be resolved. In the answer a "
         "line that is not finished has only `tag` and `status`.",
         (DescribedAnswer(200, "The order, `finished` or `cancelled`.", _ORDER),),
-        (TRX, requests.OUTCOME),
+        (TRX, outcomes.parameter(Op.RESOLVE)),
     ),
     Op.CANCEL: Operation(
         "cancelOrder",

@@ -53,6 +53,10 @@ class Create(Struct, frozen=True):
     ticket: Ticket | None = None
     webhook_url: str | None = None
     """Where its events go beside the company's endpoints (OP-54)."""
+    webhook_delay_s: int = 0
+    """In the sandbox: how late its events are to be sent (OP-145)."""
+    withdrawn: bool = False
+    """In the sandbox: refuse the cart as if nothing in it were for sale any more (OP-145)."""
 
 
 class Buyer(Struct, frozen=True):
@@ -274,7 +278,7 @@ def _refuse_unavailable(prices: _BatchPrices, command: Create, faces: Sequence[i
     missing: set[str] = set()
     for line, face_minor in zip(command.cart, faces, strict=True):
         listing = shop.listings.get(line.slug)
-        if listing is None or not listing.active:
+        if listing is None or not listing.active or command.withdrawn:
             missing.add(line.slug)
             continue
         shelf = (listing.version.product_id, face_minor, command.state)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Final
 
 from msgspec import Struct, field
@@ -48,27 +47,15 @@ from voucherd.orders.rules.ruling import (
     plan_codes,
     post_entry,
 )
+from voucherd.orders.rules.sandbox import SANDBOX_PENDING_S, SandboxOutcome, codes_from
 from voucherd.orders.rules.states import Move, Payment, Status, move
 from voucherd.orders.rules.waits import Wait
 from voucherd.suppliers.offers import one_for_all, share_out
 from voucherd.vault.model import Shelf, Viewer
 from voucherd.wallet.ledger import EntryKind
 
-SANDBOX_PENDING_S: Final = 10
-"""How long a sandbox order that was asked to be pending stays so."""
 SHELF_FIRST: Final = timedelta(seconds=1)
 """What joins a queue at a filled shelf gives the shelf this long before a supplier is asked."""
-
-
-class SandboxOutcome(Enum):
-    """What a sandbox call was told to do, by its header or by the coin (OP-49)."""
-
-    FINISHED = "finished"
-    CANCELLED = "cancelled"
-    PENDING = "pending"
-    SLOW = "slow"
-    OUT_OF_STOCK = "out-of-stock"
-    INSUFFICIENT_BALANCE = "insufficient-balance"
 
 
 class Finalise(Struct, frozen=True):
@@ -136,7 +123,7 @@ def finalise(facts: Facts, commands: Sequence[Finalise]) -> Ruling:
 
 def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     order = _order_of_caller(facts, command.order_id, command.company_id, command.state)
-    _refuse_finalising(facts, order, resolve=command.resolve)
+    _refuse_finalising(facts, order, command)
     allocation = _allocate(facts, ruling, order, command)
     _refuse_unpayable(facts, order, command)
     _refuse_overspending(facts, order, command)
@@ -154,7 +141,7 @@ def _finalise(facts: Facts, ruling: Ruling, command: Finalise) -> Order:
     _count_spending(facts, ruling, order, command)
     deadline_at = None
     if allocation.open:
-        deadline_at, not_before = _deadline(facts, command), _not_before(facts.now, command)
+        deadline_at, not_before = _deadline(facts, command), _codes_from(facts, command)
         ruling.waits += [_wait(order, one, not_before, deadline_at, command) for one in allocation.open]
     return deliver(
         facts,
@@ -184,19 +171,21 @@ def _order_of_caller(facts: Facts, order_id: int | None, company_id: int, state:
     return order
 
 
-def _refuse_finalising(facts: Facts, order: Order, *, resolve: bool) -> None:
+def _refuse_finalising(facts: Facts, order: Order, command: Finalise) -> None:
     """The refusals of sections 7 and OP-20, in the order of OP-23, up to the stock."""
-    standing = facts.standing[order.company_id]
+    standing, told = facts.standing[order.company_id], command.sandbox_outcome
     if not standing.active:
         raise CompanyNotActive
-    if not standing.verified:
+    if not standing.verified or told is SandboxOutcome.UNVERIFIED:
         raise CompanyNotVerified
     if order.status is not Status.CREATED:
         raise WrongStatus
-    if facts.now > order.expires_at:
+    if facts.now > order.expires_at or told is SandboxOutcome.EXPIRED:
         raise OrderExpired
-    if resolve and len(order.items) > 1:
+    if command.resolve and len(order.items) > 1:
         raise SeveralItems
+    if told is SandboxOutcome.WITHDRAWN:
+        raise OffersNotAvailable(tuple(dict.fromkeys(item.version.name for item in order.items)))
     if facts.withdrawn:
         gone = [item.version.name for item in order.items if item.version.product_id in facts.withdrawn]
         if gone:
@@ -208,8 +197,10 @@ def _allocate(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> 
     if command.sandbox_outcome is SandboxOutcome.OUT_OF_STOCK:
         raise OutOfStock(order.items[0].version.name)
     allocation = _Allocation()
+    if command.sandbox_outcome is SandboxOutcome.PARTIAL:
+        return _allocate_half(facts, ruling, order, command)
     if command.sandbox_outcome is SandboxOutcome.SLOW or command.sandbox_outcome is SandboxOutcome.PENDING:
-        asks = _not_before(facts.now, command)
+        asks = _codes_from(facts, command)
         for item in order.items:
             sold_elsewhere = (*item.shelf, order.state) in facts.offers
             allocation.open.append(
@@ -229,6 +220,21 @@ def _allocate(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> 
     if allocation.open and command.resolve:
         # Resolve is all or nothing: a code handed over before the limit could not be taken back after it.
         allocation.plan = PlannedCodes()
+    return allocation
+
+
+def _allocate_half(facts: Facts, ruling: Ruling, order: Order, command: Finalise) -> _Allocation:
+    """The sandbox's partial delivery: half of the lines get codes, the others wait for none."""
+    allocation = _Allocation()
+    half = 0 if command.resolve else order.lines // 2
+    for item in order.items:
+        at, end = item.first_line, min(item.end_line, half)
+        if at < end:
+            at = plan_codes(
+                ruling, allocation.plan, facts.shelves.get((*item.shelf, order.state), ()), at, end
+            )
+        if at < item.end_line:
+            allocation.open.append(_OpenLines(item, at, item.end_line))
     return allocation
 
 
@@ -343,18 +349,16 @@ def _wait(
     )
 
 
+def _codes_from(facts: Facts, command: Finalise) -> datetime:
+    """When lines that wait may get codes: at once, but in the sandbox as it was told."""
+    return codes_from(facts.now, command.sandbox_outcome, command.slow_s, resolve=command.resolve)
+
+
 def _deadline(facts: Facts, command: Finalise) -> datetime:
     """When the wait for codes ends: Resolve's limit, or the delivery window."""
+    if command.sandbox_outcome is SandboxOutcome.PARTIAL and not command.resolve:
+        return facts.now + timedelta(seconds=SANDBOX_PENDING_S)
     return facts.now + (facts.windows.resolve if command.resolve else facts.windows.delivery)
-
-
-def _not_before(now: datetime, command: Finalise) -> datetime:
-    """When a sandbox order that asked to be slow may be delivered."""
-    if command.sandbox_outcome is SandboxOutcome.SLOW:
-        return now + timedelta(seconds=command.slow_s)
-    if command.sandbox_outcome is SandboxOutcome.PENDING:
-        return now + (timedelta(days=1) if command.resolve else timedelta(seconds=SANDBOX_PENDING_S))
-    return now
 
 
 def cancel(facts: Facts, commands: Sequence[Cancel]) -> Ruling:

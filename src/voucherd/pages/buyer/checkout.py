@@ -14,8 +14,9 @@ from voucherd.orders import carts, consent
 from voucherd.orders.answers import Answer
 from voucherd.orders.deeds import cancel_entry, confirm_entry
 from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
-from voucherd.orders.rules.decide import Cancel, SandboxOutcome
+from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
+from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.cart import asked, cart
@@ -30,9 +31,13 @@ OUTCOMES: Final = (
     (SandboxOutcome.FINISHED, "Deliver at once"),
     (SandboxOutcome.SLOW, f"Deliver after {SLOW_S} seconds"),
     (SandboxOutcome.PENDING, "Stay in progress for a while"),
+    (SandboxOutcome.PARTIAL, "Deliver half, then refund the rest"),
     (SandboxOutcome.CANCELLED, "Cancel"),
     (SandboxOutcome.OUT_OF_STOCK, "Be out of stock"),
     (SandboxOutcome.INSUFFICIENT_BALANCE, "Lack the balance"),
+    (SandboxOutcome.WITHDRAWN, "Be withdrawn from sale"),
+    (SandboxOutcome.EXPIRED, "Be expired"),
+    (SandboxOutcome.UNVERIFIED, "Be of a company that is not verified"),
 )
 """What a sandbox order can be told to do."""
 _CHANCES: Final = {sandbox_outcome.value: sandbox_outcome for sandbox_outcome, _ in OUTCOMES}

@@ -32,6 +32,7 @@ from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import members as people
 from voucherd.people import policy as rules
 from voucherd.people.roles import Right
+from voucherd.sandbox import deeds as sandbox
 from voucherd.services import Services
 from voucherd.wallet import store as wallets
 from voucherd.wallet.ledger import EntryKind
@@ -78,7 +79,7 @@ async def add_company(visit: Visit) -> Response:
             verified="verified" in form,
             expose_costs=form.get("expose_costs") == "yes",
         )
-        company = await visit.do(company_deeds.add, draft)
+        company = await visit.do(sandbox.add_company, draft)
     except (CompanyExists, ValueError) as wrong:
         visit.problems["name" if isinstance(wrong, CompanyExists) else _field_of(str(wrong))] = str(wrong)
         return await new_company(visit)

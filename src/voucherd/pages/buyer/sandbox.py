@@ -1,0 +1,92 @@
+"""The company's sandbox: play money and the test clock. It is the same whichever of live and sandbox the pages show."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from voucherd.db import tenant
+from voucherd.http import HttpError, Response
+from voucherd.ids import State
+from voucherd.money import DIGITS, BadAmount, Money
+from voucherd.orders.ageing import TooManyOpen
+from voucherd.pages.forms import sentence
+from voucherd.pages.render import render
+from voucherd.pages.visit import Visit
+from voucherd.sandbox import deeds, store
+from voucherd.sandbox.deeds import BadStep
+from voucherd.wallet.deeds import FIRST_PLAY_MONEY, BadPayment, top_up_play_money
+
+PATH: Final = "/portal/sandbox"
+STEPS: Final = {
+    "60": "one minute",
+    "3600": "one hour",
+    "86400": "one day",
+    "259200": "three days",
+    "604800": "one week",
+}
+"""How far the clock can be moved with one choice, in seconds."""
+
+
+async def page(visit: Visit) -> Response:
+    """What there is to play with."""
+    found = await visit.services.statements.balances(visit.company_id, State.SANDBOX)
+    async with tenant(visit.pool, visit.company_id, State.SANDBOX) as conn:
+        clock = await store.read(conn, visit.company_id)
+    return render(
+        "buyer/sandbox.html",
+        visit,
+        clock=clock,
+        ahead=_words(clock.ahead),
+        balances=[Money(one.balance_minor, one.currency) for one in found],
+        steps=list(STEPS.items()),
+        currencies=[(code, code) for code in sorted(DIGITS)],
+        currency=visit.form.get("currency") or FIRST_PLAY_MONEY.currency,
+        amount=visit.form.get("amount") or f"{FIRST_PLAY_MONEY.decimal():f}",
+    )
+
+
+def _words(ahead: timedelta) -> str:
+    """A span such as "2 days 1 hour"; nothing for none."""
+    minutes, seconds = divmod(int(ahead.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = {"day": days, "hour": hours, "minute": minutes, "second": seconds}
+    return " ".join(f"{count} {unit}{'' if count == 1 else 's'}" for unit, count in parts.items() if count)
+
+
+async def top_up(visit: Visit) -> Response:
+    """Add play money."""
+    currency = visit.form.get("currency")
+    if currency not in DIGITS:
+        raise HttpError(400, "bad_currency", "There is no such currency.")
+    try:
+        money = Money.parse(visit.form.get("amount").replace(",", "."), currency)
+        balance = await visit.do(top_up_play_money, visit.company, money)
+    except BadAmount:
+        visit.problems["amount"] = "Write an amount such as 250.00"
+        return await page(visit)
+    except BadPayment as bad:
+        visit.problems["amount"] = sentence(bad.rule)
+        return await page(visit)
+    return visit.go(PATH, f"You have {Money(balance.balance_minor, currency)} to play with now.")
+
+
+async def advance(visit: Visit) -> Response:
+    """Move the clock ahead."""
+    seconds = visit.form.get("seconds")
+    if seconds not in STEPS:
+        raise HttpError(400, "bad_step", "Choose how far to move the clock.")
+    window = timedelta(seconds=visit.services.settings.confirmation_window_s)
+    try:
+        moved = await visit.do(deeds.advance, visit.company_id, timedelta(seconds=int(seconds)), window)
+    except (BadStep, TooManyOpen) as wrong:
+        return visit.go(PATH, sentence(wrong), "bad")
+    text = f"It is {STEPS[seconds]} later in your sandbox. Open orders: {moved.orders}, expired by it: {moved.expired}."
+    return visit.go(PATH, text)
+
+
+async def reset(visit: Visit) -> Response:
+    """Let the clock show the real time again."""
+    await visit.do(deeds.reset, visit.company_id)
+    return visit.go(PATH, "The clock shows the real time again. What has happened stays.")
