@@ -201,7 +201,9 @@ async def test_the_other_name_of_the_main_version_answers_the_same_everywhere(qu
         told = [
             await shop.call("GET", f"/api/{version}/{route.path}", company) for version in ("1.02", "1.03")
         ]
-        assert (told[0].status_code, told[0].content) == (200, told[1].content), route.path
+        # A live key moves no clock.
+        expected = 400 if route.path.startswith("sandbox/") else 200
+        assert (told[0].status_code, told[0].content) == (expected, told[1].content), route.path
     hook = {"url": "https://hooks.shop.com/x"}
     made = await shop.call("POST", "/api/1.02/webhook", company, json=hook)
     assert made.headers["location"] == f"/api/1.02/webhook/{made.json()['id']}"

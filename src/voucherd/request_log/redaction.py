@@ -23,25 +23,26 @@ PATH_CHARS_MAX: Final = 500
 _NAMES: Final = """
 active aheadSeconds allowAsyncDelivery allowIps amount archivedBefore at attempts availableAmount balance
 balanceAfter bestOffer brand brandName brandSlug category commissionEur confirmsAlone currency currencyFrom
-currencyTo data date dateCreated dateExpires dateFailingSince dateLastUsed dateLinkViewed dateNext dateNextAttempt
-dateNow dateOldSecretExpires dateReturned dateRevoked dateSent dateUpdated dateVoucherViewed deliveries description
-detail disabledReason discount downloaded durationMs enabled entityId error eventId eventTypes expiredOrders
-externalId externalSupplier faceValue faceValueAmount faceValueCurrency faceValueFx faceValueMax faceValueMin
-faceValues failures feeCurrency feeFixed feeVariable field fromCurrency fxRates hasPin headerNames heldAfter
-heldAmount holdAmount httpStatus id imageUrl inScope isActive isAvailable isBalancePayment isCaller
-isIncentiveProduct isStocked isVariableProduct items keyId kind limit linesCompleted madeWith mainCategory message
-metadata method more moreItems name nextCursor number offerId offers offset orderId orderLines orderStatus orders
-overlapSeconds page pageSize pagination path paymentCurrency paymentCurrencyFx paymentStatus perOrder prefix price
-priceAmount priceAmountInPaymentCurrency priceCurrency priceFx priceInclVat priceInclVatInPaymentCurrency priceVat
+currencyTo data date dateCreated dateExpires dateFailingSince dateLastUsed dateLinkViewed dateNext
+dateNextAttempt dateNow dateOldSecretExpires dateReturned dateRevoked dateSent dateUpdated dateVoucherViewed
+deliveries description detail disabledReason discount downloaded durationMs enabled entityId error eventId
+eventTypes expiredOrders externalId externalSupplier faceValue faceValueAmount faceValueCurrency faceValueFx
+faceValueMax faceValueMin faceValueRanges faceValues failures feeCurrency feeFixed feeVariable field format
+fromCurrency fxRates hasPin headerNames heldAfter heldAmount holdAmount httpStatus id imageUrl inScope
+isActive isAvailable isBalancePayment isCaller isIncentiveProduct isStocked isVariableProduct items keyId kind
+limit linesCompleted madeWith mainCategory max message metadata method min more moreItems name nextCursor
+number offerId offers offset orderId orderLines orderStatus orders overlapSeconds page pageSize pages
+pagination path paymentCurrency paymentCurrencyFx paymentStatus perOrder prefix price priceAmount
+priceAmountInPaymentCurrency priceCurrency priceFx priceInclVat priceInclVatInPaymentCurrency priceVat
 priceVatAmount priceVatAmountInPaymentCurrency priceVatInPaymentCurrency priceVatTurnover
 priceVatTurnoverInPaymentCurrency product productCount productFacevalueAmount productFacevalueCurrency
-productFacevalueFx productRegion productSlug productType purchasePrice purchasePriceAmount purchasePriceCurrency
-purchasePriceFx queued rate rateLimit reason redeemInstructions redeemType redeemValue reference region replacedBy
-requestId retryable scopes seconds seq singlePriceAmount singlePriceAmountInPaymentCurrency slug spendDayEur
-spendOrderEur standing state status stockCount stocked supplier tag terms thresholdAmount timestamp title
-toCurrency totalAmount totalItems totalPages totalPriceAmount totalPriceAmountInPaymentCurrency totalPriceInclVat
-totalPriceInclVatInPaymentCurrency totalPriceVat totalPriceVatInPaymentCurrency trx type vatCategory
-voucherDateExpired webhookId withheldScopes
+productFacevalueFx productRegion productSlug productType purchasePrice purchasePriceAmount
+purchasePriceCurrency purchasePriceFx queued rate rateLimit reason redeemInstructions redeemType redeemValue
+reference region replacedBy requestId retryable scopes seconds seq singlePriceAmount
+singlePriceAmountInPaymentCurrency slug spendDayEur spendOrderEur standing state status stockCount stocked
+supplier tag terms thresholdAmount timestamp title toCurrency total totalAmount totalItems totalPages
+totalPriceAmount totalPriceAmountInPaymentCurrency totalPriceInclVat totalPriceInclVatInPaymentCurrency
+totalPriceVat totalPriceVatInPaymentCurrency trx type vatCategory voucherDateExpired webhookId withheldScopes
 """
 SHOWN: Final = frozenset(_NAMES.split())
 """Names of fields whose values are kept."""

@@ -91,6 +91,12 @@ ADVICE: Final = {
     "key_not_found": "Find all keys lists the keys of this environment.",
     "key_not_usable": "Make a new key: this one has ended.",
     "too_many_keys": "Revoke keys that nobody uses; `dateLastUsed` tells which.",
+    "sandbox_only": "Send a key that begins with `vk_test_`. There is no play money and no clock to move in live.",
+    "too_many_open_orders": "Finish or cancel some of the sandbox’s orders, then move its clock again.",
+    "request_not_found": (
+        "Check the `X-Request-Id`, and whether the key is of the same environment. A call is kept for 7 days,"
+        " and is written down a few seconds after its answer."
+    ),
     "cursor_too_old": "Begin again without a cursor, and read the orders that you follow with Find order.",
     "too_many_streams": "Close streams that you no longer read. One stream can carry every type of event.",
     "too_much_at_once": "Send fewer large bodies at the same time.",
