@@ -51,10 +51,11 @@ async def _happen(shop: Shop, company_id: int, first_order: int) -> None:
 
 async def _hurry(shop: Shop) -> None:
     """Let time pass for what waits for its next attempt, without touching what somebody holds."""
-    # Rows that a sender is writing are left out: waiting for them might be waiting in a circle.
+    # Rows that a sender is writing are left out: waiting for them might be waiting in a circle. Tries are taken back,
+    # because ten of them, which last three days otherwise, are soon over where time flies and receivers are down.
     await shop.pool.execute(
         """
-        UPDATE webhook_delivery d SET next_at = now()
+        UPDATE webhook_delivery d SET next_at = now(), tries = 0
         FROM (SELECT webhook_id, event_id FROM webhook_delivery WHERE status = 0 FOR UPDATE SKIP LOCKED) w
         WHERE d.webhook_id = w.webhook_id AND d.event_id = w.event_id
         """
