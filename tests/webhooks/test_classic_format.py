@@ -94,7 +94,7 @@ async def test_a_classic_endpoint_is_sent_to_signed_and_tried_again_like_any_oth
 ) -> None:
     """OP-54, OP-137: the same id and body at each attempt, and the log shows the very text that was signed."""
     company = await shop.company()
-    wish = {"url": receiver.url(), "format": "classic", "eventTypes": ["order.finished"]}
+    wish: dict[str, Any] = {"url": receiver.url(), "format": "classic", "eventTypes": ["order.finished"]}
     made = await _hook(shop, company, "POST", **wish, description="the webshop")
     assert made["format"] == "classic"
     answers = iter([FAILURE, OK])
