@@ -22,6 +22,7 @@ from voucherd.orders.rules.refusals import BadInput
 
 GIVEN: Final[dict[str, Any]] = {
     "ids": Identifiers(MASTER), "own": (), "state": State.SANDBOX, "company_id": 1, "ticket": None,
+    "parameters": requests.FIND_ALL,
 }  # fmt: skip
 """What readers want to know beside the request."""
 

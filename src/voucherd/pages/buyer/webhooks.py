@@ -36,8 +36,8 @@ SINCE: Final = {
     "30d": ("the last 30 days", history.KEPT - timedelta(minutes=1)),
 }
 FORMATS: Final = (
-    (MessageFormat.STANDARD.value, "Standard: id, type, timestamp and data"),
-    (MessageFormat.CLASSIC.value, "Classic: event, state, apiKeyDescription and data"),
+    (MessageFormat.STANDARD.value, "Standard"),
+    (MessageFormat.CLASSIC.value, "Classic"),
 )
 _OFF: Final = "The endpoint is off. Turn it on first."
 
