@@ -211,6 +211,7 @@ BY_DESIGN: Final = {
     "/console/reports": "as above",
     "/portal/balances/{currency}/statement.csv": "a file of all movements",
     "/portal/orders/{trx}/live": "it does not end",
+    "/portal/requests/{number}": "the log of requests has a bound of its own, and this history none in it",
     "/console/products/-/files/{upload}": "nobody uploaded anything",
     "/console/products/-/files/{upload}/progress": "as above",
     "/console/stock/import/{upload}": "as above",

@@ -25,6 +25,7 @@ from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.keys.key_text import Scope
 from voucherd.money import RATE_ONE
+from voucherd.request_log import collector
 from voucherd.suppliers.store import FreshQuote, SupplierDraft, add_offer, add_supplier, save_quotes
 from voucherd.webhooks import deeds as webhook_deeds
 from voucherd.webhooks.endpoints import Draft
@@ -200,6 +201,7 @@ async def trading(
     monkeypatch.setattr(app, "open_pool", partial(_one_connection, db.open_pool))
     # Nothing is counted that a process does by itself.
     monkeypatch.setattr(heartbeat, "EVERY_S", HANG_S)
+    monkeypatch.setattr(collector, "EVERY_S", HANG_S)
     async with open_shop(pool, database_url, folder, with_worker=False, confirm_wait_s=0) as shop:
         yield Trade(shop, stock)
 

@@ -304,7 +304,10 @@ async def test_a_bad_sandbox_header_is_refused_and_any_is_on_a_live_key(quiet_sh
     await shop.product("gift-10", stock=5)
     live = (await shop.create(company, ("gift-10", 1)))["trx"]
     play = (await shop.create(company, ("gift-10", 1), state=State.SANDBOX))["trx"]
-    words = "must be finished, cancelled, pending, slow:<seconds>, out-of-stock or insufficient-balance"
+    words = (
+        "must be finished, cancelled, pending, slow:<seconds>, partial, out-of-stock, insufficient-balance, "
+        "offer-withdrawn, expired, unverified, slow-webhook:<seconds>, rate-limited or unavailable"
+    )
     for operation in ("confirm", "resolve"):
         for outcome in ("finished", "slow:1", "nonsense"):
             refused = shop.finalise(operation, company, live, outcome=outcome)
