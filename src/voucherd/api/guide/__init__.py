@@ -117,7 +117,8 @@ class Guidebook:
     def found(self, query: str) -> bytes:
         """The page that lists what was found."""
         words = query[: search.QUERY_CHARS_MAX]
-        content = self._content("search", query=words, found=search.find(self.index, words))
+        found = search.find(self.index, words)
+        content = self._content("search", query=words, found=found, found_max=search.FOUND_MAX)
         return self._framed(f"{ROOT}/search", "Search", "Search in the docs.", content, query=words)
 
     def _written(self) -> Iterator[tuple[str, DocsPage]]:
