@@ -129,9 +129,7 @@ async def test_a_program_that_is_away_does_not_stop_the_events(
         assert (await line_of(process)) == f"Events go to http://127.0.0.1:9/hook, signed with {secret}"
         await line_of(process)
         await until_true(lambda: shop.program.services.streams.open == 1)
-        await asyncio.to_thread(
-            cli.main, ["trigger", "order.deleted", "--product", "gift", "--currency", "EUR"]
-        )
+        await asyncio.to_thread(cli.main, ["trigger", "order.deleted", "--product", "gift"])
         printed = [await line_of(process) for _ in range(2)]
     assert ["order.created" in printed[0], "order.deleted" in printed[1]] == [True, True]
     assert all("  not delivered: " in line for line in printed)
@@ -148,9 +146,13 @@ async def test_every_event_that_can_be_triggered_happens(
         await asyncio.to_thread(cli.main, ["trigger", event])
         printed, complaints = screen.read()
         assert complaints == ""
-        said, trx = printed.split()
+        said, *trx = printed.split()
         assert said == event
-        assert (await shop.events(trx))[-1] == event
+        if event.startswith("order."):
+            assert (await shop.events(*trx))[-1] == event
+        else:
+            assert trx == []
+            assert await shop.pool.fetchval("SELECT count(*) FROM event WHERE type = $1", event)
     await shop.assert_books_balance()
 
 
@@ -158,12 +160,11 @@ async def test_a_live_key_triggers_nothing_and_what_is_missing_is_said_in_one_li
     shop: Shop, street: Street, screen: Screen
 ) -> None:
     """OP-49: a test that points at the wrong environment buys nothing."""
-    company, poor = await shop.company(), await shop.company(balance=None)
+    company = await shop.company()
     before = await shop.snapshot()
     url = ["--url", url_of(street)]
     for words, line in (
         ([*url, "--key", company.keys[State.LIVE]], "trigger is for sandbox keys"),
-        ([*url, "--key", poor.keys[State.SANDBOX]], "your company has no money in the sandbox yet"),
         ([*url, "--key", "vk_test_nobody"], "unauthorized [401, unauthorized, request req_"),
         ([*url], "say where the service is and who you are"),
         (["--url", "http://shop.example.com", "--key", "x"], "url: the key would travel unencrypted"),

@@ -41,7 +41,7 @@ def test_the_readme_names_every_operation_and_only_those() -> None:
         for name, noun in nouns.items()
     }
     assert {noun: set(words) for noun, words in told.items()} == found
-    assert set(re.findall(r"`(order\.\w+)`", pages.prose_of(README))) == set(TRIGGERS)
+    assert set(re.findall(r"`((?:order|wallet)\.\w+)`", pages.prose_of(README))) == set(TRIGGERS)
 
 
 def test_the_readme_names_no_error_that_does_not_exist() -> None:

@@ -7,8 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Final
 
 import httpx
@@ -17,9 +16,7 @@ import msgspec
 from voucherd_client.client import Client
 from voucherd_client.engine import VERSION
 from voucherd_client.errors import VoucherdError
-from voucherd_client.shapes.accounts import Account
 from voucherd_client.shapes.events import Event
-from voucherd_client.shapes.orders import CartItem, Order
 from voucherd_client.signatures import secret_of, signature_headers
 from voucherd_client.steps import decode
 
@@ -28,6 +25,17 @@ KEY: Final = "VOUCHERD_KEY"
 FORWARD_S_MAX: Final = 15.0
 """As long as the service itself waits for an endpoint."""
 LIVE_PREFIX: Final = "vk_live_"
+TRIGGERS: Final = (
+    "order.created",
+    "order.pending",
+    "order.finished",
+    "order.cancelled",
+    "order.deleted",
+    "order.expired",
+    "wallet.topped_up",
+    "wallet.low_balance",
+)
+"""What can happen on demand."""
 
 
 class Refused(Exception):
@@ -65,13 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     listen.set_defaults(run=_listen)
     trigger = commands.add_parser("trigger", help="let an event happen in the sandbox")
-    trigger.add_argument("event", choices=sorted(TRIGGERS), help="the event that is to happen")
-    trigger.add_argument(
-        "--product", metavar="SLUG", help="what to order; the cheapest product unless you say"
-    )
-    trigger.add_argument(
-        "--currency", help="what to pay in; the currency of the largest balance unless you say"
-    )
+    trigger.add_argument("event", choices=TRIGGERS, help="the event that is to happen")
+    trigger.add_argument("--product", metavar="SLUG", help="what to order; any product unless you say")
     trigger.set_defaults(run=_trigger)
     for command in (listen, trigger):
         command.add_argument("--url", default=os.environ.get(URL), help=f"address of the service ({URL})")
@@ -133,55 +136,9 @@ def _forwarded(http: httpx.Client, target: str, secret: str, event: Event, body:
 # ── trigger ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _created(client: Client, order: Order) -> None:
-    """Nothing more is needed."""
-
-
-def _confirmed(outcome: str) -> Callable[[Client, Order], None]:
-    def confirm(client: Client, order: Order) -> None:
-        client.orders.confirm(order.trx, sandbox_outcome=outcome)
-
-    return confirm
-
-
-def _cancelled(client: Client, order: Order) -> None:
-    client.orders.cancel(order.trx)
-
-
-TRIGGERS: Final[dict[str, Callable[[Client, Order], None]]] = {
-    "order.created": _created,
-    "order.pending": _confirmed("pending"),
-    "order.finished": _confirmed("finished"),
-    "order.cancelled": _confirmed("cancelled"),
-    "order.deleted": _cancelled,
-}
-"""What is done to a new order so that the event happens."""
-
-
 def _trigger(client: Client, given: argparse.Namespace) -> None:
-    """Order something in the sandbox, and let that become of it."""
+    """Have the service do what the event tells of."""
     if given.key.startswith(LIVE_PREFIX):
         raise Refused("trigger is for sandbox keys (vk_test_…): a live one would buy")
-    currency = given.currency or _fullest(client.accounts.find_all()).currency
-    product = given.product or _cheapest(client, currency)
-    order = client.orders.create(
-        [CartItem(product)], payment_currency=currency, reference="voucherd-client trigger"
-    )
-    TRIGGERS[given.event](client, order)
-    _say(f"{given.event}  {order.trx}")
-
-
-def _fullest(accounts: Sequence[Account]) -> Account:
-    if not accounts:
-        raise Refused("your company has no money in the sandbox yet")
-    return max(accounts, key=lambda account: (account.available_amount, account.currency))
-
-
-def _cheapest(client: Client, currency: str) -> str:
-    pages = client.products.find_all(
-        is_variable_product=False, payment_currency=currency, sort_by="price", limit=50
-    ).pages()
-    priced = [one for one in next(pages).data if one.price_incl_vat_in_payment_currency is not None]
-    if not priced:
-        raise Refused(f"nothing is for sale in {currency}")
-    return min(priced, key=lambda one: one.price_incl_vat_in_payment_currency or Decimal()).slug
+    told = client.sandbox.trigger(given.event, product_slug=given.product)
+    _say("  ".join(filter(None, (told.type, told.trx))))
