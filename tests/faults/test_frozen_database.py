@@ -25,6 +25,7 @@ from tests.wire.test_access_matrix import ALL, ROWS, House
 from voucherd.api.errors import Op
 from voucherd.api.routes import ROUTES
 from voucherd.db import Pool
+from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.pages.page import SLOW_TIMES, Audience
 from voucherd.pages.routes import PAGES
@@ -142,7 +143,9 @@ async def test_every_call_is_answered_within_its_limit_while_the_database_hangs(
         # A stream begins before it has anything to tell, and its bad cursor is refused without the database.
         query = "" if route.op is Op.EVENT_STREAM else row.query
         limit_s = LIMITS_S.get(route.op, LIMIT_S)
-        call = street.call(route.method, f"/api/{version}/{path}{query}", company, json=row.body)
+        # What is there in the sandbox alone refuses a live key before it asks the database.
+        own = company.bearer(State.LIVE if row.in_sandbox is None else State.SANDBOX)
+        call = street.call(route.method, f"/api/{version}/{path}{query}", company, json=row.body, headers=own)
         asked.append((route.op, limit_s, call))
     answers = await asyncio.gather(*[call for *_, call in asked])
 
