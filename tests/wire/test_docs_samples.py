@@ -114,6 +114,10 @@ async def filled(shop: Shop, tried: Tried, op: Op, text: str) -> str:
         text = text.replace(WEBHOOK_EXAMPLE, endpoint) if op is Op.REPLAY_EVENT else text
     elif "/event/{id}" in path:
         own["id"] = tried.event
+    elif "/request/{id}" in path:
+        asked = await shop.client.get("/api/1.03/account", headers=tried.headers)
+        await shop.program.services.request_log.flush()
+        own["id"] = asked.headers["x-request-id"]
     elif "/key/{id}" in path:
         own["id"] = (await made(shop, "key", tried.headers, {"description": "a till"}))["id"]
     for name, example in examples.items():
