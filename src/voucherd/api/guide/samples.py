@@ -42,6 +42,10 @@ YESTERDAY: Final = "{yesterday}"
 """Stands for the date of yesterday, which is put in when a page is served: a moment must not lie too far back."""
 
 
+FINISHED: Final = ("X-Sandbox-Outcome", "finished")
+"""What samples send where chance decides otherwise."""
+
+
 class SampleCall(Struct, frozen=True):
     """A request with all that it holds but the key."""
 
@@ -71,7 +75,7 @@ def call_of(operation: ReferenceOperation, url: str, product: SampleProduct) -> 
             path = path.replace("{" + parameter["name"] + "}", known.get(parameter["name"], example))
         elif parameter["in"] == "query" and parameter.get("required"):
             query.append(f"{parameter['name']}={YESTERDAY if parameter['name'] == 'since' else example}")
-        elif parameter["name"] == "X-Sandbox-Outcome":
+        elif (parameter["name"], example) == FINISHED:
             headers.append((parameter["name"], example))
     body = None
     if "requestBody" in part:
