@@ -16,6 +16,7 @@ from tests.fuzz.inputs import around, kept
 from tests.fuzz.world import MASTER
 from voucherd import api
 from voucherd.api import requests
+from voucherd.api.errors import Op
 from voucherd.http import HttpError, Request
 from voucherd.ids import Identifiers, State
 from voucherd.orders.rules.refusals import BadInput
@@ -23,6 +24,7 @@ from voucherd.orders.rules.refusals import BadInput
 GIVEN: Final[dict[str, Any]] = {
     "ids": Identifiers(MASTER), "own": (), "state": State.SANDBOX, "company_id": 1, "ticket": None,
     "parameters": requests.FIND_ALL,
+    "op": Op.CONFIRM, "asked": None,
 }  # fmt: skip
 """What readers want to know beside the request."""
 
@@ -62,7 +64,7 @@ def test_no_reader_is_forgotten() -> None:
     """OP-25: the walk finds what each part of the API reads, and knows all that a reader wants beside the request."""
     assert {reader.__module__.rpartition(".")[2] for reader in READERS} >= {
         *("accounts", "catalogue_requests", "events", "key_requests", "order_parts", "query", "requests"),
-        "webhook_requests",
+        *("outcomes", "request_log", "sandbox_requests", "webhook_requests"),
     }
     wanted = {name for reader in READERS for name in list(inspect.signature(reader).parameters)[1:]}
     assert wanted == GIVEN.keys()

@@ -95,14 +95,13 @@ async def customer(shop: Shop) -> Tried:
     return Tried(company, trx, events.json()["data"][-1]["id"])
 
 
-async def logged(shop: Shop, tried: Tried) -> str | None:
-    """The id of a call that was just made; None if there were too many in this second to log it."""
+async def logged(shop: Shop, tried: Tried) -> str:
+    """The id of a call that was just made; none if there were too many in this second to log it."""
     asked = await shop.client.get("/api/1.03/account", headers=tried.headers)
     await shop.program.services.request_log.flush()
     request_id = str(asked.headers["x-request-id"])
     query = "SELECT request_id FROM request_log WHERE request_id = $1"
-    found: str | None = await shop.pool.fetchval(query, request_id)
-    return found
+    return await shop.pool.fetchval(query, request_id) or ""
 
 
 async def filled(shop: Shop, tried: Tried, op: Op, text: str) -> str:
