@@ -79,6 +79,7 @@ def test_what_commands_change_is_in_the_trail(terminal: Terminal, database_url: 
     }  # fmt: skip
     assert rows[3]["detail"] == {
         "host": "acme.com", "types": [], "description": "", "enabled": True, "headers": ["x-auth"],
+        "format": "standard",
     }  # fmt: skip
     for secret in (SECRET[6:], key["key"], user["password"], "sesame"):
         assert secret not in str(rows)

@@ -166,7 +166,7 @@ LISTS: Final[dict[str, Row]] = (
             "webhook/{webhook}/delivery",
             "webhook/{webhook}/delivery?cursor={event}",
             "webhook/{webhook}/delivery?status=failed",
-            "webhook/{webhook}/delivery?type=order.expired",
+            "webhook/{webhook}/delivery?eventType=order.expired",
             "product/changes",
         )
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from voucherd.api.guide.samples import YESTERDAY, call_of
+from voucherd.api.guide.samples import FINISHED, YESTERDAY, call_of
 from voucherd.api.openapi.markup import indented
 from voucherd.api.openapi.reference import ReferenceOperation
 from voucherd.storefront.service import SampleProduct
@@ -54,7 +54,7 @@ def _input(parameter: dict[str, Any], operation: ReferenceOperation, product: Sa
     known = {
         "since": YESTERDAY if required else "",
         "slug": product.brand_slug if "/brand/" in operation.path else product.slug,
-        "X-Sandbox-Outcome": example,
+        FINISHED[0]: example if (name, example) == FINISHED else "",
         "currency": example,
     }
     words = parameter["schema"].get("enum", ()) if place == "query" else ()
