@@ -47,13 +47,14 @@ $(VENV)/.generating: requirements-generator.lock $(VENV)/.installed
 	@touch $@
 
 # What the TypeScript client is compiled and tested with, and what makes another one of the OpenAPI document. The client
-# itself needs nothing of it. Nothing of a package is run at installation.
+# itself needs nothing of it. Nothing of a package is run at installation. Node trusts whom the machine trusts.
 TYPESCRIPT := clients/typescript
 $(TYPESCRIPT)/node_modules/.installed: $(TYPESCRIPT)/package-lock.json packages
 	@if ! command -v npm >/dev/null; then echo "Missing here: npm. The TypeScript client will not be tested." >&2; \
 	elif [ ! -e $@ ] || [ $< -nt $@ ]; then \
 	  echo "Installing what the TypeScript client is tested with …"; \
-	  npm ci --prefix $(TYPESCRIPT) --silent --ignore-scripts --no-audit --no-fund && touch $@; fi
+	  NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS-$(wildcard /etc/ssl/certs/ca-certificates.crt)}" \
+	    npm ci --prefix $(TYPESCRIPT) --loglevel error --ignore-scripts --no-audit --no-fund >/dev/null && touch $@; fi
 
 .PHONY: node-modules
 node-modules: $(TYPESCRIPT)/node_modules/.installed
