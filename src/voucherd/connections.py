@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import asyncpg
 from asyncpg import connect_utils
@@ -275,21 +276,43 @@ NAMED: Final = {"application_name": "voucherd", "timezone": "UTC"}
 """These two every pooler hands on."""
 
 
+class Address(NamedTuple):
+    """The parts of an address. To `urlsplit` of newer Pythons, a list of hosts with an IPv6 address is none."""
+
+    scheme: str
+    user: str
+    """With the password, as it is written."""
+    hosts: str
+    rest: str
+    """Path and query."""
+
+    @classmethod
+    def read(cls, url: str) -> Address:
+        """An address as libpq writes it."""
+        scheme, _, behind = url.partition("://")
+        place = _PLACE_END.split(behind, maxsplit=1)[0]
+        user, _, hosts = place.rpartition("@")
+        return cls(scheme, user, hosts, behind[len(place) :])
+
+
+_PLACE_END: Final = re.compile("[/?#]")
+
+
 def addresses_of(url: str) -> list[str]:
     """The same address for each of its hosts, in their order."""
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    if hosts:
-        return [parts._replace(netloc=f"{user}{at}{host}").geturl() for host in hosts.split(",")]
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    parts = Address.read(url)
+    if parts.hosts:
+        user = f"{parts.user}@" if parts.user else ""
+        return [f"{parts.scheme}://{user}{host}{parts.rest}" for host in parts.hosts.split(",")]
+    query = dict(parse_qsl(url.partition("?")[2], keep_blank_values=True))
     listed = query.pop("host", "").split(",")
     if listed == [""]:
         return [url]
     ports = query.pop("port", "").split(",")
     ports = ports if len(ports) == len(listed) else ports[:1] * len(listed)
-    place = url.partition("?")[0]
+    before = url.partition("?")[0]
     return [
-        f"{place}?{urlencode(query | _place(host, port), quote_via=quote)}"
+        f"{before}?{urlencode(query | _place(host, port), quote_via=quote)}"
         for host, port in zip(listed, ports, strict=True)
     ]
 

@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from msgspec import Struct
 
 from voucherd import trail
 from voucherd.actors import Actor
+from voucherd.connections import Address
 from voucherd.db import Connection, Tx
 from voucherd.embedded import binaries
 
@@ -194,17 +195,16 @@ async def run(
 
 def _without_password(url: str) -> tuple[str, str]:
     """The address as libpq reads it, and the password apart."""
-    parts = urlsplit(url)
-    user, _, _ = parts.netloc.rpartition("@")
-    name = user.partition(":")[0]
-    host = parts.netloc.rpartition("@")[2]
+    parts = Address.read(url)
+    name, _, password = parts.user.partition(":")
+    path, _, query = parts.rest.partition("?")
     # What libpq does not know, such as our tests' search_path, goes where it does.
-    known = dict(parse_qsl(parts.query))
+    known = dict(parse_qsl(query))
     schema = known.pop("search_path", None)
     if schema is not None:
         known["options"] = f"-csearch_path={schema}"
-    query = urlencode(known)
-    return urlunsplit((parts.scheme, f"{name}@{host}", parts.path, query, "")), parts.password or ""
+    place = f"{parts.scheme}://{name}@{parts.hosts}{path}"
+    return f"{place}?{urlencode(known)}" if known else place, unquote(password)
 
 
 def _first_line(text: str) -> str:

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import msgspec
@@ -174,6 +174,16 @@ def replayed(data: Path, one: Kept, until: datetime | None) -> Iterator[str]:
         shutil.rmtree(copies, ignore_errors=True)
 
 
+_FILTERED: Final[dict[str, Any]] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+"""Python has filters since 3.11.4."""
+
+
+def _leads_away(member: tarfile.TarInfo) -> bool:
+    """Whether it is neither a file nor a folder, or lies elsewhere than below the place that it is unpacked to."""
+    path = PurePosixPath(member.name)
+    return not (member.isfile() or member.isdir()) or path.is_absolute() or ".." in path.parts
+
+
 def _unpack(found: DataFolder, source: Path) -> None:
     """The copy becomes the cluster of a new data folder, whole or not at all."""
     half = Path(tempfile.mkdtemp(prefix=cluster.HALF_MADE, dir=found.home))
@@ -182,7 +192,12 @@ def _unpack(found: DataFolder, source: Path) -> None:
         copy.mkdir(mode=0o700)
         for name, target in (("base.tar.gz", copy), ("pg_wal.tar.gz", copy / "pg_wal")):
             with tarfile.open(source / name) as packed:
-                packed.extractall(target, filter="data")
+                for member in packed:
+                    if _leads_away(member):
+                        raise BackupFailed(
+                            f"{source / name} has a member that is not of a cluster: {member.name}"
+                        )
+                    packed.extract(member, target, **_FILTERED)
         (copy / "recovery.signal").touch(mode=0o600)
         if found.account.switches:
             durable.give_tree(copy, (found.account.uid, found.account.gid))
