@@ -23,7 +23,7 @@ from voucherd.settings import Settings, SettingsError
 
 TOKEN = "s3cret-of-the-operator"
 TRUSTED = {"authorization": f"Bearer {TOKEN}"}
-ASK_S_MAX = 1.0
+ASK_S_MAX = 3.0
 """A scrape that the kernel gives to a process that hangs is asked again."""
 
 
