@@ -98,7 +98,7 @@ async def test_each_event_can_be_asked_for(quiet_shop: Shop, kind: str) -> None:
 
 
 async def test_what_can_not_be_triggered_is_refused(quiet_shop: Shop) -> None:
-    """OP-147, OP-25: another type, a product that is not there, no money, and a live key."""
+    """OP-147, OP-25: another type, a product that is not there, no money, more than may be, and a live key."""
     shop = quiet_shop
     company = await shop.company(balance="1.00 EUR")
     finished = {"type": "order.finished"}
@@ -117,6 +117,15 @@ async def test_what_can_not_be_triggered_is_refused(quiet_shop: Shop) -> None:
     ):
         refused = await shop.call("POST", TRIGGER, company, state=SANDBOX, json=body)
         assert (refused.status_code, refused.text[: len(text)]) == (status, text)
+    full = await shop.call(
+        "POST", "/api/1.03/sandbox/top-up", company, state=SANDBOX, json={"amount": 99_999_999}
+    )
+    assert full.status_code == 200, full.text
+    most = await shop.call("POST", TRIGGER, company, state=SANDBOX, json={"type": "wallet.topped_up"})
+    assert (most.status_code, most.text) == (
+        400,
+        "amount: must leave the balance at 100000000.00 EUR or less",
+    )
     live = await shop.call("POST", TRIGGER, company, json=finished)
     assert (live.status_code, live.text) == (400, "for sandbox keys only")
     await shop.assert_books_balance()

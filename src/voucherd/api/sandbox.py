@@ -83,22 +83,25 @@ async def trigger(services: Services, call: Call) -> Response:
     """Bring an event about, by doing what it tells of."""
     asked = requests.trigger(call.request)
     _require_sandbox(call)
-    order: Order | None = None
-    if asked.type == kinds.WALLET_TOPPED_UP:
-        async with transaction(services.pool) as tx:
-            await wallet_deeds.top_up_play_money(tx, call.actor, call.caller.company, _ONE)
-    elif asked.type == kinds.WALLET_LOW_BALANCE:
-        async with transaction(services.pool) as tx:
-            await deeds.tell_low_balance(tx, call.actor, call.caller.company_id)
-    else:
-        try:
-            order = await _ordered(services, call, asked.type, asked.productSlug)
-        except BadInput:
-            raise
-        except Refusal as refusal:
-            return errors.refused(Op.CONFIRM, refusal, call.request)
-    trx = None if order is None else services.ids.trx(order.id)
-    return Response(202, encode(wire.TriggeredEvent(asked.type, trx)), JSON)
+    if asked.type in {kinds.WALLET_TOPPED_UP, kinds.WALLET_LOW_BALANCE}:
+        with _refusals():
+            async with write(services, call) as work:
+                if asked.type == kinds.WALLET_TOPPED_UP:
+                    await wallet_deeds.top_up_play_money(work.tx, call.actor, call.caller.company, _ONE)
+                else:
+                    await deeds.tell_low_balance(work.tx, call.actor, call.caller.company_id)
+                return await work.answered(_triggered(asked.type, None))
+    try:
+        order = await _ordered(services, call, asked.type, asked.productSlug)
+    except BadInput:
+        raise
+    except Refusal as refusal:
+        return errors.refused(Op.CONFIRM, refusal, call.request)
+    return _triggered(asked.type, services.ids.trx(order.id))
+
+
+def _triggered(kind: str, trx: str | None) -> Response:
+    return Response(202, encode(wire.TriggeredEvent(kind, trx)), JSON)
 
 
 async def _ordered(services: Services, call: Call, kind: str, slug: str | None) -> Order:

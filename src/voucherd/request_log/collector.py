@@ -24,7 +24,8 @@ SECOND_MAX: Final = 20
 """Calls that one process takes down in a second; those beyond it are dropped, and counted."""
 SECOND_OF_COMPANY_MAX: Final = 10
 """Of these the calls of one company that went well, and as many that were refused: those are looked for more often."""
-WAITING_MAX: Final = 1_000
+WAITING_MAX: Final = 100
+"""While the database hangs: each holds its bodies, which may be large."""
 REQUEST_ID_CHARS_MAX: Final = 128
 STOP_S_MAX: Final = 2.0
 OWN: Final = ("/request", "/request/{id}")

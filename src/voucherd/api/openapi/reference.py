@@ -2,108 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 from msgspec import Struct
 
 from voucherd.api.openapi.markup import pretty, prose
+from voucherd.api.openapi.objects import OBJECTS, PLACES, WORD_ENDS, object_place
 from voucherd.api.openapi.schemas import REF
 from voucherd.api.operations import SECTION_OF
 from voucherd.api.routes import MAIN, ROUTES, Route
-from voucherd.api.wire.events import DATA
 
 Part = dict[str, Any]
 
-REQUEST_OBJECTS: Final = (
-    ("create-body", "Create body", ("CreateBody",)),
-    ("create-item", "Create item", ("CreateItem",)),
-)
-"""What Create takes."""
-
-OBJECTS: Final = (
-    ("order", "Order", ("ExtendedOrder", "ShortOrder")),
-    ("item", "Item", ("ExtendedItem", "ShortItem")),
-    ("quoted-order", "Quote", ("QuotedOrder",)),
-    ("quoted-item", "Item of a quote", ("QuotedItem",)),
-    ("product", "Product", ("Product",)),
-    ("short-line", "Order line, short", ("ShortLine", "ShortLineWithCode", "ShortLineWithoutCode")),
-    (
-        "extended-line",
-        "Order line, extended",
-        ("ExtendedLine", "UnfinishedLine", "FinishedLine", "BareLine"),
-    ),
-    ("product-description", "Product description", ("ProductDescription",)),
-    ("offer", "Offer", ("Offer",)),
-    ("page", "Page of orders", ("ExtendedOrderPage", "ShortOrderPage")),
-    ("page-metadata", "Page metadata", ("PageMetadata",)),
-    ("pagination", "Pagination", ("Pagination",)),
-    ("line-page", "Page of lines", ("LinePage",)),
-    ("account", "Account", ("Account",)),
-    ("account-entry", "Account entry", ("AccountEntry",)),
-    ("account-entry-page", "Page of account entries", ("AccountEntryPage",)),
-    ("walk-metadata", "Walk metadata", ("WalkMetadata",)),
-    ("catalogue-product", "Product for sale", ("CatalogueProduct",)),
-    ("face-value-range", "Range of face values", ("FaceValueRange",)),
-    ("product-page", "Page of products", ("ProductPage",)),
-    ("product-change", "Change of a product", ("ProductChange",)),
-    ("product-change-page", "Page of changes", ("ProductChangePage",)),
-    ("feed-metadata", "Feed metadata", ("FeedMetadata",)),
-    ("brand", "Brand", ("Brand",)),
-    ("brand-page", "Page of brands", ("BrandPage",)),
-    ("category", "Category", ("Category",)),
-    ("category-list", "List of categories", ("CategoryList",)),
-    ("webhook", "Webhook", ("Webhook",)),
-    ("webhook-list", "List of webhooks", ("WebhookList",)),
-    ("webhook-list-metadata", "Metadata of webhooks", ("WebhookListMetadata",)),
-    ("webhook-delivery", "Delivery", ("WebhookDelivery",)),
-    ("webhook-attempt", "Attempt", ("WebhookAttempt",)),
-    ("webhook-delivery-page", "Page of deliveries", ("WebhookDeliveryPage",)),
-    ("queued-event", "Queued event", ("QueuedEvent",)),
-    ("queued-events", "Queued events", ("QueuedEvents",)),
-    ("webhook-body", "Webhook body", ("WebhookBody",)),
-    ("webhook-changes", "Webhook changes", ("WebhookChanges",)),
-    ("rotate-body", "Rotate body", ("RotateBody",)),
-    ("replay-body", "Replay body", ("ReplayBody",)),
-    ("api-key", "API key", ("ApiKey",)),
-    ("api-key-page", "Page of keys", ("ApiKeyPage",)),
-    ("key-body", "Key body", ("KeyBody",)),
-    ("key-rotation", "Key rotation", ("KeyRotation",)),
-    ("fx-rate", "Exchange rate", ("FxRate",)),
-    ("fx-pair", "Exchange rate in other names", ("FxPair",)),
-    ("fx-rate-list", "List of exchange rates", ("FxRateList",)),
-    ("list-metadata", "List metadata", ("ListMetadata",)),
-    ("event", "Event", ("Event", *DATA)),
-    ("order-event-data", "Data of an order's event", ("OrderEventData",)),
-    ("top-up-event-data", "Data of a top-up", ("TopUpEventData",)),
-    ("low-balance-event-data", "Data of a low balance", ("LowBalanceEventData",)),
-    ("product-event-data", "Data of a product's change", ("ProductEventData",)),
-    ("key-rotated-event-data", "Data of a key's rotation", ("KeyRotatedEventData",)),
-    ("webhook-disabled-event-data", "Data of a disabled webhook", ("WebhookDisabledEventData",)),
-    ("ping-event-data", "Data of a ping", ("PingEventData",)),
-    ("event-page", "Page of events", ("EventPage",)),
-    ("event-metadata", "Event metadata", ("EventMetadata",)),
-    ("top-up-body", "Top-up body", ("TopUpBody",)),
-    ("sandbox-clock", "Sandbox clock", ("SandboxClock",)),
-    ("advance-body", "Advance body", ("AdvanceBody",)),
-    ("advanced-clock", "Clock after a step", ("AdvancedClock",)),
-    ("trigger-body", "Trigger body", ("TriggerBody",)),
-    ("triggered-event", "Triggered event", ("TriggeredEvent",)),
-    ("logged-request", "Logged request", ("LoggedRequest",)),
-    ("logged-request-detail", "Logged request with bodies", ("LoggedRequestDetail",)),
-    ("logged-request-page", "Page of logged requests", ("LoggedRequestPage",)),
-    ("redemption", "Redemption", ("Redemption",)),
-    ("redemption-body", "Redemption body", ("RedemptionBody",)),
-    ("problem", "Problem", ("Problem",)),
-)
-"""The schemas, in the order in which they are best read; two that differ only in what they nest are one object."""
-
 _FILES: Final = {"text/csv": "CSV", "text/event-stream": "server-sent events"}
-_PLACES: Final = {
-    schema: (anchor, title) for anchor, title, names in (*REQUEST_OBJECTS, *OBJECTS) for schema in names
-}
-_WORD_ENDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Row(Struct, frozen=True):
@@ -185,11 +97,9 @@ def operations(document: Part) -> list[ReferenceOperation]:
 def objects(document: Part) -> list[Object]:
     """Every object, in reading order; one that the list does not name comes last."""
     schemas = document["components"]["schemas"]
-    known = [
-        next((name for name in names if name in schemas), None) for *_, names in (*REQUEST_OBJECTS, *OBJECTS)
-    ]
+    known = [next((name for name in names if name in schemas), None) for *_, names in OBJECTS]
     return [
-        _object(document, name) for name in (*known, *sorted(set(schemas) - set(_PLACES))) if name is not None
+        _object(document, name) for name in (*known, *sorted(set(schemas) - set(PLACES))) if name is not None
     ]
 
 
@@ -199,16 +109,10 @@ def any_failures(document: Part) -> list[Failure]:
     return [row for status, part in responses.items() for row in _failures(status, part)]
 
 
-def place_of(schema: str) -> tuple[str, str]:
-    """The last part of the address of an object's page, and its title."""
-    spaced = _WORD_ENDS.sub(" ", schema)
-    return _PLACES.get(schema) or (spaced.replace(" ", "-").lower(), spaced.capitalize())
-
-
 def _object(document: Part, name: str) -> Object:
     schemas = document["components"]["schemas"]
     rows = _fields(_joined(schemas, schemas[name]))
-    return Object(*place_of(name), schemas[name]["description"], tuple(rows))
+    return Object(*object_place(name), schemas[name]["description"], tuple(rows))
 
 
 def _joined(schemas: Part, schema: Part) -> Part:
@@ -244,7 +148,7 @@ def _operation(document: Part, route: Route) -> ReferenceOperation:
     version, part = next(iter(parts.items()))
     body = part.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     return ReferenceOperation(
-        anchor=_WORD_ENDS.sub("-", part["operationId"]).lower(),
+        anchor=WORD_ENDS.sub("-", part["operationId"]).lower(),
         title=part["summary"],
         section=SECTION_OF[route.op],
         method=route.method,
@@ -369,7 +273,7 @@ def _fields(schema: Part) -> list[Row]:
 def _kind(schema: Part) -> Markup:
     """The type of a value in words, with links to objects."""
     if "$ref" in schema:
-        anchor, title = place_of(schema["$ref"].removeprefix(REF))
+        anchor, title = object_place(schema["$ref"].removeprefix(REF))
         return Markup('<a href="/docs/objects/{}">{}</a>').format(anchor, title)
     if "anyOf" in schema:
         return Markup(" or ").join(dict.fromkeys(_kind(option) for option in schema["anyOf"]))
