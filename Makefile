@@ -74,6 +74,7 @@ demo: setup  ## Start the whole service with a demo shop and print a first order
 packages:
 	@missing=; lean=; \
 	{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || missing="$$missing chromium"; \
+	command -v firefox-esr >/dev/null || command -v firefox >/dev/null || lean="$$lean firefox-esr"; \
 	command -v php >/dev/null || missing="$$missing php-cli"; \
 	command -v node >/dev/null || lean="$$lean nodejs"; \
 	command -v npm >/dev/null || lean="$$lean npm"; \
@@ -150,6 +151,10 @@ fuzz: $(VENV)/.fuzzing  ## Drive all that reads strangers' bytes by coverage, an
 .PHONY: schema
 schema: develop  ## Write schema.sql anew after a migration was added
 	@$(BIN)/python -m tools.schema
+
+.PHONY: texts
+texts: develop  ## Write the list of all texts of pages and letters anew, and bring the catalogues up to it
+	@$(BIN)/python -m tools.texts
 
 .PHONY: dump
 dump: develop  ## Write the dump of this release's database, on which later migrations are tested

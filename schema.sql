@@ -225,6 +225,9 @@ CREATE TABLE app_user (
     rests_by      bigint REFERENCES app_user(id),  -- The person who let this one in; NULL: the command line.
     -- An address that has an account elsewhere was invited: the row keeps its place, and nobody ever signs in by it.
     invited_as    text CHECK (invited_as = lower(invited_as) AND length(invited_as) <= 254),
+    language      text CHECK (language ~ '^[a-z]{2}$'),  -- NULL: the language that the browser asks for.
+    -- A name such as Europe/Amsterdam. NULL: the zone that the browser is in.
+    time_zone     text CHECK (length(time_zone) BETWEEN 1 AND 64),
     CHECK (role = ANY (CASE
         WHEN company_id IS NULL THEN ARRAY['admin', 'support', 'stock', 'finance']
         ELSE ARRAY['owner', 'buyer', 'finance', 'viewer', 'developer']
@@ -236,7 +239,7 @@ ALTER TABLE api_key ADD FOREIGN KEY (made_by) REFERENCES app_user(id);
 CREATE TABLE session (
     key        bytea PRIMARY KEY CHECK (length(key) = 32),  -- The hash of a token that only the browser has.
     user_id    bigint NOT NULL REFERENCES app_user(id) ON DELETE CASCADE,
-    -- Whether the person looks at live or at the sandbox.
+    -- Of a program that is older: what a page shows is part of its address now.
     state      smallint NOT NULL DEFAULT 0 CHECK (state IN (0, 1)),
     csrf       bytea NOT NULL CHECK (length(csrf) = 32),  -- Every form of the session must send it back.
     pending    boolean NOT NULL DEFAULT false,  -- The password was right, the second factor is still wanted.
@@ -1894,13 +1897,14 @@ CREATE TRIGGER payment_deed_told BEFORE INSERT ON payment_deed
     FOR EACH ROW WHEN (new.trail_id IS NULL) EXECUTE FUNCTION refuse_change();
 
 -- Ties a top-up or a correction to the row of the trail that tells of it, when the transaction commits. Commands and
--- the program itself top up by themselves, and anybody tops up play money in the sandbox; everything else takes an
--- approval of the same payment.
+-- the program itself top up by themselves, anybody tops up play money in the sandbox, and the operator's only person
+-- tops up alone (OP-151); everything else takes an approval of the same payment.
 CREATE FUNCTION tie_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     owner record;
     deed record;
     agreed bigint;
+    alone boolean;
 BEGIN
     SELECT * INTO owner FROM wallet WHERE id = NEW.wallet_id;
     -- Written in this transaction, and not used for another payment of it.
@@ -1920,9 +1924,13 @@ BEGIN
         WHERE a.id = substring(deed.subject FROM '^payment ([0-9]{1,18})$')::bigint AND a.status = 1
           AND a.kind = CASE NEW.kind WHEN 1 THEN 2 ELSE 3 END AND a.company_id = owner.company_id AND a.state = owner.state
           AND a.currency = owner.currency AND a.amount_minor = NEW.amount_minor AND a.reference = NEW.reference;
+    ELSIF deed.actor_kind = 0 THEN
+        -- Rows of people stay when they leave, so who has invited a colleague is never alone again.
+        alone := EXISTS (SELECT FROM app_user WHERE id = deed.actor_id AND company_id IS NULL)
+             AND NOT EXISTS (SELECT FROM app_user WHERE company_id IS NULL AND id <> deed.actor_id);
     END IF;
     IF agreed IS NULL AND (NEW.kind = 6 OR deed.action = 'money.approve'
-                           OR (owner.state = 0 AND deed.actor_kind NOT IN (3, 4))) THEN
+                           OR (owner.state = 0 AND deed.actor_kind NOT IN (3, 4) AND alone IS NOT TRUE)) THEN
         RAISE EXCEPTION 'this payment needs an approval' USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     INSERT INTO payment_deed (wallet_id, seq, trail_id, approval_id) VALUES (NEW.wallet_id, NEW.seq, deed.id, agreed);
@@ -2789,6 +2797,70 @@ CREATE TABLE request_log (
 );
 CREATE INDEX request_log_age ON request_log (at);
 CREATE INDEX request_log_newest ON request_log (company_id, state, seq);
+
+
+-- ── The operator ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- The only row is the link by which the first person of the operator comes in; its use removes it (OP-150).
+CREATE TABLE setup_link (
+    only_row boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    -- The token of the link is made of it with the root of the vault, so what is read here opens nothing.
+    nonce    bytea NOT NULL CHECK (length(nonce) = 32),
+    ends_at  timestamptz NOT NULL
+);
+
+-- One row is a setting that the operator has chosen in the console, in place of the one that the program was started
+-- with, or something to remember of setting the shop up. Every process reads all of them each second (OP-152).
+CREATE TABLE setting (
+    name       text PRIMARY KEY CHECK (name ~ '^[a-z][a-z_]{0,59}$'),
+    -- As the environment would write it; empty: none, where there may be none.
+    value      text NOT NULL CHECK (length(value) <= 2000),
+    changed_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- The only row is the picture that stands for the shop on its pages.
+CREATE TABLE operator_logo (
+    only_row boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    -- A hash of the picture and its kind, for the address that it is shown at.
+    name     text NOT NULL CHECK (name ~ '^[0-9a-f]{32}\.(png|jpg|webp)$'),
+    content  bytea NOT NULL CHECK (length(content) BETWEEN 1 AND 102400)
+);
+
+
+-- ── Sales ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- One row is what was sold of a product on one day of UTC. A worker adds it up from the events of orders (OP-160); the
+-- sums are those of the reports.
+CREATE TABLE sales_day (
+    state            smallint NOT NULL CHECK (state IN (0, 1)),
+    day              date NOT NULL,
+    product_id       integer NOT NULL,
+    codes            bigint NOT NULL CHECK (codes > 0),
+    -- Before VAT, by the rates that the orders were made with.
+    price_eur_minor  bigint NOT NULL CHECK (price_eur_minor >= 0),
+    margin_eur_minor bigint NOT NULL,
+    PRIMARY KEY (state, day, product_id)
+) WITH (fillfactor=50);
+
+-- The only row says up to which event sales were added up.
+CREATE TABLE sales_cursor (
+    only_row boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    upto     bigint NOT NULL CHECK (upto >= 0)
+);
+CREATE TRIGGER sales_cursor_forwards BEFORE UPDATE ON sales_cursor
+    FOR EACH ROW WHEN (new.upto < old.upto) EXECUTE FUNCTION refuse_change();
+
+-- One row is the serial of a code, by which people find it (OP-161). Codes that came before this table have none.
+CREATE TABLE code_serial (
+    lot_id bigint NOT NULL,
+    seq    integer NOT NULL CHECK (seq >= 0),
+    -- A keyed hash of the serial: whoever reads the table learns none.
+    blind  bytea NOT NULL CHECK (length(blind) = 16),
+    PRIMARY KEY (lot_id, seq)
+);
+CREATE INDEX code_serial_blind ON code_serial (blind);
+CREATE TRIGGER code_serial_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON code_serial
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

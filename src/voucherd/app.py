@@ -44,6 +44,7 @@ from voucherd.server.asgi import AsgiApp
 from voucherd.server.http_service import HttpService
 from voucherd.services import Services
 from voucherd.settings import Settings
+from voucherd.setup.running import RunningSettings
 from voucherd.storefront.service import Storefront
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.wallet.statement import Statements
@@ -94,6 +95,7 @@ def build_services(
     key_ring: KeyRing,
     authenticator: Authenticator,
     replica: Pool | None = None,
+    running: RunningSettings | None = None,
 ) -> Services:
     """Everything that handlers work with."""
     lists = ReadPool(pool, replica, settings.replica_lag_s_max)
@@ -104,6 +106,8 @@ def build_services(
         pool=pool,
         lists=lists,
         settings=settings,
+        running=running or RunningSettings(pool, settings),
+        root=key_ring.root,
         sealer=sealer,
         ids=ids,
         orders=orders,
@@ -134,6 +138,9 @@ async def running(
         )
         started.push_async_callback(close, pool)
         key_ring = await _opened_key_ring(pool, settings)
+        running = RunningSettings(pool, settings)
+        await running.refresh()
+        settings = running.now
         authenticator = Authenticator(pool, strangers_a_minute=settings.strangers_per_minute_max)
         replica = None
         if settings.replica_url is not None:
@@ -142,10 +149,12 @@ async def running(
                 settings.replica_url, size_max=REPLICA_SIZE_MAX, size_min=0, look_ups=True, limits=limits
             )
             started.push_async_callback(close, replica)
-        services = build_services(pool, settings, key_ring, authenticator, replica)
+        services = build_services(pool, settings, key_ring, authenticator, replica, running)
         heartbeat = Heartbeat(pool, works=with_worker)
         idempotent = IdempotentCalls(pool, services.sealer, services, heartbeat)
         worker = Worker(pool, services.sealer, settings, services.orders.watch.wake, services.ids)
+        running.tell(services.use)
+        running.tell(worker.use)
         metrics, access_log = _watching(services, worker, siblings)
         app = App(
             api=Api(services, authenticator, idempotent),
@@ -161,7 +170,7 @@ async def running(
 
         await authenticator.start()
         key_ring.start(pool)
-        await heartbeat.start(idempotent.renew)
+        await heartbeat.start(idempotent.renew, running.refresh)
         if with_worker:
             worker.start()
         if access_log is not None:

@@ -74,11 +74,10 @@ class Heartbeat:
         self._place = _place()
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, then: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Say from now on that this process is there; `then` is done as often, and does not hold that up."""
+    async def start(self, *others: Callable[[], Awaitable[None]]) -> None:
+        """Say from now on that this process is there; the others are done as often, and don't hold that up."""
         await _try(self.beat, failing=False)
-        works = (self.beat,) if then is None else (self.beat, then)
-        self._tasks = [asyncio.create_task(_repeat(work), name="heartbeat") for work in works]
+        self._tasks = [asyncio.create_task(_repeat(work), name="heartbeat") for work in (self.beat, *others)]
 
     async def stop(self) -> None:
         """Say that this process ends: what it held is free at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -18,6 +19,7 @@ from voucherd.replica import ReadPool
 from voucherd.reports.cache import ReportCache
 from voucherd.request_log.collector import RequestLog
 from voucherd.settings import Settings
+from voucherd.setup.running import RunningSettings
 from voucherd.storefront.service import SampleProduct, Storefront
 from voucherd.vault.seal import Sealer
 from voucherd.wallet.statement import Statements
@@ -42,6 +44,10 @@ class Services(Struct, kw_only=True):
     lists: ReadPool
     """For lists and reports, which decide nothing."""
     settings: Settings
+    """Those that hold now: `running` replaces them when the operator chooses others."""
+    running: RunningSettings
+    root: bytes
+    """The root of the vault's keys, which the set-up link is computed from."""
     sealer: Sealer
     ids: Identifiers
     orders: OrderService
@@ -59,3 +65,9 @@ class Services(Struct, kw_only=True):
     jobs: BackgroundJobs = field(default_factory=BackgroundJobs)
     reports: ReportCache = field(default_factory=ReportCache)
     """Reports, for half a minute."""
+
+    def use(self, settings: Settings) -> None:
+        """Work by these settings from now on."""
+        self.settings = settings
+        self.orders.use(settings)
+        self.storefront.use(settings.operator_country, timedelta(seconds=settings.fx_age_s_max))

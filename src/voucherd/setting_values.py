@@ -75,6 +75,14 @@ def text(raw: Any) -> str:
     return raw.strip()
 
 
+def shop_name(raw: Any) -> str:
+    """The name of a shop, which stands in the head of letters, too."""
+    value = str(raw).strip()
+    if not (1 <= len(value) <= 60 and value.isprintable()):
+        raise ValueError("a name of 1 to 60 characters on one line")
+    return value
+
+
 def secret(raw: Any) -> str:
     """A secret."""
     # The place that uses it says why it is refused, without a word of it.

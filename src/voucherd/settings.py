@@ -9,6 +9,7 @@ import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Annotated, Any, Final, get_type_hints
 
@@ -51,6 +52,7 @@ class Settings:
     host: Annotated[str, kinds.text] = "127.0.0.1"
     port: Annotated[int, kinds.whole(0, 65_535)] = 8080  # 0: any free one.
     public_url: Annotated[str, kinds.public_url] = ""  # Default: http:// and the host and port.
+    operator_name: Annotated[str, kinds.shop_name] = "voucherd"  # On pages and letters.
     operator_country: Annotated[str, kinds.country] = "NL"
     fx_url: Annotated[str | None, kinds.feed_url] = None  # None: rates are imported by hand.
     fx_age_s_max: Annotated[float, kinds.seconds(0, 366 * DAY_S)] = 7.0 * DAY_S  # 0: of any age.
@@ -149,6 +151,24 @@ class Settings:
         public_url = _address(self.host, port) if derived else self.public_url
         return replace(self, port=port, public_url=public_url)
 
+    def changed(self, chosen: Mapping[str, str]) -> tuple[Settings, list[str]]:
+        """The same settings with those of `RUNNING` that are chosen here, and a line for each that can't be read."""
+        values: dict[str, Any] = {}
+        refused = []
+        for name in RUNNING & chosen.keys():
+            try:
+                values[name] = read(name, chosen[name])
+            except SettingsError as wrong:
+                # Another version of the program may have stored it: what this one was started with holds.
+                refused.append(str(wrong))
+        return replace(self, **values), refused
+
+    @property
+    def sender(self) -> str:
+        """Who letters are from: the shop, unless the sender has a name of its own."""
+        name, address = parseaddr(self.mail_from)
+        return formataddr((self.operator_name, address)) if name in ("", "voucherd") else self.mail_from
+
     def environment(self) -> dict[str, str]:
         """The variables that make another process load the same settings."""
         values = {name: getattr(self, name) for name in _READERS}
@@ -160,6 +180,13 @@ class Settings:
             for name, value in values.items()
             if value is not None
         }
+
+    def told(self, name: str) -> str:
+        """A setting's value for a page: of a secret only whether there is one, of an address no password."""
+        value = getattr(self, name)
+        if name in _SECRET:
+            return "set" if value else ""
+        return without_passwords(written(value))
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{item.name}={self._shown(item.name)}" for item in fields(self))
@@ -179,6 +206,39 @@ _SECRET: Final = frozenset({"master_key", "master_key_command", "metrics_token"}
 """A command may hold a password of its own."""
 _KEY_SOURCES: Final = ("master_key_file", "master_key", "master_key_command")
 _VARIABLES: Final[dict[str, str]] = {PREFIX + name.upper(): name for name in _READERS}
+
+
+RUNNING: Final = frozenset(
+    {
+        "operator_name",
+        "operator_country",
+        "operator_second_factor",
+        "mail_from",
+        "fx_url",
+        "fx_age_s_max",
+        "margin_min_bp",
+        "confirmation_window_s",
+        "delivery_window_s",
+        "archive_months",
+    }
+)
+"""Settings that may change while the program runs; all others are read once, at the start."""
+OPTIONAL: Final = frozenset({"fx_url"})
+"""Those among them that may be none."""
+
+
+def read(name: str, text: str) -> Any:
+    """The value of a setting in a text, by the same rule as in the environment; refused in words that name it."""
+    if not text and name in OPTIONAL:
+        return None
+    return _read_all({name: (name, text)})[name]
+
+
+def written(value: object) -> str:
+    """A setting's value as the environment would write it; empty for none."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _refuse_two_keys(values: Mapping[str, Any], file: str, content: Mapping[str, Any]) -> None:

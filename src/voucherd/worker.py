@@ -32,9 +32,11 @@ from voucherd.orders.model import Order
 from voucherd.orders.rules.states import Status
 from voucherd.people import letters, links, passkeys, policy
 from voucherd.purchasing.dispatcher import Dispatcher
+from voucherd.reports import daily
 from voucherd.request_log import store as request_store
 from voucherd.sandbox import deeds as sandbox
 from voucherd.settings import Settings
+from voucherd.setup.running import RunningSettings
 from voucherd.storefront import stock
 from voucherd.trail.chain import BLOCK_ROWS_MAX, TrailSealing
 from voucherd.trail.heads import HeadPublisher
@@ -99,11 +101,8 @@ class Worker:
     ) -> None:
         self.pool = pool
         self.url = settings.public_url
-        self.fx_url = settings.fx_url
-        self.window = timedelta(seconds=settings.confirmation_window_s)
+        self._choose(settings)
         self.stock = stock.Announcer(pool)
-        server = None if settings.smtp_url is None else server_of(settings.smtp_url)
-        self.outbox = Outbox(settings.mail_folder, settings.mail_from, server)
         self.sender = None
         if ids is not None:
             self.sender = Sender(pool, sealer, partial(messages.message, ids), settings.webhook_networks)
@@ -116,6 +115,17 @@ class Worker:
         self._wake = wake
         self._tasks: list[asyncio.Task[None]] = []
         self.rounds: dict[str, RoundStanding] = {}
+
+    def _choose(self, settings: Settings) -> None:
+        self.fx_url = settings.fx_url
+        self.window = timedelta(seconds=settings.confirmation_window_s)
+        server = None if settings.smtp_url is None else server_of(settings.smtp_url)
+        self.outbox = Outbox(settings.mail_folder, settings.sender, server, settings.public_url)
+
+    def use(self, settings: Settings) -> None:
+        """Work by these settings from now on."""
+        self._choose(settings)
+        self._caches.use(settings)
 
     def start(self) -> None:
         """Begin to work in the background."""
@@ -215,6 +225,7 @@ ROUNDS: Final = (
     Round("remove_uploads", 60.0, "uploaded files", lambda w: uploads.sweep(w.pool)),
     Round("announce_low", 1.0, "balances below their alert", lambda w: low_balance.announce(w.pool)),
     Round("announce_stock", 1.0, "products in or out of stock", lambda w: w.stock.round()),
+    Round("add_up_sales", 1.0, "what was sold on each day", lambda w: daily.add_up(w.pool)),
     Round("seal_trail", 1.0, "the audit trail", lambda w: w.seal_trail()),
     Round(
         "back_up",
@@ -236,9 +247,7 @@ ROUNDS: Final = (
     Round("remove_links", 60.0, "mailed links", lambda w: links.sweep(w.pool), _tells),
     Round("remove_challenges", 60.0, "passkeys' challenges", lambda w: passkeys.sweep(w.pool), _tells),
     Round("remove_mail", 60.0, "mail sent long ago", lambda w: outbox.sweep(w.pool), _tells),
-    Round(
-        "refresh_rates", 60.0, "exchange rates", lambda w: w.refresh_rates(), lambda w: w.fx_url is not None
-    ),
+    Round("refresh_rates", 60.0, "exchange rates", lambda w: w.refresh_rates()),
 )
 """Everything that happens without a request, and how often it is looked for."""
 
@@ -256,9 +265,12 @@ async def run(settings: Settings, database_url: str, beside: Beside | None = Non
         async with pool.acquire() as conn:
             # It buys codes and seals them, so it needs the key like the API does.
             key_ring = await open_key_ring(conn, settings)
-        worker = Worker(pool, key_ring.sealer, settings, ids=key_ring.identifiers())
+        running = RunningSettings(pool, settings)
+        await running.refresh()
+        worker = Worker(pool, key_ring.sealer, running.now, ids=key_ring.identifiers())
+        running.tell(worker.use)
         heartbeat = Heartbeat(pool, works=True)
-        await heartbeat.start()
+        await heartbeat.start(running.refresh)
         key_ring.start(pool)
         worker.start()
         try:

@@ -19,7 +19,7 @@ async def test_people_sign_in_and_look_around(
     await walker.page.goto("/portal")
     await walker.assert_sound("sign-in")
     await walker.sign_in(walker.demo.buyer)
-    await walker.page.get_by_role("button", name="Sandbox").click()
+    await walker.page.get_by_role("link", name="Sandbox", exact=True).first.click()
     await walker.page.get_by_text("Nothing here is real").wait_for()
     await walker.assert_sound("portal-sandbox")
     await walker.page.goto("/no/such/page")

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import ViewportSize
+from playwright.async_api import PdfMargins, ViewportSize
 
 from tests.browser.walker import DESKTOP, PHONE, Demo, Walker
 from tests.patience import HANG_S
@@ -19,6 +19,13 @@ AGENT = (
 )
 """The browser of these tests says that nobody looks through it, and would be shown no code."""
 PRODUCT = "nimbari-play-25-eur"
+WIDE = PdfMargins(top="20mm", right="20mm", bottom="20mm", left="20mm")
+LONG_STEPS = """() => {
+  const list = document.querySelector(".how ol") || document.querySelector(".how");
+  const step = "Open the app, go to your account, choose “Redeem a code” and type the code as it is printed here.";
+  for (let at = 0; at < 8; at++) { const one = document.createElement("li"); one.textContent = step; list.append(one); }
+}"""
+"""Makes the instructions as long as operators write them."""
 
 
 async def ordered(demo: Demo, *, sandbox: bool = False, pin: str | None = None) -> dict[str, Any]:
@@ -91,9 +98,15 @@ async def test_what_is_printed_is_one_page(walk: Callable[..., Awaitable[Walker]
     await page.goto(line["redemptionLink"])
     await page.locator("form.ask button").click()
     await page.get_by_text(line["voucherCode"]).wait_for()
-    printed = await page.pdf(path=tmp_path / "voucher.pdf", format="A4")
-    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+    await page.evaluate(LONG_STEPS)
+    for paper in ("A4", "Letter"):
+        # With the margins that the page asks for, and with wide ones of a printer.
+        for margin in (None, WIDE):
+            printed = await page.pdf(path=tmp_path / f"{paper}.pdf", format=paper, margin=margin)
+            assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, (paper, margin)
     await page.emulate_media(media="print")
+    await page.set_viewport_size(ViewportSize(width=690, height=1010))
+    await walker.assert_fits("recipient-printed")
     assert await page.get_by_text(line["voucherCode"]).is_visible()
     assert await page.locator(".qr svg").is_visible()
     assert await page.locator("footer").is_hidden()

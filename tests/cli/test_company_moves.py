@@ -45,7 +45,7 @@ async def elsewhere(elsewhere_url: str) -> AsyncIterator[Pool]:
 async def _two_keys(pool: Pool) -> tuple[Company, list[str]]:
     """A company with a key, and one that was made with it."""
     async with transaction(pool) as tx:
-        company = await company_deeds.add(tx, OPERATOR, CompanyDraft("Acme", "NL", "NL123456789B01"))
+        company = await company_deeds.add(tx, OPERATOR, CompanyDraft("Acme", "NL", "NL123456789B13"))
         await company_deeds.limit(tx, OPERATOR, "Acme", order_eur_minor=50_000, day_eur_minor=90_000)
         await policy.set_policy(tx, OPERATOR, company, Policy(True, 25_000))
         wide = KeyWish(

@@ -14,12 +14,12 @@ from voucherd.people.users import verified
 
 def test_a_company_is_added_changed_and_listed(terminal: Terminal) -> None:
     """The command line: `company add`, `company set`, `company list`."""
-    added = terminal.json("company", "add", "Acme [red]", "--country", "nl", "--vat-number", "NL123456789B01")
+    added = terminal.json("company", "add", "Acme [red]", "--country", "nl", "--vat-number", "NL001230013B01")
     assert added == {
         "id": 1,
         "name": "Acme [red]",
         "country": "NL",
-        "vatNumber": "NL123456789B01",
+        "vatNumber": "NL001230013B01",
         "active": True,
         "verified": False,
         "exposeCosts": True,
@@ -32,6 +32,8 @@ def test_a_company_is_added_changed_and_listed(terminal: Terminal) -> None:
     changed = terminal.json("company", "set", "Acme [red]", "--verified", "--inactive", "--no-expose-costs")
     assert (changed["verified"], changed["active"], changed["exposeCosts"]) == (True, False, False)
     assert [company["name"] for company in terminal.json("company", "list")] == ["Acme [red]", "Sleeper"]
+    renamed = terminal.json("company", "set", "Sleeper", "--rename", "Waker", "--vat-number", "123456106")
+    assert (renamed["name"], renamed["vatNumber"], renamed["active"]) == ("Waker", "DE123456106", False)
     # What looks like markup is a name like any other.
     assert "Acme [red]" in terminal.view("company", "list")
 
@@ -44,6 +46,20 @@ def test_a_company_that_is_there_or_is_not_is_refused(terminal: Terminal) -> Non
         terminal.run("company", "set", "Nobody", "--verified"), "there is no company named 'Nobody'"
     )
     assert_refused(terminal.run("key", "list", "Nobody"), "there is no company")
+
+
+def test_a_wrong_vat_number_is_refused(terminal: Terminal) -> None:
+    """OP-155: when a company is added, and when it changes; nothing is stored."""
+    words = ("company", "add", "Acme", "--country", "NL", "--vat-number")
+    assert_wrong_usage(terminal.run(*words, "NL123456789B01"), "not a VAT number of Netherlands")
+    assert terminal.json("company", "list") == []
+    terminal.json("company", "add", "Acme", "--country", "NL")
+    terminal.json("company", "add", "Other", "--country", "US", "--vat-number", "12-345 678")
+    wrong = terminal.run("company", "set", "Acme", "--vat-number", "DE123456106")
+    assert_wrong_usage(wrong, "of another country")
+    assert_wrong_usage(terminal.run("company", "set", "Acme", "--country", "XX"), "not a country")
+    assert_refused(terminal.run("company", "set", "Acme", "--rename", "Other"), "already")
+    assert [one["vatNumber"] for one in terminal.json("company", "list")] == [None, "12-345 678"]
 
 
 async def test_a_key_is_printed_once_and_stored_as_a_hash(terminal: Terminal, pool: Pool) -> None:

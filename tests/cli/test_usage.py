@@ -42,8 +42,8 @@ def test_every_command_takes_the_three_options() -> None:
 def test_every_promised_command_is_there() -> None:
     """The command line: the table of commands."""
     promised = (
-        "demo|serve|worker|migrate|audit|backup|restore|company add|company set|company list|key add|key list"
-        "|key rotate|key show|key limit"
+        "demo|serve|setup-link|worker|migrate|audit|backup|restore|company add|company set|company list"
+        "|key add|key list|key rotate|key show|key limit"
         "|key revoke|wallet top-up|wallet show|wallet statement|product add|product set|product list"
         "|stock import|stock list|fx import|fx set|fx list|order list|order show|order cancel|user add"
         "|user reset-password|supplier add|supplier set|supplier offer|supplier withdraw|supplier list|supplier show"

@@ -21,7 +21,10 @@ NUMBERS = (
     80,
     *range(90, 114),
     *range(115, 138),
-    *range(139, 150),
+    *range(139, 164),
+    *range(165, 169),
+    *range(170, 175),
+    *range(175, 178),
 )
 IDS = [f"OP-{number:02d}" for number in NUMBERS]
 

@@ -18,6 +18,7 @@ from voucherd.cli import program
 from voucherd.db import Pool
 from voucherd.metrics.of_process import ProcessParts
 from voucherd.metrics.page import Metrics
+from voucherd.pages import addresses
 from voucherd.pages.routes import PAGES
 from voucherd.settings import PREFIX, Settings
 
@@ -84,7 +85,7 @@ def test_a_proxy_is_told_of_every_path_that_is_served() -> None:
         for row in pages.rows(OPERATORS_GUIDE, "begins with")
         for path in re.findall(r"`([^`]+)`", row[0])
     }
-    assert passed_on == {path.split("/")[1] for path in paths}
+    assert passed_on == {path.split("/")[1] for path in [*paths, addresses.SANDBOX]}
     inside = re.search(
         r"^Keep (.+) inside: they ask for no key\.$", pages.text_of(OPERATORS_GUIDE), re.MULTILINE
     )

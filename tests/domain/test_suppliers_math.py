@@ -25,6 +25,7 @@ from voucherd.orders.rules.waits import (
 from voucherd.purchasing.attempts import LOOK_UP_S_MAX, LOOK_UP_S_MIN, look_up_pause_s
 from voucherd.suppliers.breaker import FAILURES_MAX, OPEN_S_MAX, OPEN_S_MIN, Health, after_call, room
 from voucherd.suppliers.offers import Offer, QuoteTerms, cheapest_first, one_for_all, price_ceiling, share_out
+from voucherd.suppliers.overview import NO_CALLS, Lately, judge
 
 RATES = {"EUR": 100_000_000, "USD": 92_000_000, "JPY": 620_000}
 faces = st.integers(1, 10**9)
@@ -232,3 +233,32 @@ def test_a_breaker_survives_any_number_of_failures(failures: int) -> None:
 
     assert after.open_until is not None
     assert OPEN_S_MIN <= (after.open_until - NOW).total_seconds() <= OPEN_S_MAX
+
+
+def calls(ended: int, failed: int) -> Lately:
+    """The calls of an hour, so many of which brought nothing."""
+    return replace(NO_CALLS, hour_ended=ended, hour_failed=failed)
+
+
+@pytest.mark.parametrize(
+    ("lately", "breaker", "kind", "text"),
+    [
+        (calls(12, 12), "closed", "bad", "Failing: 12 of 12 calls in the last hour"),
+        (calls(1, 1), "closed", "bad", "Failing: 1 of 1 call in the last hour"),
+        (calls(9, 5), "closed", "bad", "Fails often: 5 of 9 calls in the last hour"),
+        (calls(8, 2), "closed", "warn", "Fails now and then: 2 of 8 calls in the last hour"),
+        (calls(9, 2), "closed", "good", "Good"),
+        (NO_CALLS, "closed", "good", "Good"),
+        (NO_CALLS, "half-open", "warn", "Being tried again after failures"),
+        (NO_CALLS, "open", "bad", "Failing, left alone for a while"),
+    ],
+)
+def test_a_supplier_is_judged_by_its_calls_of_the_last_hour(
+    lately: Lately, breaker: str, kind: str, text: str
+) -> None:
+    """OP-157: whoever fails every call is not good, whatever its breaker says."""
+    found = judge(lately, breaker, active=True)
+    assert (found.kind, found.text) == (kind, text)
+    assert judge(lately, breaker, active=False).text == "Paused"
+    if kind == "good":
+        assert judge(lately, breaker, active=True, quote_error="HTTP 500").kind == "warn"

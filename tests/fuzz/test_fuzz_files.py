@@ -26,6 +26,7 @@ from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.vault.lines import CodeFile
 from voucherd.vault.sources import FileRefused
+from voucherd.words import ENGLISH
 
 NOW: Final = datetime(2030, 1, 1, tzinfo=UTC)
 PICTURES: Final = (
@@ -85,9 +86,9 @@ def read_forms(body: bytes, content_type: bytes) -> None:
                 for part in (body[: len(body) // 2], body[len(body) // 2 :]):
                     reader.write(part)
                 fields, _files = reader.finish()
-                read_period(fields)
+                read_period(fields, ENGLISH)
         with contextlib.suppress(HttpError):
-            read_period(read_query(request))
+            read_period(read_query(request), ENGLISH)
 
 
 def parts_of(content: bytes) -> dict[str, bytes]:

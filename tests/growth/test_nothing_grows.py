@@ -23,6 +23,7 @@ from voucherd.metrics.of_shop import ShopWatch
 from voucherd.orders import find, register
 from voucherd.orders.rules.states import Status
 from voucherd.orders.service import OrderService
+from voucherd.pages.console import search
 from voucherd.pages.page import Audience
 from voucherd.pages.routes import PAGES
 from voucherd.purchasing import metrics
@@ -38,7 +39,11 @@ SCAN_MAX: Final = 500
 NOBODY: Final = 1_000_000
 """No company has this number."""
 GROWS_MAX: Final = 1.2
-HALVING: Final = {"/portal/balances/{currency}": 2.0, "/portal/balances/EUR?kind=hold": 2.0}
+HALVING: Final = {
+    "/portal/balances/{currency}": 2.0,
+    "/portal/balances/EUR?kind=hold": 2.0,
+    "/portal/orders/{trx}": 2.0,
+}
 """A look that halves takes two steps more in a history of four times the size, down an index of a level more."""
 SLACK: Final = 15
 """Pages: an index has a level more here and there."""
@@ -58,11 +63,19 @@ def reads(path: str) -> Row:
     return ready
 
 
+OWN: Final = {"/console/brands/{slug}": {"slug": "testbrand"}}
+"""Places that mean something else in a path than in others."""
+
+
 def opens(path: str, *, operator: bool = False) -> Row:
     """A page, opened by the owner of the company or by an administrator."""
 
     async def ready(trade: Trade) -> Work:
-        filled = path.format_map(await trade.names())
+        names = await trade.names()
+        if path.startswith("/console/staff/"):
+            names["person"] = str(trade.admin.user_id)
+        # The operator's people know a key by its number, its company's by its name.
+        filled = path.format_map(names | OWN.get(path, {}) if operator else names | {"key": names["own_key"]})
         return lambda: trade.open(trade.admin if operator else trade.owner, filled)
 
     return ready
@@ -176,14 +189,24 @@ LISTS: Final[dict[str, Row]] = (
             "/portal/orders?status=pending",
             "/portal/orders?status=created&type=portal",
             "/portal/orders?q=invoice%202000",
+            "/portal/orders?q=none%20such",
+            "/portal/orders?sort=created",
             "/portal/balances/EUR?kind=hold",
             "/portal/webhooks/{webhook}?status=failed",
             "/console/orders?status=pending",
             "/console/orders?status=created&from={day}&to={day}",
             "/console/orders?company={buyer}",
             "/console/orders?company={buyer}&status=pending",
-            "/console/orders?reference=invoice%202000",
+            "/console/orders?q=invoice%202000",
             "/console/orders?before={trx}",
+            "/console/orders?sort=created",
+            "/console/orders?sort=created&status=pending&from={day}&to={day}",
+            "/console/orders?sort=created&company={buyer}&before={trx}",
+            "/console/search?q=invoice%202000",
+            "/console/search?q=one",
+            "/console/search?q={purchase}",
+            "/console/search?q={trx}",
+            "/console/search?q=ZZZZZZ",
             "/console/trail?company={buyer}",
             "/console/trail?actor=nobody",
             "/console/trail?action=key.made",
@@ -211,17 +234,28 @@ BY_DESIGN: Final = {
     "/console/reports": "as above",
     "/portal/balances/{currency}/statement.csv": "a file of all movements",
     "/portal/orders/{trx}/live": "it does not end",
+    "/portal/orders/-/export": "a file of all orders",
     "/portal/requests/{number}": "the log of requests has a bound of its own, and this history none in it",
     "/console/products/-/files/{upload}": "nobody uploaded anything",
     "/console/products/-/files/{upload}/progress": "as above",
     "/console/stock/import/{upload}": "as above",
     "/console/stock/import/{upload}/progress": "as above",
     "/console/products/-/export": "a file of all products",
+    "/console/products/-/list": "as above",
+    "/console/orders/-/file": "a file of all orders",
+    "/console/purchases/-/file": "a file of all purchases",
+    "/console/lots/-/file": "a file of all lots",
+    "/console/late-codes/-/file": "a file of all late codes",
+    "/console/trail/-/file": "a file of all deeds",
     "/console/money/{number}": "nobody proposed anything",
     "/console/fx/{currency}": "there is one currency only",
     "/console/prices/{list}": "there is no price list",
     "/console/prices/{list}/file": "as above",
     "/console/suppliers/{name}/test": "it calls the supplier",
+    "/console/suppliers/{name}/offers/edit": "its address names an offer",
+    "/console/companies/{company}/statement/file": "a file of all movements",
+    "/account/passkeys/{passkey}/remove": "nobody has a passkey",
+    "/account/sessions/{session}/end": "one browser is signed in",
 }
 """Pages that may walk through everything, or that this history has nothing for."""
 
@@ -295,6 +329,8 @@ async def test_nothing_grows(
     for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
         monkeypatch.setattr(metrics, name, most)
     monkeypatch.setattr(stock_metrics, "SALES_LOOKED_AT", 20)
+    monkeypatch.setattr(search, "TRXS_MAX", 20)
+    monkeypatch.setattr(trail, "ABOUT_SCAN_MAX", 20)
     rows = rounds() | OPERATIONS | LISTS | {"figures": _figures} | pages()
     async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:
         await trade.begin()

@@ -151,14 +151,24 @@ class Trade:
             "place": query.write_place(place),
             "webhook": ids.webhook(int(str(self.places["webhook"]))),
             "company": str(self.company.id),
+            "person": str(self.owner.user_id),
+            "key": str(await self._key()),
             "buyer": self.company.name,
             "currency": "EUR",
             "slug": "gift-10",
+            "own_key": ids.key(await self._key()),
             "name": "one",
             "purchase": str(
                 uuid.UUID(hashlib.md5(str(order_id).encode(), usedforsecurity=False).hexdigest())
             ),
         }
+
+    async def _key(self) -> int:
+        """A key of the company."""
+        found = await self.shop.pool.fetchval(
+            "SELECT min(id) FROM api_key WHERE company_id = $1", self.company.id
+        )
+        return int(found)
 
     async def new_order(self, slug: str = "gift-10") -> str:
         """A new order of the company; before the very first one, the name of one that is not there."""

@@ -38,6 +38,21 @@ FIELDS = (
         "to",
         "share",
     ),
+    *("email", "role", "scope", "rate_limit", "expires", "allow_ips", "order_max", "day_max", "overlap"),
+    *(
+        "description",
+        "url",
+        "key",
+        "sealed_key",
+        "on_unknown",
+        "outcome",
+        "delay_s",
+        "stock",
+        "bulk_max",
+        "sku",
+    ),
+    *("face", "slug", "supplier", "purchase", "purchase_currency", "price_currency", "face_value", "face_to"),
+    *("fee_times", "fee_plus", "face_currency", "edited", "category", "region", "sort", "status", "page"),
     *("actor", "action", "before", "after", "by", "trx", "q", "state"),
 )
 NONSENSE = (
@@ -59,7 +74,16 @@ async def test_nonsense_is_never_an_error_of_ours(shop: Shop) -> None:
     wish = {"company": str(company.id), "kind": "top-up", "amount": "1", "currency": "EUR", "reference": "r"}
     payment = (await admin.post("/console/money", wish)).headers["location"].rpartition("/")[2]
     known = {"company": str(company.id), "list": listed, "number": payment, "key": "1", "currency": "EUR"}
-    places = defaultdict(lambda: "1", known, report="sales", slug="gift")
+    play = {
+        "kind": "sandbox",
+        "name": "play",
+        "state": "sandbox",
+        "on_unknown": "wait",
+        "outcome": "finished",
+    }
+    assert (await admin.post("/console/suppliers/-/new", play)).status_code == 303
+    person = str((await someone(shop, "owner", company)).user_id)
+    places = defaultdict(lambda: "1", known, report="sales", slug="gift", name="play", person=person)
     for text in NONSENSE:
         fields = dict.fromkeys(FIELDS, text)
         query = "&".join(f"{name}={quote(text[:1_000])}" for name in FIELDS)

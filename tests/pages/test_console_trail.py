@@ -48,7 +48,7 @@ async def test_what_was_done_is_found_and_its_chain_is_checked(shop: Shop) -> No
         await conn.execute("ALTER TABLE trail ENABLE TRIGGER USER")
     assert "rows were changed" in (await finance.get("/console/trail/check")).text
     seen = (await finance.get(f"/console/reveals?trx={order['trx']}")).text
-    assert "confirm" in seen
+    assert "in the answer to Confirm" in seen
     assert (await finance.get("/console/reveals?trx=TRXnone")).status_code == 422
 
 
@@ -74,8 +74,8 @@ async def test_pages_say_where_the_archive_of_the_trail_begins(
         portal = (await buyer.get(f"/portal/orders/{old['trx']}")).text
         assert "is in the archive: ask the operator" in portal
         deeds = (await finance.get("/console/trail?action=test")).text
-        assert "Nothing of this sort was done since then" in deeds
-        assert "are in the archive, and in no list" in deeds
+        assert "Nothing fits since then" in deeds
+        assert "is in the archive, and in no list" in deeds
         assert "2 of the blocks are in the archive" in (await finance.get("/console/trail/check")).text
         await shop.pool.execute("UPDATE orders SET created_at = now() WHERE status = 2")
         assert "in the archive" not in (await buyer.get(f"/portal/orders/{old['trx']}")).text

@@ -55,7 +55,7 @@ async def test_each_role_makes_and_replaces_what_it_may_do_itself(shop: Shop, ro
         assert 'value="orders:write"' not in form.text
         assert (tried.status_code, turned.status_code) == (422, 303)
         assert "Ask an owner" in tried.text
-        assert "Ask an owner" in (await one.get(PAGE)).text
+        assert "Ask an owner" in (await one.get(strong)).text
     for answer in (tried, turned):
         assert "vk_live_" not in answer.text
     assert await newest(shop) == count
@@ -69,18 +69,18 @@ async def test_an_owner_keeps_the_key_of_somebody_who_left_and_lets_it_confirm_a
     maker, owner = await someone(shop, "owner", company), await someone(shop, "owner", company)
     path = await made(shop, maker, STRONG)
     await shop.pool.execute("UPDATE company SET approve_from_eur_minor = 1500 WHERE id = $1", company.id)
-    assert f"{maker.email} answers for it" in (await owner.get(PAGE)).text
+    assert f"<dt>Responsible</dt><dd>{maker.email}</dd>" in (await owner.get(path)).text
     assert (await owner.post(f"/portal/team/{maker.user_id}/role", {"role": "viewer"})).status_code == 303
-    shown = (await owner.get(PAGE)).text
-    assert "waits for an owner" in shown
-    assert f"lost with {maker.email}: codes:read, orders:write" in shown
+    assert "Waits for an owner" in (await owner.get(PAGE)).text
+    shown = (await owner.get(path)).text
+    assert "the key lost: Create, confirm, resolve and cancel orders, See the codes of orders." in shown
     kept = await owner.post(f"{path}/keep", follow=True)
-    assert "waits for an owner" not in kept.text
-    assert f"{owner.email} answers for it" in kept.text
+    assert "Waits for an owner" not in kept.text
+    assert f"<dt>Responsible</dt><dd>{owner.email}</dd>" in kept.text
     alone = await owner.post(f"{path}/alone", {"alone": "yes"}, follow=True)
-    assert "confirms alone from" in alone.text
+    assert "The key confirms large orders alone." in alone.text
     bound = await owner.post(f"{path}/alone", {"alone": "no"}, follow=True)
-    assert "confirms alone from" not in bound.text
+    assert "The key confirms large orders alone." not in bound.text
 
 
 @pytest.mark.parametrize(("choice", "left"), [("revoke", 0), ("keep", 1), ("", 0)])
@@ -91,9 +91,10 @@ async def test_the_page_asks_what_becomes_of_the_keys_that_were_made_with_one(
     company = await shop.company()
     owner = await someone(shop, "owner", company)
     path = await made(shop, owner, {"scope": ["keys:write", "orders:read"]})
-    await child_of(shop, company, await newest(shop))
-    assert "Keys that were made with it" in (await owner.get(PAGE)).text
-    assert "Made with <code>vk_live_" in (await owner.get(PAGE)).text
+    child = await child_of(shop, company, await newest(shop))
+    assert "Keys that were made with it" in (await owner.get(path)).text
+    made_with = (await owner.get(f"{PAGE}/{shop.ids.key(child)}")).text
+    assert "<dt>Made with</dt><dd><code>vk_live_" in made_with
     fields = {"children": choice} if choice else {}
     assert (await owner.post(f"{path}/revoke", fields)).status_code == 303
     usable = "SELECT count(*) FROM api_key WHERE made_by = $1 AND revoked_at IS NULL"

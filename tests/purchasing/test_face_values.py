@@ -42,7 +42,7 @@ async def test_a_variable_product_says_which_face_values_sell_now(market: Market
     assert refused.status_code == 422
 
     owner = await someone(shop, "owner", company)
-    assert "10.00 EUR, 25.00 EUR" in (await owner.get("/portal/catalogue/choose")).text
+    assert "10.00\u00a0EUR, 25.00\u00a0EUR" in (await owner.get("/portal/catalogue/choose")).text
 
     order = await shop.create(company, {"productSlug": "choose", "amount": 1, "faceValue": 25})
     await shop.confirm(company, order["trx"])

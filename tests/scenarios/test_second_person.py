@@ -114,9 +114,9 @@ async def _activated(tx: Tx, by: Actor, person: members.Member) -> None:
 
 WAYS: dict[str, tuple[Way, str]] = {
     "invite": (_invited, "was invited"),
-    "set_role": (_promoted, "got another role"),
+    "set_role": (_promoted, "has another role"),
     "activate": (_activated, "was activated again"),
-    "reset_second_factor": (deeds.reset_second_factor, "lost the second factors"),
+    "reset_second_factor": (deeds.reset_second_factor, "has no second factor any more"),
 }
 
 
@@ -210,7 +210,7 @@ async def test_a_looser_rule_waits_for_a_day_and_a_stricter_one_holds_at_once(qu
     assert await choose(500) == 500
     assert await choose(501) == 500
     assert await choose(None) == 500
-    assert await side.told("A rule is about to change") == {ann.name}
+    assert await side.told("The approval rule is about to change") == {ann.name}
     assert await policy.put_in_force(shop.pool) == 0
     # The rule that was asked for last waits, and the same one asked for again does not begin anew.
     waiting = await company_store.find_rule_change(shop.pool, company.id)
@@ -277,4 +277,4 @@ async def test_a_second_approver_lets_a_looser_rule_hold_at_once(quiet_shop: Sho
         with pytest.raises(NoSuchChange):
             await policy.confirm_rule(tx, ben, found, 900)
     assert (await company_store.policy(shop.pool, company.id)).approve_from_eur_minor == 900
-    assert await side.told("A rule has changed") == {ann.name, ben.name, puppet.name}
+    assert await side.told("The approval rule has changed") == {ann.name, ben.name, puppet.name}

@@ -185,10 +185,23 @@ VALID: Final[dict[str, dict[str, str]]] = {
         "method": "'GET'", "path": "'/'", "status": "200", "ms": "1", "request": "''", "answer": "''",
     },
     "brand_logo": {"brand_id": "1", "name": f"'{'0' * 32}.png'", "content": "'x'"},
+    "operator_logo": {"name": f"'{'0' * 32}.png'", "content": "'x'"},
+    "setting": {"name": "'fx_url'", "value": "''"},
+    "setup_link": {"nonce": "sha256('x')", "ends_at": "now()"},
     "line_view": {"order_id": "2", "line": "0", "link_viewed_at": "now()", "voucher_viewed_at": "now()"},
     "order_pin": {"order_id": "2", "hash": "sha256('1234')"},
     "pin_try": {"order_id": "2", "line": "0", "wrong": "1"},
     "webhook_cursor": {"upto": "0"},
+    "sales_cursor": {"upto": "0"},
+    "code_serial": {"lot_id": "2", "seq": "0", "blind": "substr(sha256('x'), 1, 16)"},
+    "sales_day": {
+        "state": "0",
+        "day": "now()",
+        "product_id": "1",
+        "codes": "1",
+        "price_eur_minor": "0",
+        "margin_eur_minor": "-1",
+    },
     "mail": {"id": "1", "recipients": "'{a@b.example}'", "subject": "'s'", "body": "''", "next_at": "now()"},
     "backup": {"bytes": "1", "seconds": "0.5"},
     "archive_month": {"month": "'2020-01-01'", "orders": "1", "last_at": "now()"},
@@ -319,6 +332,8 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("app_user_check", {"role": "'buyer'", "company_id": "NULL"}),
     ("app_user_name_check", {"name": LONG}),
     ("app_user_invited_as_check", {"invited_as": "'A@b.example'"}),
+    ("app_user_language_check", {"language": "'dutch'"}),
+    ("app_user_time_zone_check", {"time_zone": "''"}),
     ("rule_change_approve_from_eur_minor_check", {"approve_from_eur_minor": "0"}),
     ("rule_change_rests", {"holds_from": "now() + interval '23 hours'"}),
     ("session_key_check", {"key": "'short'"}),
@@ -625,6 +640,13 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("webhook_attempt_ended", {"http": "NULL"}),
     ("webhook_attempt_ended", {"error": "'lost'"}),
     ("order_webhook_url_check", {"url": "''"}),
+    ("operator_logo_only_row_check", {"only_row": "false"}),
+    ("operator_logo_name_check", {"name": "'x.svg'"}),
+    ("operator_logo_content_check", {"content": "''"}),
+    ("setting_name_check", {"name": "'FX'"}),
+    ("setting_value_check", {"value": "repeat('x', 2001)"}),
+    ("setup_link_only_row_check", {"only_row": "false"}),
+    ("setup_link_nonce_check", {"nonce": "'x'"}),
     ("webhook_delay_delay_s_check", {"delay_s": "0"}),
     ("webhook_delay_delay_s_check", {"delay_s": "3601"}),
     ("webhook_delay_in_sandbox", {"order_id": "2"}),
@@ -689,6 +711,13 @@ FORBIDDEN: Final[list[tuple[str, dict[str, str]]]] = [
     ("withheld_release_some", {"seq_to": "1"}),
     ("webhook_cursor_only_row_check", {"only_row": "false"}),
     ("webhook_cursor_upto_check", {"upto": "-1"}),
+    ("code_serial_seq_check", {"seq": "-1"}),
+    ("code_serial_blind_check", {"blind": "'x'"}),
+    ("sales_cursor_only_row_check", {"only_row": "false"}),
+    ("sales_cursor_upto_check", {"upto": "-1"}),
+    ("sales_day_state_check", {"state": "2"}),
+    ("sales_day_codes_check", {"codes": "0"}),
+    ("sales_day_price_eur_minor_check", {"price_eur_minor": "-1"}),
     ("mail_recipients_check", {"recipients": "'{}'"}),
     ("mail_subject_check", {"subject": "''"}),
     ("mail_body_check", {"body": "repeat('x', 20001)"}),
@@ -759,6 +788,7 @@ async def ground(tx: Tx) -> None:
     await tx.execute("DELETE FROM offer_epoch")
     await tx.execute("DELETE FROM event_mark")
     await tx.execute("DELETE FROM webhook_cursor")
+    await tx.execute("DELETE FROM sales_cursor")
     await tx.execute("DELETE FROM price_epoch")
     await tx.execute("DELETE FROM fx_feed")
     for table in VALID:

@@ -19,7 +19,6 @@ NO_DEED: Final = {
     "keys.store:record_last_use": "when a key was used last",
     "people.sessions:find": "when a session was used last",
     "people.sessions:leave_flash": "what the next page says once",
-    "people.sessions:look_at": "whether a browser shows live or the sandbox",
     "people.passkeys:begin_": "a challenge that waits for its answer",
     "people.links:request_reset": "a wish of somebody who is not known yet; the letter follows",
     "orders.carts:": "a cart is a note of one's own: nothing is bought by it",

@@ -571,7 +571,15 @@ INSERT INTO webhook_delivery (webhook_id, event_id, type, next_at) VALUES (1, 1,
 INSERT INTO webhook_attempt (webhook_id, event_id, number, sent_at, ms, url, http) VALUES (1, 1, 1, now(), 5, 'u', 200);
 INSERT INTO order_webhook (order_id, url) VALUES (2, 'https://a.com/');
 UPDATE webhook_cursor SET upto = 7;
+UPDATE sales_cursor SET upto = 7;
 """
+
+
+async def test_the_serial_of_a_code_stays_what_it_was(tx: Tx) -> None:
+    """OP-161: a search leads to the code that was meant."""
+    await tx.execute("INSERT INTO code_serial (lot_id, seq, blind) VALUES (2, 0, substr(sha256('x'), 1, 16))")
+    await refused(tx, "UPDATE code_serial SET seq = 1", "code_serial is append-only")
+    await refused(tx, "DELETE FROM code_serial", "code_serial is append-only")
 
 
 async def test_a_backup_that_was_taken_stays_in_the_list(tx: Tx) -> None:
@@ -587,6 +595,7 @@ async def test_what_was_sent_and_where_orders_send_to_never_changes(tx: Tx) -> N
     await refused(tx, "UPDATE webhook_attempt SET http = 204", "webhook_attempt is append-only")
     await refused(tx, "UPDATE order_webhook SET url = 'https://b.com/'", "order_webhook is append-only")
     await refused(tx, "UPDATE webhook_cursor SET upto = 6", "webhook_cursor is append-only")
+    await refused(tx, "UPDATE sales_cursor SET upto = 6", "sales_cursor is append-only")
     await tx.execute("DELETE FROM webhook")
     assert await tx.fetchval("SELECT count(*) FROM webhook_attempt") == 0, "they go with their endpoint"
 
@@ -669,6 +678,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
             "code_append_only",
             "backup_append_only",
             "code_has_lot",
+            "code_serial_append_only",
             "code_stays",  # This and those of recoveries: tests/store/test_withheld_guards.py.
             "company_epoch",
             "drill_append_only",
@@ -715,6 +725,7 @@ async def test_no_trigger_is_without_a_test(pool: Pool) -> None:
             "recovery_once",
             "reveal_append_only",  # This and those of the trail: tests/store/test_trail.py.
             "reveal_kept",
+            "sales_cursor_forwards",
             "spend_forwards",
             "supplier_epoch_moves",
             "totp_forwards",

@@ -231,7 +231,7 @@ async def test_a_large_form_without_its_secret_is_read_no_further(
             await line.arrived()
             line.send(sent)
             reply = await line.reply()
-            assert (reply.status, reply.body[:21]) == (403, b"This form is too old,"), path
+            assert (reply.status, reply.body[:21]) == (403, b"This form is too old."), path
     await until_true(lambda: shop.app.service.bodies.held == 0)
 
 

@@ -24,10 +24,12 @@ from voucherd.api.operations import OPERATIONS
 from voucherd.api.operations.orders import SLUG
 from voucherd.api.routes import ROUTES
 from voucherd.api.system import SystemEndpoints
-from voucherd.db import Pool
+from voucherd.db import Pool, transaction
 from voucherd.http import Request
 from voucherd.metrics.page import Metrics
 from voucherd.pages import guide as docs
+from voucherd.people import user_store
+from voucherd.people.users import UserDraft
 from voucherd.settings import Settings
 from voucherd.storefront.service import SampleProduct
 
@@ -92,13 +94,14 @@ def outlines() -> dict[str, Outline]:
     return {path: Outline(page) for path, page in pages().items()}
 
 
-async def test_the_start_leads_to_the_docs(shop: Shop) -> None:
-    """Whoever opens the address in a browser finds something to read."""
+async def test_the_start_leads_to_the_way_in(shop: Shop) -> None:
+    """OP-154: a shop that nobody has set up yet says how; after that whoever is signed out signs in."""
+    empty = await shop.client.get("/", headers={"accept": "text/html"})
+    assert (empty.status_code, "setup-link" in empty.text) == (200, True)
+    async with transaction(shop.pool) as tx:
+        await user_store.add_user(tx, UserDraft("ann@shop.example", None, "admin"), "no password opens this")
     answer = await shop.client.get("/")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/docs")
-    followed = await shop.client.get("/", follow_redirects=True)
-    assert followed.url.path == "/docs"
-    assert followed.headers["content-type"] == "text/html; charset=utf-8"
+    assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
 
 
 async def test_every_page_of_the_docs_is_served(shop: Shop) -> None:

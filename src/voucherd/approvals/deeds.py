@@ -17,7 +17,13 @@ from voucherd.money import Money
 
 
 async def ask(
-    tx: Tx, actor: Actor, order_id: int, total: Money, ends_at: datetime, approvers: Sequence[str]
+    tx: Tx,
+    actor: Actor,
+    order_id: int,
+    total: Money,
+    ends_at: datetime,
+    approvers: Sequence[str],
+    note: str = "",
 ) -> Approval:
     """The order's request; there is one at a time, and a new one is mailed to those who may approve it."""
     assert actor.company_id is not None, "a person of a company asks"
@@ -30,6 +36,7 @@ async def ask(
         total=total,
         requested_by=person_of(actor),
         ends_at=ends_at,
+        note=note,
     )
     approval = await store.find(tx, number, actor.company_id)
     if new:

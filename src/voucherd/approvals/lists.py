@@ -10,7 +10,7 @@ from voucherd.db import Connection, Pool
 from voucherd.ids import State
 
 PAGE_MAX: Final = 100
-LOOKED_AT_MAX: Final = 10_000
+LOOKED_AT_MAX: Final = 5_000
 """The newest requests, from which a page is taken."""
 
 

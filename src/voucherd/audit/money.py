@@ -24,8 +24,8 @@ CHECKS: Final = (
     ),
     Check(
         "payments-are-told",
-        "a top-up or correction has its row of the trail and, unless a command or the program made it or it is play"
-        " money, its approval",
+        "a top-up or correction has its row of the trail and, unless a command, the program or an operator who"
+        " was alone made it or it is play money, its approval",
         """
         SELECT e.wallet_id, e.seq, e.kind, e.amount_minor, e.reference, d.trail_id, d.approval_id
         FROM entry e JOIN wallet w ON w.id = e.wallet_id
@@ -41,7 +41,10 @@ CHECKS: Final = (
             THEN e.at > (SELECT applied_at FROM schema_migration WHERE name = 'safekeeping')
             ELSE t.id IS NULL
               OR (a.id IS NULL AND (e.kind = 6 OR t.action <> 'wallet.top-up'
-                                    OR (w.state = 0 AND t.actor_kind NOT IN (3, 4)))) END)
+                                    OR (w.state = 0 AND t.actor_kind NOT IN (3, 4)
+                                        AND (t.actor_kind <> 0 OR EXISTS (
+                                             SELECT FROM app_user u WHERE u.company_id IS NULL
+                                             AND u.id IS DISTINCT FROM t.actor_id AND u.created_at <= t.at))))) END)
         """,
     ),
     Check(

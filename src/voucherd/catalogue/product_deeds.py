@@ -1,4 +1,4 @@
-"""Deeds on products and brands: each writes its event and its row of the trail, in the caller's transaction."""
+"""Deeds on products: each writes its event and its row of the trail, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from voucherd import trail
 from voucherd.actors import Actor
-from voucherd.catalogue import files, logos, store
+from voucherd.catalogue import files, store
 from voucherd.catalogue.cells import RowCells
 from voucherd.catalogue.columns import TEXTS, text, values
 from voucherd.catalogue.files import ImportPlan
@@ -82,21 +82,6 @@ async def planned_from(
 async def leaflets_of(conn: Connection, listings: Mapping[str, Listing]) -> dict[int, Leaflet]:
     """The texts of these products, by version."""
     return await store.leaflets(conn, [listing.version.version_id for listing in listings.values()])
-
-
-async def set_logo(tx: Tx, actor: Actor, slug: str, content: bytes) -> str:
-    """Give the brand this logo, in place of the one it had; its name. Refused if it is no picture, or too large."""
-    name = await logos.set_logo(tx, slug, content)
-    await trail.record(tx, actor, "brand.set-logo", f"brand {slug}", {"logo": name, "bytes": len(content)})
-    return name
-
-
-async def remove_logo(tx: Tx, actor: Actor, slug: str) -> bool:
-    """Take the brand's logo away; whether it had one."""
-    had = await logos.remove_logo(tx, slug)
-    if had:
-        await trail.record(tx, actor, "brand.remove-logo", f"brand {slug}")
-    return had
 
 
 async def _tell(tx: Tx, listing: Listing) -> None:

@@ -62,6 +62,12 @@ class ProductVersion:
         """Whether the client picks the face value (OP-10, OP-51)."""
         return self.face_minor is None
 
+    @property
+    def faces(self) -> tuple[Money, Money]:
+        """The smallest and the largest face value; they are the same where there is only one."""
+        low, high = self.face_min_minor or self.face_minor or 0, self.face_max_minor or self.face_minor or 0
+        return Money(low, self.face_currency), Money(high, self.face_currency)
+
     def accepts_face(self, face_minor: int) -> bool:
         """Whether a code of that face value can be sold."""
         if self.face_min_minor is None or self.face_max_minor is None:

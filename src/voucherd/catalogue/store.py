@@ -37,12 +37,12 @@ _VERSION: Final = """
            v.fee_variable_e8, v.fee_fixed_minor, p.created_at, p.active, p.allow_loss
     FROM product_version v JOIN product p ON p.id = v.product_id JOIN brand b ON b.id = v.brand_id"""
 
-_DESCRIPTION: Final = (
+DESCRIPTION: Final = (
     "brand_id, name, product_type, category, redeem_type, region, vat_category, async_delivery, incentive, "
     "face_currency, face_minor, face_min_minor, face_max_minor, price_minor, price_currency, "
     "fee_variable_e8, fee_fixed_minor, redeem_instructions, terms, image_url"
 )
-_DESCRIBED: Final = ", ".join(f"${at + 1}" for at in range(_DESCRIPTION.count(",") + 1))
+_DESCRIBED: Final = ", ".join(f"${at + 1}" for at in range(DESCRIPTION.count(",") + 1))
 
 # Changes of products take turns, so that their numbers become visible in order (migration 0003).
 _TAKE_TURNS: Final = "LOCK TABLE product_change IN SHARE ROW EXCLUSIVE MODE"
@@ -174,7 +174,7 @@ async def add_product(tx: Tx, draft: ProductDraft, *, active: bool = True) -> Pr
                 INSERT INTO product (id, slug, active, version_id) OVERRIDING SYSTEM VALUE
                 SELECT product_id, $21, $22, version_id FROM drawn
                 ON CONFLICT (slug) DO NOTHING RETURNING id, version_id)
-            INSERT INTO product_version (id, product_id, {_DESCRIPTION}) OVERRIDING SYSTEM VALUE
+            INSERT INTO product_version (id, product_id, {DESCRIPTION}) OVERRIDING SYSTEM VALUE
             SELECT version_id, id, {_DESCRIBED} FROM added RETURNING id""",  # noqa: S608 - Constants of ours.
         brand.brand_id,
         *_description(draft),
@@ -202,7 +202,7 @@ async def set_product(tx: Tx, slug: str, changes: ProductChanges) -> ProductVers
     if draft != draft_of(before, leaflet):
         brand = await add_or_get_brand(tx, draft.brand)
         version_id = await tx.fetchval(
-            f"""INSERT INTO product_version (product_id, {_DESCRIPTION})
+            f"""INSERT INTO product_version (product_id, {DESCRIPTION})
                 VALUES ($21, {_DESCRIBED})
                 RETURNING id""",  # noqa: S608 - Constants of ours.
             brand.brand_id,
@@ -220,6 +220,11 @@ async def set_product(tx: Tx, slug: str, changes: ProductChanges) -> ProductVers
     return await _read_new(tx, version_id)
 
 
+async def take_turns(tx: Tx) -> None:
+    """Be the only one who changes products, until the transaction ends."""
+    await tx.execute(_TAKE_TURNS)
+
+
 async def leaflets(conn: Connection, version_ids: Sequence[int]) -> dict[int, Leaflet]:
     """What these versions say to people."""
     rows = await conn.fetch(
@@ -231,12 +236,15 @@ async def leaflets(conn: Connection, version_ids: Sequence[int]) -> dict[int, Le
 
 
 async def add_or_get_brand(tx: Tx, name: str) -> BrandRow:
-    """The brand whose slug the name gives, made if there is none yet; the first spelling of a name stays."""
+    """The brand of that name, or of the slug that it makes, made if there is none yet (OP-159)."""
     slug = slugify(name)
-    await tx.execute(
-        "INSERT INTO brand (slug, name) VALUES ($1, $2) ON CONFLICT (slug) DO NOTHING", slug, name
-    )
-    row = await tx.fetchrow("SELECT id AS brand_id, slug, name FROM brand WHERE slug = $1", slug)
+    found = "SELECT id AS brand_id, slug, name FROM brand WHERE name = $2 OR slug = $1 ORDER BY name <> $2 LIMIT 1"
+    row = await tx.fetchrow(found, slug, name)
+    if row is None:
+        await tx.execute(
+            "INSERT INTO brand (slug, name) VALUES ($1, $2) ON CONFLICT (slug) DO NOTHING", slug, name
+        )
+        row = await tx.fetchrow(found, slug, name)
     assert row is not None, "It was there, or has just been made."
     return BrandRow(**row)
 
@@ -370,7 +378,7 @@ def _version(row: Any) -> ProductVersion:
 
 
 def _description(draft: ProductDraft) -> tuple[object, ...]:
-    """The draft's columns, in the order of `_DESCRIPTION` after the brand."""
+    """The draft's columns, in the order of `DESCRIPTION` after the brand."""
     return (
         draft.name,
         draft.product_type,

@@ -41,6 +41,16 @@ async def history(conn: Connection) -> list[VatRate]:
     return [VatRate(*row) for row in rows]
 
 
+async def rate_on(conn: Connection, country: str, day: date) -> int | None:
+    """The country's rate on a day, in basis points; None where there is none."""
+    rate: int | None = await conn.fetchval(
+        "SELECT rate_bp FROM vat_rate WHERE country = $1 AND valid_from <= $2 ORDER BY valid_from DESC LIMIT 1",
+        country,
+        day,
+    )
+    return rate
+
+
 async def announce(tx: Tx, country: str, valid_from: date, rate_bp: int) -> None:
     """Let a country have this rate from a day to come; it replaces what was announced for the same day."""
     if country not in EU_COUNTRIES:

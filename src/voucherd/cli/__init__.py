@@ -14,6 +14,7 @@ import typer
 PARTS: Final = {
     "demo": "The whole thing at once, with a demo shop to try it on.",
     "serve": "Run the API and the pages.",
+    "setup-link": "Print the link to set a new shop up with.",
     "worker": "Run the background work.",
     "migrate": "Bring the database to this program's schema.",
     "audit": "Check every invariant on the live database.",
@@ -78,7 +79,7 @@ def program(word: str) -> typer.Typer:
 
 
 def _load(name: str) -> typer.Typer:
-    app = import_module(f"voucherd.cli.{name}").app
+    app = import_module(f"voucherd.cli.{name.replace('-', '_')}").app
     assert isinstance(app, typer.Typer)
     return app
 

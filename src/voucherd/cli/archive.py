@@ -62,8 +62,8 @@ async def archive(
 
 
 async def _fill(context: CommandContext, before: date | None) -> Output:
-    settings = context.settings
     async with context.owner_pool() as pool, pool.acquire() as connection:
+        settings = await context.running_settings(connection)
         if not await owns_tables(connection):
             raise CommandRefused(
                 "only the owner of the tables may take orders out of them: give his address as VOUCHERD_MIGRATION_URL"

@@ -16,7 +16,7 @@ from voucherd.cli.output import Column, CommandRefused, Document, Output, facts,
 from voucherd.cli.words import SpendOption, amount, read_spend, spend_facts, spend_words
 from voucherd.companies import deeds
 from voucherd.companies import store as company_store
-from voucherd.companies.model import Company, CompanyDraft
+from voucherd.companies.model import BadCompany, Company, CompanyDetails, CompanyDraft
 from voucherd.keys import moving
 from voucherd.people import policy
 from voucherd.sandbox import deeds as sandbox
@@ -50,7 +50,8 @@ async def add(
             expose_costs=expose_costs,
         )
     async with context.transaction() as tx:
-        company = await sandbox.add_company(tx, context.actor, draft)
+        with usage(BadCompany):
+            company = await sandbox.add_company(tx, context.actor, draft)
     return _shown(company)
 
 
@@ -66,14 +67,29 @@ async def set_(
             "--expose-costs/--no-expose-costs", help="Its orders show your purchase prices and suppliers."
         ),
     ] = None,
+    rename: Annotated[str | None, Option(metavar="NAME", help="Another name.")] = None,
+    country: Annotated[str | None, Option(help="Two letters, such as NL: whose VAT applies.")] = None,
+    vat_number: Annotated[
+        str | None, Option(help="For the reverse charge between EU countries; an empty one removes it.")
+    ] = None,
 ) -> Output:
-    """Change what a company may do."""
-    if verified is None and active is None and expose_costs is None:
+    """Change what a company is called, where it is, and what it may do."""
+    may = {"active": active, "verified": verified, "expose_costs": expose_costs}
+    described = (rename, country, vat_number) != (None, None, None)
+    if all(one is None for one in may.values()) and not described:
         raise typer.BadParameter("nothing to change: give at least one option")
     async with context.transaction() as tx:
-        company = await deeds.change(
-            tx, context.actor, name, active=active, verified=verified, expose_costs=expose_costs
-        )
+        company = await company_store.find_company(tx, name)
+        if described:
+            details = CompanyDetails(
+                company.name if rename is None else rename.strip(),
+                company.country if country is None else country.upper(),
+                company.vat_number if vat_number is None else vat_number or None,
+            )
+            with usage(BadCompany):
+                company = await deeds.describe(tx, context.actor, company.name, details)
+        if any(one is not None for one in may.values()):
+            company = await deeds.change(tx, context.actor, company.name, **may)
     return _shown(company)
 
 

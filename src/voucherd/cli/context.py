@@ -21,6 +21,7 @@ from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, newer, pending, refusal_of_newer, service_url
 from voucherd.recovery.signs import refuse_unrecovered
 from voucherd.settings import Settings
+from voucherd.setup.store import stored
 from voucherd.vault.key_ring import KeyRing, open_key_ring
 from voucherd.vault.seal import Sealer
 
@@ -94,6 +95,10 @@ class CommandContext:
         """One transaction: one command, one use case."""
         async with self.pool() as pool, transaction(pool) as tx:
             yield tx
+
+    async def running_settings(self, connection: Connection) -> Settings:
+        """The settings with what was chosen in the console."""
+        return self.settings.changed(await stored(connection))[0]
 
     async def identifiers(self, connection: Connection) -> Identifiers:
         """What turns order ids into what clients know."""

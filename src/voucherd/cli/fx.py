@@ -52,7 +52,7 @@ async def import_(
     if file is not None:
         source, content = name_of(file), file.read(FILE_BYTES_MAX + 1)
     else:
-        address = _address(context, url)
+        address = await _address(context, url)
         source, content = fx_feed.host_of(address), await fx_feed.fetch(address)
     days = parse_ecb(content)
     async with context.transaction() as tx:
@@ -64,11 +64,13 @@ async def import_(
     )
 
 
-def _address(context: CommandContext, url: str | None) -> str:
+async def _address(context: CommandContext, url: str | None) -> str:
     if url is None:
-        if context.settings.fx_url is None:
+        async with context.connection() as connection:
+            chosen = (await context.running_settings(connection)).fx_url
+        if chosen is None:
             raise typer.BadParameter("give a file, or --url, or the setting fx_url")
-        return context.settings.fx_url
+        return chosen
     try:
         return feed_url(url)
     except ValueError as wrong:

@@ -99,7 +99,7 @@ async def show(context: CommandContext, name: ListName) -> Output:
             *(("~for", _target), ">discount", ">price", ">fee", "from", "until"),
             ("applies", lambda one: one["applies"] or "no: its face value changed"),
         ],
-        empty="It says nothing yet.",
+        empty="No prices yet.",
     )
     owners = f"Companies: {', '.join(found.companies) or 'none'}"
     return Output(_list(found) | {"entries": documents}, stacked(owners, "", view))

@@ -12,7 +12,10 @@ from voucherd import processes
 from voucherd.cli.command import command, noun
 from voucherd.cli.context import CommandContext, pool_of, refuse_pending, refuse_restored
 from voucherd.cli.output import Output
+from voucherd.db import Pool, transaction
 from voucherd.settings import Settings
+from voucherd.setup import deeds, links
+from voucherd.setup.deeds import SetUpAlready
 
 app = noun()
 
@@ -30,13 +33,40 @@ async def serve(
     """Run the API and the pages, and the background work beside them."""
     settings = context.with_flags(host=host, port=port, processes=process_count)
 
-    def ready(base_url: str) -> None:
-        context.say(Output({"baseUrl": base_url}, f"Listening on {base_url}"))
-
     async with context.database(exclusive=True, wait=True) as url:
         async with pool_of(url) as pool:
             await refuse_pending(pool)
+            token = await _setup_token(context, pool)
+
+        def ready(base_url: str) -> None:
+            context.say(_listening(base_url, token))
+
         await serve_until_told(context, settings, url, with_worker=not no_worker, on_ready=ready)
+
+
+async def _setup_token(context: CommandContext, pool: Pool) -> str | None:
+    """The token of the set-up link; None for a shop that is set up."""
+    async with pool.acquire() as connection:
+        if not await links.is_empty(connection):
+            return None
+        root = (await context.key_ring(connection)).root
+    async with transaction(pool) as tx:
+        try:
+            return await deeds.open_link(tx, context.actor, root)
+        except SetUpAlready:
+            return None  # Somebody was quicker.
+
+
+def _listening(base_url: str, token: str | None) -> Output:
+    said = f"Listening on {base_url}"
+    if token is None:
+        return Output({"baseUrl": base_url}, said)
+    link = f"{base_url}/set-up/{token}"
+    return Output(
+        {"baseUrl": base_url, "setupUrl": link},
+        f"{said}\n\nThe shop is empty. Set it up here, in a browser:\n\n    {link}\n\n"
+        "The link is good for 24 hours and can be used once; `voucherd setup-link` prints another.\n",
+    )
 
 
 async def serve_until_told(

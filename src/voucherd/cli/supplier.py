@@ -299,7 +299,7 @@ def _pairs(row: SupplierRow) -> list[tuple[str, object]]:
             "limits",
             f"{row.timeout_s} s a call, {row.concurrency_max} calls at once, prices for {row.quote_age_s} s",
         ),
-        ("settles", f"{row.settle_s} s after its call a purchase can't turn up any more"),
+        ("settling time", f"{row.settle_s} s"),
         ("price slack", f"{Decimal(row.price_slack_bp).scaleb(-2).normalize():f}%"),
         ("look-up", "yes" if looks_up else "no: nobody can tell what became of a purchase"),
         ("if unknown", f"its lines {lines}"),

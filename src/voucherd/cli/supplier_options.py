@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import termios
 import tomllib
@@ -13,18 +12,15 @@ from typing import Annotated, Any, BinaryIO, Final, Literal, TypeAlias
 import typer
 from typer import Argument, Option
 
+from voucherd.cli.command import usage
 from voucherd.cli.context import CommandContext
 from voucherd.cli.output import CommandRefused
-from voucherd.suppliers import registry
+from voucherd.suppliers import drafts, registry
 from voucherd.suppliers.deeds import LIMITS
+from voucherd.suppliers.drafts import URL_KEYS, BadSupplier
 
 KEY_BYTES_MAX: Final = 4_096
-NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-NAME_CHARS_MAX: Final = 60
 STDIN: Final = "-"
-
-_URL_KEYS: Final = {"voucherd": "url", "http": "base_url"}
-"""Under which name each kind keeps its address."""
 
 
 Kind: TypeAlias = Literal["voucherd", "http", "sandbox"]
@@ -68,10 +64,8 @@ Concurrency: Final = _number("--concurrency", "concurrency_max", "Calls at once.
 
 def check_name(name: str) -> None:
     """Refuse what is no name."""
-    if not NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
-        raise typer.BadParameter(
-            f"name: must be lower-case letters, digits and single dashes, at most {NAME_CHARS_MAX}"
-        )
+    with usage():
+        drafts.check_name(name)
 
 
 def new_config(
@@ -88,9 +82,9 @@ def new_config(
         return None
     config = dict(before or {}) if file is None else _description(file)
     if url is not None:
-        if kind not in _URL_KEYS:
+        if kind not in URL_KEYS:
             raise typer.BadParameter(f"--url: a {kind} supplier has no address")
-        config[_URL_KEYS[kind]] = url
+        config[URL_KEYS[kind]] = url
     if currency is not None:
         config["currency"] = currency.upper()
     for text in more or ():
@@ -106,13 +100,10 @@ def new_config(
 
 
 def _description(file: BinaryIO) -> dict[str, Any]:
-    content = file.read(registry.CONFIG_BYTES_MAX + 1)
-    if len(content) > registry.CONFIG_BYTES_MAX:
-        raise CommandRefused(f"the description is larger than {registry.CONFIG_BYTES_MAX} bytes")
     try:
-        return tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
-        raise CommandRefused(f"the description is not TOML: {wrong}") from None
+        return drafts.read_description(file.read(registry.CONFIG_BYTES_MAX + 1))
+    except BadSupplier as bad:
+        raise CommandRefused(f"the description {bad.rule}") from None
 
 
 def _pair(text: str) -> tuple[str, Any]:

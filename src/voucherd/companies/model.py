@@ -18,6 +18,14 @@ class CompanyExists(ValueError):
         self.name = name
 
 
+class BadCompany(ValueError):
+    """Something about a company can't be right; `field` says what."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(rule)
+        self.field = field
+
+
 class CompanyNotFound(LookupError):
     """There is no such company."""
 
@@ -58,11 +66,21 @@ class CompanyDraft:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.name) <= 200:
-            raise ValueError("a company's name has 1 to 200 characters")
+            raise BadCompany("name", "a company's name has 1 to 200 characters")
         if not (len(self.country) == 2 and self.country.isascii() and self.country.isupper()):
-            raise ValueError(f"{self.country!r} is not a country of two capital letters, such as NL")
+            raise BadCompany(
+                "country", f"{self.country!r} is not a country of two capital letters, such as NL"
+            )
         if self.vat_number is not None and not 4 <= len(self.vat_number) <= 20:
-            raise ValueError("a VAT number has 4 to 20 characters")
+            raise BadCompany("vat_number", "a VAT number has 4 to 20 characters")
+
+
+class CompanyDetails(Struct, frozen=True):
+    """What a company is called and where it is."""
+
+    name: str
+    country: str
+    vat_number: str | None
 
 
 class Policy(Struct, frozen=True):

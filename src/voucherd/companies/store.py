@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+import asyncpg
+from msgspec import Struct
+
 from voucherd.companies.model import (
     Company,
+    CompanyDetails,
     CompanyDraft,
     CompanyExists,
     CompanyNotFound,
@@ -71,6 +75,23 @@ async def set_company(
     return Company(*row)
 
 
+async def describe_company(tx: Tx, company_id: int, details: CompanyDetails) -> Company:
+    """The company with this name, country and VAT number; refused if another one has the name."""
+    try:
+        row = await tx.fetchrow(
+            "UPDATE company SET name = $2, country = $3, vat_number = $4"  # noqa: S608 - A constant of ours.
+            f" WHERE id = $1 RETURNING {_COMPANY}",
+            company_id,
+            details.name,
+            details.country,
+            details.vat_number,
+        )
+    except asyncpg.UniqueViolationError:
+        raise CompanyExists(details.name) from None
+    assert row is not None, "no company is ever removed"
+    return Company(*row)
+
+
 async def limit_company(
     tx: Tx, name: str, *, order_eur_minor: int | None, day_eur_minor: int | None
 ) -> Company:
@@ -109,16 +130,72 @@ async def list_companies(connection: Connection) -> list[Company]:
     return [Company(*row) for row in rows]
 
 
-async def search_companies(connection: Connection, text: str, limit: int) -> list[Company]:
-    """The companies whose name or VAT number holds the text, by name."""
+SORTS: Final = {
+    "name": "name",
+    "-name": "name DESC",
+    "country": "country, name",
+    "-country": "country DESC, name",
+    "added": "id",
+    "-added": "id DESC",
+}
+"""How a list of companies can be sorted."""
+
+
+class CompanySearch(Struct, frozen=True):
+    """Which companies a list shows, and in which order."""
+
+    text: str = ""
+    """Part of the name or of the VAT number."""
+    active: bool | None = None
+    verified: bool | None = None
+    sort: str = "name"
+    """One of SORTS."""
+
+
+async def search_companies(
+    connection: Connection, search: CompanySearch, limit: int, offset: int = 0
+) -> list[Company]:
+    """The companies that are looked for."""
     rows = await connection.fetch(
-        f"SELECT {_COMPANY} FROM company"  # noqa: S608 - A constant of ours.
-        " WHERE $1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(vat_number), lower($1)) > 0"
-        " ORDER BY name LIMIT $2",
-        text,
+        f"SELECT {_COMPANY} FROM company"  # noqa: S608 - Constants of ours.
+        " WHERE ($1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(vat_number), lower($1)) > 0)"
+        " AND ($2::boolean IS NULL OR active = $2) AND ($3::boolean IS NULL OR verified = $3)"
+        f" ORDER BY {SORTS[search.sort]} LIMIT $4 OFFSET $5",
+        search.text,
+        search.active,
+        search.verified,
         limit,
+        offset,
     )
     return [Company(*row) for row in rows]
+
+
+async def names(connection: Connection, limit: int) -> list[str]:
+    """The names of companies, in their order."""
+    return [
+        row[0] for row in await connection.fetch("SELECT name FROM company ORDER BY name LIMIT $1", limit)
+    ]
+
+
+async def count_unverified(connection: Connection) -> int:
+    """How many active companies are not verified yet."""
+    return int(await connection.fetchval("SELECT count(*) FROM company WHERE active AND NOT verified"))
+
+
+async def company_named(connection: Connection, text: str) -> Company | None:
+    """The company that a person means by this text: its number, its name, or what only its name holds."""
+    if text.isascii() and text.isdecimal() and len(text) < 10:
+        return (await companies(connection, [int(text)])).get(int(text))
+    if not text:
+        return None
+    row = await connection.fetchrow(
+        f"SELECT {_COMPANY} FROM company WHERE lower(name) = lower($1) ORDER BY name <> $1 LIMIT 1",  # noqa: S608
+        text,
+    )
+    if row is not None:
+        return Company(*row)
+    found = await search_companies(connection, CompanySearch(text), 2)
+    return found[0] if len(found) == 1 else None
 
 
 async def policy(connection: Connection | Pool, company_id: int) -> Policy:

@@ -32,6 +32,7 @@ from voucherd.keys.grants import (
 from voucherd.keys.key_text import KeyTerms, KeyWish, Scope, told
 from voucherd.keys.model import Key, KeyNotFound, KeyNotUsable
 from voucherd.people import user_store
+from voucherd.people.roles import Right, rights_of
 
 
 class TooManyKeys(Exception):
@@ -157,6 +158,11 @@ async def _maker(tx: Tx, actor: Actor, company_id: int) -> _Maker:
         if Scope.KEYS_WRITE not in reach.scopes:
             raise Forbidden(Scope.KEYS_WRITE.value)
         return _Maker(reach, None, actor.id, decides=role == OWNER)
+    if actor.kind is ActorKind.OPERATOR:
+        assert actor.id is not None, "a person has a number"
+        role = await user_store.role_now(tx, actor.id)
+        if Right.COMPANIES_MANAGE not in rights_of(role, of_company=False):
+            raise Forbidden(Right.COMPANIES_MANAGE.value)
     return _Maker()
 
 

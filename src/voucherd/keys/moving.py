@@ -199,7 +199,7 @@ async def move_in(tx: Tx, actor: Actor, file: CompanyFile) -> MovedIn:
 
 
 async def _added(tx: Tx, actor: Actor, file: CompanyFile) -> Company:
-    company = await company_deeds.add(tx, actor, file.draft())
+    company = await company_deeds.add(tx, actor, file.draft(), moved=True)
     if file.spend_order_eur_minor is not None or file.spend_day_eur_minor is not None:
         limits = {"order_eur_minor": file.spend_order_eur_minor, "day_eur_minor": file.spend_day_eur_minor}
         company = await company_deeds.limit(tx, actor, company.name, **limits)

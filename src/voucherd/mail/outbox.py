@@ -42,6 +42,8 @@ SWEEP_MAX: Final = 1_000
 
 LINK: Final = "{link}"
 """Stands in a letter's text where the token of its link belongs."""
+SITE: Final = "{site}"
+"""Stands in a letter's text where the address of the service belongs."""
 Renew: TypeAlias = Callable[[Tx, bytes], Awaitable[tuple[str, bytes] | None]]
 """Gives the link with this hash a new token: the token and its hash; None if the link is over."""
 
@@ -54,6 +56,8 @@ class Outbox(Struct, frozen=True):
     folder: Path
     sender: str
     server: Server | None = None
+    url: str = ""
+    """Where the pages are."""
 
 
 async def write(
@@ -171,7 +175,9 @@ async def _token(pool: Pool, renew: Renew, row: asyncpg.Record) -> str | None:
 
 
 async def _send(outbox: Outbox, row: asyncpg.Record, token: str | None) -> None:
-    body = row["body"] if token is None else row["body"].replace(LINK, token)
+    body = row["body"].replace(SITE, outbox.url)
+    if token is not None:
+        body = body.replace(LINK, token)
     text = message(row["id"], row["at"], row["recipients"], row["subject"], body, outbox.sender)
     if outbox.server is None:
         await asyncio.to_thread(_put, outbox.folder, f"{row['id']:010d}.eml", text)

@@ -51,5 +51,14 @@ class OrderCaches:
     @classmethod
     def empty(cls, settings: Settings) -> OrderCaches:
         """Caches that know nothing yet."""
-        delivery, resolve = settings.delivery_window_s, settings.resolve_limit_s
-        return cls(Windows(timedelta(seconds=delivery), timedelta(seconds=resolve)))
+        return cls(_windows(settings))
+
+    def use(self, settings: Settings) -> None:
+        """Decide by these settings from now on; prices that were worked out by others are forgotten."""
+        self.windows = _windows(settings)
+        self.shop.forget()
+
+
+def _windows(settings: Settings) -> Windows:
+    delivery, resolve = settings.delivery_window_s, settings.resolve_limit_s
+    return Windows(timedelta(seconds=delivery), timedelta(seconds=resolve))

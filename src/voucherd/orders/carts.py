@@ -31,6 +31,7 @@ class CartItem(Struct, frozen=True):
     slug: str
     name: str
     brand: str
+    brand_slug: str
     face_minor: int
     """0 where the product has a face value of its own."""
     face_currency: str
@@ -68,7 +69,7 @@ async def read(conn: Connection | Pool, user_id: int, state: State) -> Cart:
     """The person's cart in this state, in the order in which things were put in."""
     rows = await conn.fetch(
         """
-        SELECT c.payment_currency, i.product_id, p.slug, v.name, b.name, i.face_minor, v.face_currency, i.amount
+        SELECT c.payment_currency, i.product_id, p.slug, v.name, b.name, b.slug, i.face_minor, v.face_currency, i.amount
         FROM cart c
         LEFT JOIN cart_item i ON i.user_id = c.user_id AND i.state = c.state
         LEFT JOIN product p ON p.id = i.product_id

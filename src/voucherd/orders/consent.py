@@ -65,6 +65,7 @@ async def confirm(
     *,
     slow_s: int = 0,
     entry: TrailEntry | None = None,
+    note: str = "",
     wait_s_max: float = math.inf,
 ) -> Answer | Approval:
     """Pay and deliver; an order from the company's amount on becomes a request to its other people instead."""
@@ -83,16 +84,16 @@ async def confirm(
         return await order_service.confirm(command, wait_s_max=wait_s_max)
     except ApprovalNeeded:
         order = (await order_service.find(order_id, buyer.company_id, buyer.state)).order
-        return await ask(pool, buyer.actor, order)
+        return await ask(pool, buyer.actor, order, note)
 
 
-async def ask(pool: Pool, actor: Actor, order: Order) -> Approval:
+async def ask(pool: Pool, actor: Actor, order: Order, note: str = "") -> Approval:
     """The request for this order; there is one at a time, and it ends with the order's price."""
     total = Money(order.total_minor, order.payment_currency)
     async with transaction(pool) as tx:
         approvers = await members.with_right(tx, order.company_id, Right.ORDERS_APPROVE)
         emails = [one.email for one in approvers]
-        return await deeds.ask(tx, actor, order.id, total, order.expires_at, emails)
+        return await deeds.ask(tx, actor, order.id, total, order.expires_at, emails, note)
 
 
 async def agree(

@@ -27,6 +27,8 @@ class OrderFilters(Struct, frozen=True):
     statuses: Sequence[Status] = ()
     type: int | None = None
     reference: str | None = None
+    reference_part: str | None = None
+    """What the reference has to have in it, in any case; looked for among the first `SCAN_MAX` orders."""
     product_slug: str | None = None
     payment_currency: str | None = None
     date_from: datetime | None = None
@@ -122,6 +124,10 @@ class _Search:
             source = f"SELECT * FROM ({own}) own WHERE {self._span}"  # noqa: S608 - Ours.
         if self._few != _BY_REFERENCE:
             fits.also("o.reference = :reference", reference=filters.reference)
+        fits.also(
+            "strpos(lower(o.reference), lower(:reference_part::text)) > 0",
+            reference_part=filters.reference_part,
+        )
         statuses = [int(status) for status in filters.statuses]
         fits.also(f"{_SHOWN_STATUS} = ANY(:statuses::smallint[])", statuses=statuses or None)
         fits.also("o.type = :type", type=filters.type)

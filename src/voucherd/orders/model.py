@@ -15,6 +15,7 @@ from msgspec import Struct
 from voucherd.catalogue.pricing import UnitPrice
 from voucherd.catalogue.products import ProductVersion
 from voucherd.ids import State, state_of
+from voucherd.money import RATE_ONE, worth
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.ranges import gaps, overlap
 
@@ -150,6 +151,11 @@ class Order(Struct, frozen=True):
     def total_minor(self) -> int:
         """What the whole order costs, VAT included, in the payment currency."""
         return self.price_minor + self.vat_minor
+
+    @property
+    def eur_minor(self) -> int:
+        """What the whole order costs in euro cents, rounded up, at the rate that was fixed at Create."""
+        return -(-worth(self.total_minor, self.payment_currency, self.payment_fx_e8) // (RATE_ONE * 10))
 
     def open_ranges(self) -> Iterator[tuple[Item, int, int]]:
         """The ranges of lines that have no outcome yet, item by item, in order."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -235,3 +236,30 @@ async def views(conn: Connection, order_id: int, line_from: int, line_to: int) -
         line_to,
     )
     return tuple([Viewed(*row) for row in rows])
+
+
+class ViewCounts(NamedTuple):
+    """How many links of an order were opened, codes shown and codes taken back; and when that was first."""
+
+    opened: int
+    first_opened: datetime | None
+    shown: int
+    first_shown: datetime | None
+    returned: int
+    first_returned: datetime | None
+
+
+async def view_counts(conn: Connection, order_id: int) -> ViewCounts:
+    """What recipients saw of an order, in all."""
+    row = await conn.fetchrow(
+        """
+        SELECT count(link_viewed_at), min(link_viewed_at), count(voucher_viewed_at), min(voucher_viewed_at),
+               count(returned_at), min(returned_at)
+        FROM (SELECT link_viewed_at, voucher_viewed_at, returned_at FROM line_view WHERE order_id = $1
+              UNION ALL
+              SELECT link_viewed_at, voucher_viewed_at, returned_at FROM archived_view WHERE order_id = $1) seen
+        """,
+        order_id,
+    )
+    assert row is not None, "counts give one row"
+    return ViewCounts(*row)

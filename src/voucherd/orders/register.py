@@ -14,7 +14,7 @@ from voucherd.orders.rules.states import Payment, Status
 from voucherd.statements import Where
 
 PAGE_MAX: Final = 1_000
-SCAN_MAX: Final = 10_000
+SCAN_MAX: Final = 5_000
 """Orders that one page looks at where filters may pass over most of them; the next page goes on behind."""
 PAGES_MAX: Final = 10_000
 """Pages that a list is gathered from."""
@@ -62,6 +62,14 @@ class OrderSearchPage(Struct, frozen=True):
 
     rows: list[Registered]
     before: int | None
+
+
+class Leading(Struct, frozen=True):
+    """What an order is told by: its first product, how many of it, and how many items there are in all."""
+
+    name: str
+    amount: int
+    items: int
 
 
 class Happened(Struct, frozen=True):
@@ -126,17 +134,17 @@ async def newest(
 
 
 async def search(
-    conn: Connection, filters: OrderSearch, *, size: int, before: int | None = None
+    conn: Connection, filters: OrderSearch, *, size: int, before: int | None = None, oldest: bool = False
 ) -> OrderSearchPage:
-    """One page, deleted orders included (OP-53)."""
+    """One page, deleted orders included (OP-53), behind the last one of the page before; newest or oldest first."""
     if filters.reference is not None:
-        return OrderSearchPage(await _by_reference(conn, filters, size), None)
+        return OrderSearchPage(await _by_reference(conn, filters, size, oldest), None)
     if filters.company_id is not None:
-        return await _of_company(conn, filters, size, before)
-    return await _of_all(conn, filters, size, before)
+        return await _of_company(conn, filters, size, before, oldest)
+    return await (_oldest_of_all if oldest else _of_all)(conn, filters, size, before)
 
 
-async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> list[Registered]:
+async def _by_reference(conn: Connection, filters: OrderSearch, size: int, oldest: bool) -> list[Registered]:
     """A look-up for each company: the index of references begins with it."""
     where = _where(filters)
     company, reference = where.parameter(filters.company_id), where.parameter(filters.reference)
@@ -148,7 +156,7 @@ async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> li
             SELECT * FROM orders WHERE company_id = c.id AND reference IS NOT NULL
                AND hashtextextended(reference, 0) = hashtextextended({reference}::text, 0)
                AND reference = {reference} OFFSET 0) o
-        WHERE {where} ORDER BY o.id DESC LIMIT {size:d}
+        WHERE {where} ORDER BY o.id {"ASC" if oldest else "DESC"} LIMIT {size:d}
         """,  # noqa: S608 - Constants of ours.
         *where.values,
     )
@@ -156,33 +164,61 @@ async def _by_reference(conn: Connection, filters: OrderSearch, size: int) -> li
 
 
 async def _of_company(
-    conn: Connection, filters: OrderSearch, size: int, before: int | None
+    conn: Connection, filters: OrderSearch, size: int, before: int | None, oldest: bool
 ) -> OrderSearchPage:
     behind = (
         None if before is None else await conn.fetchval("SELECT created_at FROM orders WHERE id = $1", before)
     )
     assert filters.state is not None, "a company's orders are of one state"
+    way, further = ("ASC", ">") if oldest else ("DESC", "<")
+    order = f"o.created_at {way}, o.id {way}"
     span = Where(f"(o.id & 1) = {int(filters.state)}")
     span.also("o.company_id = :company_id", company_id=filters.company_id)
     # Pairs lead to the index of companies alone.
     span.also("(o.created_at, o.id) >= (:date_from, 0)", date_from=filters.date_from)
     span.also("(o.created_at, o.id) <= (:date_to, :id_max)", date_to=filters.date_to, id_max=ID_MAX)
-    span.also("(o.created_at, o.id) < (:behind, :before)", behind=behind, before=before)
-    newest = f"SELECT * FROM orders o WHERE {span} ORDER BY o.created_at DESC, o.id DESC"  # noqa: S608 - Ours.
+    span.also(f"(o.created_at, o.id) {further} (:behind, :before)", behind=behind, before=before)
+    walked = f"SELECT * FROM orders o WHERE {span} ORDER BY {order}"  # noqa: S608 - Ours.
     given = list(span.values)
     status = "true" if filters.status is None else f"o.status = {span.parameter(int(filters.status))}"
     rows = await conn.fetch(
         f"""
-        SELECT {_COLUMNS} FROM ({newest} LIMIT {SCAN_MAX:d}) o JOIN company c ON c.id = o.company_id
-        WHERE {status} ORDER BY o.created_at DESC, o.id DESC LIMIT {size + 1:d}
+        SELECT {_COLUMNS} FROM ({walked} LIMIT {SCAN_MAX:d}) o JOIN company c ON c.id = o.company_id
+        WHERE {status} ORDER BY {order} LIMIT {size + 1:d}
         """,  # noqa: S608 - Constants of ours.
         *span.values,
     )
     page = _page(_registered(rows), size)
     if page.before is not None or filters.status is None:
         return page
-    last = await conn.fetchrow(f"{newest} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
+    last = await conn.fetchrow(f"{walked} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
     return OrderSearchPage(page.rows, None if last is None else last["id"])
+
+
+async def _oldest_of_all(
+    conn: Connection, filters: OrderSearch, size: int, after: int | None
+) -> OrderSearchPage:
+    if after is None and filters.date_from is not None:
+        first = await _first_after(conn, filters.date_from)
+        after = None if first is None else first - 2 * SLACK
+    since = 0 if after is None else after
+    where = _where(filters)
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (
+            SELECT * FROM orders WHERE id > {where.parameter(since)} ORDER BY id LIMIT {SCAN_MAX:d}) o
+        JOIN company c ON c.id = o.company_id WHERE {where} ORDER BY o.id LIMIT {size + 1:d}
+        """,  # noqa: S608 - Constants of ours.
+        *where.values,
+    )
+    page = _page(_registered(rows), size)
+    if page.before is not None:
+        return page
+    last = await conn.fetchrow(
+        "SELECT id, created_at FROM orders WHERE id > $1 ORDER BY id OFFSET $2 LIMIT 1", since, SCAN_MAX - 1
+    )
+    over = last is None or (filters.date_to is not None and last[1] > filters.date_to)
+    return OrderSearchPage(page.rows, None if over or last is None else last[0])
 
 
 async def _of_all(conn: Connection, filters: OrderSearch, size: int, before: int | None) -> OrderSearchPage:
@@ -241,6 +277,55 @@ def _where(filters: OrderSearch) -> Where:
     where.also("o.created_at >= :date_from", date_from=filters.date_from)
     where.also("o.created_at <= :date_to", date_to=filters.date_to)
     return where
+
+
+async def leading(conn: Connection, order_ids: Sequence[int]) -> dict[int, Leading]:
+    """What each of these orders is told by."""
+    rows = await conn.fetch(
+        """
+        SELECT o.id, v.name, i.amount, i.items
+        FROM unnest($1::bigint[]) AS o (id)
+        CROSS JOIN LATERAL (
+            SELECT version_id, amount, count(*) OVER ()::int AS items FROM order_item
+            WHERE order_id = o.id ORDER BY item_no LIMIT 1) i
+        JOIN product_version v ON v.id = i.version_id
+        """,
+        list(order_ids),
+    )
+    return {row[0]: Leading(*row[1:]) for row in rows}
+
+
+async def newest_like(conn: Connection, state: State, text: str, limit: int) -> list[Registered]:
+    """Orders whose reference holds the text, of the newest `SCAN_MAX`."""
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM (SELECT * FROM orders ORDER BY id DESC LIMIT {SCAN_MAX:d}) o
+        JOIN company c ON c.id = o.company_id
+        WHERE (o.id & 1) = $1 AND strpos(lower(o.reference), lower($2)) > 0 ORDER BY o.id DESC LIMIT $3
+        """,  # noqa: S608 - Constants of ours.
+        int(state),
+        text,
+        limit,
+    )
+    return _registered(rows)
+
+
+async def newest_ids(conn: Connection, state: State, limit: int) -> list[int]:
+    """The newest orders of a state among twice as many of both."""
+    rows = await conn.fetch("SELECT id FROM orders ORDER BY id DESC LIMIT $1", 2 * limit)
+    return [row[0] for row in rows if state_of(row[0]) is state][:limit]
+
+
+async def these(conn: Connection, order_ids: Sequence[int]) -> list[Registered]:
+    """These orders, newest first."""
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM orders o JOIN company c ON c.id = o.company_id
+        WHERE o.id = ANY($1::bigint[]) ORDER BY o.id DESC
+        """,  # noqa: S608 - Constants of ours.
+        list(order_ids),
+    )
+    return _registered(rows)
 
 
 async def happened(conn: Connection, order_id: int, limit: int) -> list[Happened]:

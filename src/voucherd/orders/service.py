@@ -59,12 +59,7 @@ class OrderService:
         self._numbers = OrderNumbers()
         self.losses = LossLog()
         self.counts = SalesCounts()
-        self._policy = SalesPolicy(
-            timedelta(seconds=settings.confirmation_window_s),
-            settings.operator_country,
-            timedelta(seconds=settings.fx_age_s_max),
-            settings.margin_min_bp,
-        )
+        self._policy = _policy(settings)
         self._caches = OrderCaches.empty(settings)
         self.reader = OrderReader(pool, sealer, self._caches)
         self.archive = ArchiveReader(settings.archive_folder)
@@ -91,6 +86,11 @@ class OrderService:
             "cancel": self.cancels,
             "find": self.finds,
         }
+
+    def use(self, settings: Settings) -> None:
+        """Sell by these settings from now on."""
+        self._settings, self._policy = settings, _policy(settings)
+        self._caches.use(settings)
 
     async def stop(self) -> None:
         """Finish the batches in flight."""
@@ -171,11 +171,18 @@ class OrderService:
         )
 
     async def browse(
-        self, company_id: int, state: State, filters: OrderFilters, *, size: int, skip: int | None = None
+        self,
+        company_id: int,
+        state: State,
+        filters: OrderFilters,
+        *,
+        size: int,
+        skip: int | None = None,
+        after: tuple[datetime, int] | None = None,
     ) -> OrderListing:
         """The same without codes, for lists that show none."""
         return await self._lists.read(
-            lambda conn: self._page(conn, company_id, state, filters, size=size, skip=skip, after=None)
+            lambda conn: self._page(conn, company_id, state, filters, size=size, skip=skip, after=after)
         )
 
     async def count_pending(self, company_id: int, state: State) -> int:
@@ -359,3 +366,12 @@ def _of_caller(order: Order | None, company_id: int, state: State) -> Order | Re
     ):
         return OrderNotFound()
     return order
+
+
+def _policy(settings: Settings) -> SalesPolicy:
+    return SalesPolicy(
+        timedelta(seconds=settings.confirmation_window_s),
+        settings.operator_country,
+        timedelta(seconds=settings.fx_age_s_max),
+        settings.margin_min_bp,
+    )

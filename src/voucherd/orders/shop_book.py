@@ -110,6 +110,10 @@ class ShopBook:
             self.facts = ShopFacts(moment, self._versions)
         return self.facts
 
+    def forget(self) -> None:
+        """Read everything anew: what is kept was worked out by other settings."""
+        self.facts = ShopFacts(None, self._versions)
+
 
 def _with_room(kept: dict[K, V]) -> dict[K, V]:
     """These, or nothing if they are too many: another batch may still hold them, so they are not emptied."""

@@ -15,7 +15,12 @@ _TYPES: Final = {
     "css": b"text/css; charset=utf-8",
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
+    "ico": b"image/x-icon",
+    "png": b"image/png",
 }
+FOR_A_DAY: Final = b"public, max-age=86400"
+ICONS: Final = ("favicon.ico", "apple-touch-icon.png")
+"""Browsers and telephones ask for these by these very names."""
 _FILES: Final = files("voucherd.pages")
 
 
@@ -37,10 +42,23 @@ def static_paths() -> dict[str, str]:
 
 
 def static_files() -> dict[str, Response]:
-    """The static files by path. A changed file has another path, so a cache may keep one for ever."""
+    """The static files by path. A changed file has another path, so a cache may keep one for ever; icons have not."""
+    found = {path: (content, FOR_EVER) for path, content in _static().values()}
+    found |= {name: (_static()[name][1], FOR_A_DAY) for name in ICONS}
     return {
-        f"/{path}": Response(200, content, _TYPES[path.rpartition(".")[2]], [NO_SNIFFING], FOR_EVER)
-        for path, content in _static().values()
+        f"/{path}": Response(200, content, _TYPES[path.rpartition(".")[2]], [NO_SNIFFING], keep)
+        for path, (content, keep) in found.items()
+    }
+
+
+@cache
+def icons() -> dict[str, str]:
+    """The shapes of each icon by its name, for an `svg` of the page itself."""
+    drawn = {file.name: file.read_text("utf-8") for file in (_FILES / "icons").iterdir()}
+    return {
+        name.removesuffix(".svg"): text.strip()[text.index(">") + 1 :].removesuffix("</svg>")
+        for name, text in drawn.items()
+        if name.endswith(".svg")
     }
 
 

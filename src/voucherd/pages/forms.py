@@ -15,6 +15,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import Field, File, FormParser, parse_options_header
 
 from voucherd.http import HttpError, Request
+from voucherd.words import Words, phrase
 
 FIELDS_MAX: Final = 1_000
 FILES_MAX: Final = 20
@@ -50,6 +51,10 @@ class FormFields:
         """Every value of a field."""
         return [value.strip() for value in self._values.get(name, ())]
 
+    def single(self) -> dict[str, str]:
+        """Every field with its first value."""
+        return {name: self.get(name) for name in self._values}
+
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
@@ -66,7 +71,7 @@ class Problems(dict[str, str]):
             return parse(text)
         except ValueError as wrong:
             # A refusal of ours names its field: here it stands beside it.
-            self[field] = getattr(wrong, "rule", None) or str(wrong)
+            self[field] = sentence(getattr(wrong, "rule", None) or wrong)
             return None
 
 
@@ -84,23 +89,24 @@ def sentence(text: object) -> str:
 
 
 class Period(Struct, frozen=True):
-    """From the first moment of one day up to the last of another; either end may be open."""
+    """From the first moment of one day up to the last of another, where the reader is; either end may be open."""
 
+    words: Words
     first: date | None = None
     last: date | None = None
     problem: str = ""
 
     @property
     def begins(self) -> datetime | None:
-        """The first moment of it, in UTC."""
-        return None if self.first is None else midnight(self.first)
+        """The first moment of it."""
+        return None if self.first is None else self.words.midnight(self.first)
 
     @property
     def ends(self) -> datetime | None:
-        """The last moment of it, in UTC."""
+        """The last moment of it."""
         if self.last is None:
             return None
-        return midnight(self.last) + timedelta(days=1) - timedelta(microseconds=1)
+        return self.words.midnight(self.last + timedelta(days=1)) - timedelta(microseconds=1)
 
 
 class Upload(Struct, frozen=True):
@@ -125,19 +131,19 @@ def read_day(text: str) -> date | None:
     return day
 
 
-def read_period(given: FormFields) -> Period:
+def read_period(given: FormFields, words: Words) -> Period:
     """The period of a filter; one that can't be read lets everything through and says so."""
     try:
         first, last = read_day(given.get("from")), read_day(given.get("to"))
     except ValueError:
-        return Period(problem="A day looks like 2026-01-31.")
+        return Period(words, problem=words.text("A day looks like 2026-01-31."))
     if first is not None and last is not None and last < first:
-        return Period(problem="The last day is before the first.")
-    return Period(first, last)
+        return Period(words, problem=words.text("The last day is before the first."))
+    return Period(words, first, last)
 
 
 def midnight(day: date) -> datetime:
-    """The first moment of a day, in UTC."""
+    """The first moment of a day in UTC, as the books count days."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
@@ -257,7 +263,7 @@ def _not_a_form() -> HttpError:
 
 
 def _forged() -> HttpError:
-    return HttpError(403, "csrf", "This form is too old, or came from elsewhere. Load the page again.")
+    return HttpError(403, "csrf", phrase("This form is too old. Load the page again."))
 
 
 def _bad() -> HttpError:

@@ -35,7 +35,7 @@ _YESTERDAY: Final = b"{yesterday}"
 _KEY_FIELD: Final = b'data-filled=""'
 _KEY: Final = "export KEY=vk_test_…".encode()
 _OFFER: Final = Markup(
-    '<form method="post" action="/portal/guide-key">{csrf}<input type="hidden" name="page" value="{page}">'
+    '<form method="post" action="/sandbox/portal/guide-key">{csrf}<input type="hidden" name="page" value="{page}">'
     '<button class="button">Fill in a sandbox key of mine</button></form>'
 )
 _SIGN_IN_FIRST: Final = Markup(
@@ -62,7 +62,6 @@ async def with_key(visit: Visit) -> Response:
     path = visit.form.get("page") or "/docs"
     page = await _page(visit, path)
     description = f"API guide, {visit.someone.email}"[:200]
-    # A person may act in the sandbox whichever of the two the pages show.
     actor = replace(visit.actor, state=State.SANDBOX)
     async with transaction(visit.pool) as tx:
         for old in await key_store.list_keys(tx, visit.company_id):

@@ -12,11 +12,14 @@ WAITING: Final = frozenset({"/portal/approvals", "/console/money"})
 
 
 class NavItem(NamedTuple):
-    """One link of the navigation."""
+    """One link of the navigation, with its icon."""
 
     path: str
     label: str
+    icon: str
     right: Right | None = None
+    also: tuple[str, ...] = ()
+    """Other paths that belong to it."""
 
 
 class NavGroup(NamedTuple):
@@ -33,56 +36,64 @@ def _group(title: str, *entries: NavItem) -> NavGroup:
 BUYER: Final = (
     _group(
         "",
-        NavItem("/portal", "Overview"),
-        NavItem("/portal/catalogue", "Catalogue", Right.ORDERS_VIEW),
-        NavItem("/portal/cart", "Cart", Right.ORDERS_PLACE),
-        NavItem("/portal/orders", "Orders", Right.ORDERS_VIEW),
+        NavItem("/portal", "Overview", "overview"),
+        NavItem("/portal/catalogue", "Catalogue", "catalogue", Right.ORDERS_VIEW),
+        NavItem("/portal/cart", "Cart", "cart", Right.ORDERS_PLACE),
+        NavItem("/portal/orders", "Orders", "orders", Right.ORDERS_VIEW),
     ),
-    _group("Money", NavItem("/portal/balances", "Balances", Right.WALLET_VIEW)),
+    _group(
+        "Money",
+        NavItem("/portal/balances", "Balances", "balance", Right.WALLET_VIEW, ("/portal/alerts",)),
+    ),
     _group(
         "Company",
-        NavItem("/portal/approvals", "Approvals", Right.ORDERS_VIEW),
-        NavItem("/portal/team", "Team", Right.TEAM_MANAGE),
+        NavItem("/portal/approvals", "Approvals", "approvals", Right.ORDERS_VIEW),
+        NavItem("/portal/team", "Team", "team", Right.TEAM_MANAGE),
     ),
     _group(
         "Developers",
-        NavItem("/portal/keys", "API keys", Right.KEYS_MANAGE),
-        NavItem("/portal/webhooks", "Webhooks", Right.WEBHOOKS_MANAGE),
-        NavItem("/portal/requests", "Requests", Right.KEYS_MANAGE),
-        NavItem("/portal/sandbox", "Sandbox", Right.KEYS_MANAGE),
-        NavItem("/docs", "API guide"),
+        NavItem("/portal/keys", "API keys", "keys", Right.KEYS_MANAGE),
+        NavItem("/portal/webhooks", "Webhooks", "webhooks", Right.WEBHOOKS_MANAGE),
+        NavItem("/portal/requests", "Requests", "requests", Right.KEYS_MANAGE),
+        NavItem("/portal/sandbox", "Sandbox tools", "sandbox", Right.KEYS_MANAGE),
+        NavItem("/docs", "API guide", "guide"),
     ),
 )
 
+_STOCK: Final = ("/console/stock", "/console/late-codes")
+
 CONSOLE: Final = (
-    _group("", NavItem("/console", "Overview")),
+    _group("", NavItem("/console", "Overview", "overview", None, ("/console/health", "/console/search"))),
     _group(
-        "Customers",
-        NavItem("/console/companies", "Companies", Right.COMPANIES_VIEW),
-        NavItem("/console/money", "Money", Right.COMPANIES_VIEW),
-        NavItem("/console/orders", "Orders", Right.ORDERS_ALL),
+        "Sales",
+        NavItem("/console/orders", "Orders", "orders", Right.ORDERS_ALL),
+        NavItem("/console/companies", "Companies", "companies", Right.COMPANIES_VIEW),
+        NavItem("/console/money", "Payments", "money", Right.COMPANIES_VIEW),
     ),
     _group(
         "Goods",
-        NavItem("/console/products", "Products", Right.CATALOGUE_MANAGE),
-        NavItem("/console/stock/import", "Import codes", Right.STOCK_MANAGE),
-        NavItem("/console/lots", "Lots", Right.STOCK_MANAGE),
-        NavItem("/console/late-codes", "Late codes", Right.STOCK_MANAGE),
-        NavItem("/console/suppliers", "Suppliers", Right.SUPPLIERS_MANAGE),
-        NavItem("/console/purchases", "Purchases", Right.ATTEMPTS_MANAGE),
+        NavItem("/console/products", "Products", "products", Right.CATALOGUE_MANAGE),
+        NavItem("/console/brands", "Brands", "brands", Right.CATALOGUE_MANAGE),
+        NavItem("/console/lots", "Stock", "lots", Right.STOCK_MANAGE, _STOCK),
+        NavItem("/console/suppliers", "Suppliers", "suppliers", Right.SUPPLIERS_MANAGE),
+        NavItem("/console/purchases", "Purchases", "purchases", Right.ATTEMPTS_MANAGE),
     ),
     _group(
         "Prices",
-        NavItem("/console/prices", "Price lists", Right.CATALOGUE_MANAGE),
-        NavItem("/console/fx", "Exchange rates", Right.CATALOGUE_MANAGE),
-        NavItem("/console/vat", "VAT rates", Right.CATALOGUE_MANAGE),
+        NavItem("/console/prices", "Price lists", "prices", Right.CATALOGUE_MANAGE),
+        NavItem("/console/fx", "Exchange rates", "rates", Right.CATALOGUE_MANAGE),
+        NavItem("/console/vat", "VAT rates", "vat", Right.CATALOGUE_MANAGE),
     ),
     _group(
         "Books",
-        NavItem("/console/reports", "Reports", Right.REPORTS_VIEW),
-        NavItem("/console/trail", "Audit trail", Right.TRAIL_VIEW),
+        NavItem("/console/reports", "Reports", "reports", Right.REPORTS_VIEW),
+        NavItem("/console/trail", "Audit trail", "trail", Right.TRAIL_VIEW, ("/console/reveals",)),
     ),
-    _group("People", NavItem("/console/staff", "Staff", Right.STAFF_MANAGE)),
+    _group(
+        "Shop",
+        NavItem("/console/staff", "Staff", "team", Right.STAFF_MANAGE),
+        NavItem("/console/settings", "Settings", "settings", Right.SETTINGS_MANAGE),
+    ),
 )
 
 
@@ -95,8 +106,20 @@ def nav_of(person: Person | None) -> list[NavGroup]:
     return [group for group in allowed if group.entries]
 
 
+def home(person: Person | None) -> str:
+    """Where a person's own pages begin."""
+    if person is None:
+        return "/"
+    return "/console" if person.company is None else "/portal"
+
+
 def current(groups: list[NavGroup], path: str) -> str:
-    """The entry that a path belongs to: the longest one that it begins with."""
-    paths = [entry.path for group in groups for entry in group.entries]
-    inside = [one for one in paths if path == one or path.startswith(one + "/")]
-    return max(inside, key=len, default="")
+    """The entry that a path belongs to: the one with the longest path that it begins with."""
+    inside = [
+        (len(one), entry.path)
+        for group in groups
+        for entry in group.entries
+        for one in (entry.path, *entry.also)
+        if path == one or path.startswith(one + "/")
+    ]
+    return max(inside, default=(0, ""))[1]

@@ -21,7 +21,7 @@ class Audience(Enum):
 
     PUBLIC = "everybody"
     LINK = "whoever has the link"
-    """No session is looked for and no cookie set; a form of such a page brings a word of its own along."""
+    """Nobody is asked who he is and no cookie is set; a form of such a page brings a word of its own along."""
     SIGNED_IN = "whoever signed in"
     COMPANY = "a company's people"
     OPERATOR = "the operator's people"
@@ -38,3 +38,9 @@ class Page(NamedTuple):
     body_bytes_max: int = BODY_BYTES_MAX
     slow: bool = False
     """Whether it may take `SLOW_TIMES` as long as others: it reads a file, makes one, or waits for somebody else."""
+    asks: str = ""
+    """The question of a deed that can't be undone: it stands on a page of its own until the form says `sure`."""
+    sure: str = ""
+    """What the button of that page says."""
+    asks_if: tuple[str, str] | None = None
+    """A field and its value, if only that way of the deed asks."""

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import UTC, date, datetime
 from functools import cache
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined, pass_context
 from markupsafe import Markup
 
 from voucherd.http import HTML, Response
 from voucherd.ids import State
-from voucherd.money import Money, digits
-from voucherd.pages.assets import static_paths, templates
-from voucherd.pages.nav import WAITING, current, nav_of
+from voucherd.money import Money
+from voucherd.pages import addresses
+from voucherd.pages.assets import icons, static_paths, templates
+from voucherd.pages.nav import WAITING, current, home, nav_of
+from voucherd.pages.roles import role_word
+from voucherd.pages.statuses import STATUSES
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
 from voucherd.sheets.writing import Format, Row, csv_rows, write
+from voucherd.words import ENGLISH, Words
 
 FILE_TYPES: Final = {
     "csv": b"text/csv; charset=utf-8",
@@ -29,25 +34,36 @@ FILE_TYPES: Final = {
     "pdf": b"application/pdf",
 }
 ROWS_AT_ONCE: Final = 1_000
-THIN: Final = "\u202f"
-"""Groups digits, and never breaks a line."""
+_reader: ContextVar[Words] = ContextVar("reader", default=ENGLISH)
+"""To whom the page that is being written speaks. Macros know it, too, however they were imported."""
 
 
 def render(template: str, visit: Visit, /, *, status: int | None = None, **facts: Any) -> Response:
     """A page; every page gets navigation, state, flash, and the form with its problems."""
     groups = nav_of(visit.person)
+    here = current(groups, visit.path)
+    asked = visit.request.method == "GET" and status is None
     visit.flash_shown = True
     known = {
         "visit": visit,
+        "words": visit.words,
         "person": visit.person,
         "sandbox": visit.person is not None and visit.state is State.SANDBOX,
         "groups": groups,
-        "here": current(groups, visit.request.path),
+        "beside": (addresses.beside(visit.path) if asked else here) or home(visit.person),
+        "home": home(visit.person),
+        "here": here,
         "flash": visit.session.flash if visit.session is not None else None,
         "form": visit.form,
         "problems": visit.problems,
+        "shop": visit.services.settings.operator_name,
+        "logo": visit.services.running.logo,
     }
-    page = environment().get_template(template).render(known | facts)
+    spoken = _reader.set(visit.words)
+    try:
+        page = environment().get_template(template).render(known | facts)
+    finally:
+        _reader.reset(spoken)
     return Response(status or (422 if visit.problems else 200), page.encode(), HTML)
 
 
@@ -96,11 +112,33 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(
-        money=money, moment=moment, day=day, number=number, qualified=qualified, hue=hue, figure=figure
+    spoken: dict[str, Callable[[Any], str]] = {
+        "money": money,
+        "moment": moment,
+        "day": day,
+        "number": number,
+        "figure": figure,
+        "amount": amount,
+    }
+    made.filters.update({name: _when_shown(filter_) for name, filter_ in spoken.items()})
+    made.filters.update(qualified=qualified, hue=hue, merged=merged, role=_role)
+    made.globals.update(
+        static=static_paths(), Right=Right, WAITING=WAITING, STATUSES=STATUSES, icon=icon, icons=icons()
     )
-    made.globals.update(static=static_paths(), Right=Right, WAITING=WAITING)
+    made.globals.update(_=_text, gettext=_text, ngettext=_plural)
     return made
+
+
+def _when_shown(filter_: Callable[[Any], str]) -> Callable[[Any, Any], str]:
+    """The filter, kept from Jinja, which would apply it to a literal once for all readers."""
+    return pass_context(lambda _context, value: filter_(value))
+
+
+def icon(name: str) -> Markup:
+    """A drawing beside words that say the same: nobody needs to see it."""
+    return Markup(
+        '<svg class="icon" viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" focusable="false">{}</svg>'
+    ).format(Markup(icons()[name]))  # noqa: S704 - drawings of our own.
 
 
 def money(amount: Money) -> Markup:
@@ -112,37 +150,61 @@ def money(amount: Money) -> Markup:
 
 def figure(amount: Money) -> str:
     """The number of an amount, with its digits in groups of three."""
-    places = digits(amount.currency)
-    whole, part = divmod(abs(amount.minor), 10**places)
-    sign = "−" if amount.minor < 0 else ""
-    text = f"{sign}{whole:,}".replace(",", THIN)
-    return f"{text}.{part:0{places}d}" if places else text
+    return _reader.get().figure(amount)
 
 
-def moment(at: datetime | None) -> Markup:
-    """A moment in UTC, to the minute."""
-    if at is None:
-        return Markup("–")
-    return Markup('<time datetime="{}">{}</time>').format(
-        at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%-d %b %Y, %H:%M")
-    )
-
-
-def day(at: datetime | None) -> Markup:
-    """The day of a moment."""
-    if at is None:
-        return Markup("–")
-    return Markup('<time datetime="{}">{}</time>').format(at.strftime("%Y-%m-%d"), at.strftime("%-d %b %Y"))
+def amount(money: Money) -> str:
+    """An amount in one piece without markup, for buttons and titles."""
+    return _reader.get().amount(money)
 
 
 def number(count: int) -> str:
     """A count with its digits in groups of three."""
-    return f"{count:,}".replace(",", THIN)
+    return _reader.get().number(count)
+
+
+def moment(at: datetime | None) -> Markup:
+    """A moment in the reader's time zone, to the minute."""
+    if at is None:
+        return Markup("–")
+    return Markup('<time datetime="{}">{}</time>').format(
+        at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), _reader.get().moment(at)
+    )
+
+
+def day(at: datetime | date | None) -> Markup:
+    """The day of a moment in the reader's time zone."""
+    if at is None:
+        return Markup("–")
+    here = at.astimezone(_reader.get().tzinfo) if isinstance(at, datetime) else at
+    return Markup('<time datetime="{}">{}</time>').format(here.strftime("%Y-%m-%d"), _reader.get().day(at))
+
+
+def _text(english: str, /, **values: object) -> Markup:
+    """Words of a template in the reader's language. They may hold tags of ours; the values are escaped."""
+    return Markup(_reader.get().find(english)).format(**values)  # noqa: S704 - Our own words.
+
+
+def _plural(one: str, many: str, count: int, /, **values: object) -> Markup:
+    """Words for a count in the reader's language; the count is in the place `{count}`."""
+    words = _reader.get()
+    text = Markup(words.find_plural(one, many, count))  # noqa: S704 - Our own words.
+    return text.format(count=words.number(count), **values)
+
+
+def _role(role: str) -> Markup:
+    """What a role is called."""
+    return _text(role_word(role))
 
 
 def hue(name: str) -> int:
     """One of eight colours, always the same for a name."""
     return sum(name.encode()) % 8
+
+
+def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
+    """Both together; the second one leads."""
+    return {**first, **second}
 
 
 def qualified(path: str, parameters: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""The doors: where people come in, go out, and switch between live and sandbox."""
+"""The doors: where people come in and go out."""
 
 from __future__ import annotations
 
@@ -8,27 +8,33 @@ import msgspec
 
 from voucherd.db import transaction
 from voucherd.http import JSON, HttpError, Response
-from voucherd.ids import State
 from voucherd.limits.throttle import TooManyTries
+from voucherd.pages.nav import home
+from voucherd.pages.problems import too_many
 from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, device_cookie, missing, own_address, see_other, session_cookie
-from voucherd.people import passkeys, second_factors, sessions
+from voucherd.people import passkeys, second_factors
 from voucherd.people.sign_in import NeedsSecondFactor, SignedIn
+from voucherd.setup import links
+from voucherd.words import phrase
 
 SECOND_FACTOR_PATH: Final = "/sign-in/second-factor"
-_DONE: Final = {"password": "Your password is chosen. Sign in with it."}
-_STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
+_DONE: Final = {"password": phrase("Your password is saved. Sign in with it.")}
 
 
 async def start(visit: Visit) -> Response:
-    """Lead everybody to where they belong."""
-    return see_other("/docs" if visit.person is None else home_of(visit))
+    """Lead everybody to where they belong; to a shop that nobody has set up belongs whoever runs it."""
+    if visit.person is not None:
+        return see_other(home(visit.person))
+    running = visit.services.running
+    running.begun = running.begun or not await links.is_empty(visit.pool)
+    return see_other("/sign-in") if running.begun else render("setup/empty.html", visit)
 
 
 async def sign_in_page(visit: Visit) -> Response:
     """The form to sign in."""
     if visit.person is not None:
-        return see_other(_wanted(visit.query.get("next")) or home_of(visit))
+        return see_other(_wanted(visit.query.get("next")) or home(visit.person))
     return _form(visit, visit.query.get("next"))
 
 
@@ -39,7 +45,7 @@ async def sign_in(visit: Visit) -> Response:
     try:
         outcome = await visit.services.sign_in.sign_in(email, password, visit.origin)
     except TooManyTries as refused:
-        answer = _form(visit, wanted, email=email, problem=too_many(refused), status=429)
+        answer = _form(visit, wanted, email=email, problem=too_many(visit.words, refused), status=429)
         answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
         return answer
     if isinstance(outcome, NeedsSecondFactor):
@@ -47,7 +53,7 @@ async def sign_in(visit: Visit) -> Response:
         return see_other(qualified(SECOND_FACTOR_PATH, {"next": wanted}))
     if isinstance(outcome, SignedIn):
         return _welcome(visit, outcome, wanted)
-    return _form(visit, wanted, email=email, problem="That address and password do not belong together.")
+    return _form(visit, wanted, email=email, problem=visit.words.text("Wrong e-mail or password."))
 
 
 async def second_factor_page(visit: Visit) -> Response:
@@ -65,12 +71,12 @@ async def second_factor(visit: Visit) -> Response:
     try:
         outcome = await visit.services.sign_in.prove(visit.session, visit.form.get("code"), visit.origin)
     except TooManyTries as refused:
-        answer = await _second_form(visit, wanted, problem=too_many(refused), status=429)
+        answer = await _second_form(visit, wanted, problem=too_many(visit.words, refused), status=429)
         answer.headers.append((b"retry-after", str(refused.wait_s).encode()))
         return answer
     if outcome is None:
         return await _second_form(
-            visit, wanted, problem="That code is not right, or was used before.", status=422
+            visit, wanted, problem=visit.words.text("That code is wrong, or was used before."), status=422
         )
     return _welcome(visit, outcome, _wanted(wanted))
 
@@ -90,7 +96,9 @@ async def passkey(visit: Visit) -> Response:
     outcome = await visit.services.sign_in.with_passkey(read_answer(visit), visit.origin)
     if isinstance(outcome, SignedIn):
         return _welcome(visit, outcome, wanted)
-    return _form(visit, wanted, problem="That passkey is not known here, or it took too long.")
+    return _form(
+        visit, wanted, problem=visit.words.text("This passkey is not known here, or it took too long.")
+    )
 
 
 async def sign_out(visit: Visit) -> Response:
@@ -101,34 +109,12 @@ async def sign_out(visit: Visit) -> Response:
     return see_other("/sign-in")
 
 
-async def switch_state(visit: Visit) -> Response:
-    """Look at live, or at the sandbox, from now on."""
-    state = _STATES.get(visit.form.get("state"))
-    if state is None:
-        raise HttpError(400, "bad_state", "There is live and there is sandbox.")
-    assert visit.session is not None
-    await sessions.look_at(visit.pool, visit.session.key, state)
-    return see_other(home_of(visit))
-
-
-def home_of(visit: Visit) -> str:
-    """Where a person's own pages begin."""
-    return "/console" if visit.someone.company is None else "/portal"
-
-
 def read_answer(visit: Visit) -> dict[str, Any]:
     """What a browser says that a passkey has signed."""
     try:
         return msgspec.json.decode(visit.form.get("answer"), type=dict[str, Any])
     except msgspec.MsgspecError:
-        raise HttpError(400, "bad_passkey", "This browser's answer could not be read.") from None
-
-
-def too_many(refused: TooManyTries) -> str:
-    """What to say to who has tried too often."""
-    minutes = -(-refused.wait_s // 60)
-    wait = f"{refused.wait_s} seconds" if refused.wait_s < 120 else f"{minutes} minutes"
-    return f"Too many tries in vain. Wait {wait}, then try again."
+        raise HttpError(400, "bad_passkey", phrase("This browser's answer could not be read.")) from None
 
 
 def _welcome(visit: Visit, signed_in: SignedIn, wanted: str) -> Response:
@@ -150,7 +136,7 @@ def _form(visit: Visit, wanted: str, *, email: str = "", problem: str = "", stat
         email=email,
         problem=problem,
         passkeys=visit.services.sign_in.site is not None,
-        done=_DONE.get(visit.query.get("done"), ""),
+        done=visit.words.find(_DONE.get(visit.query.get("done"), "")),
     )
 
 

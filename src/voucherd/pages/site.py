@@ -11,33 +11,30 @@ from urllib.parse import quote, urlsplit
 
 import structlog
 
-from voucherd.approvals.model import ApprovalNotFound
-from voucherd.batcher import BatcherFull
-from voucherd.catalogue.logos import BrandNotFound
-from voucherd.catalogue.price_deeds import NothingSaid
-from voucherd.catalogue.pricing import NoVatRate
-from voucherd.catalogue.rate_deeds import NoMargin, VatRateNotFound
-from voucherd.catalogue.store import UnknownProduct
-from voucherd.db import UNAVAILABLE, OutcomeUnknown
-from voucherd.http import HTML, NO_SNIFFING, TEXT, HttpError, Request, Response
-from voucherd.keys.callers import Forbidden
-from voucherd.keys.store import KeyNotFound
-from voucherd.limits.throttle import TooManyTries
-from voucherd.orders.answers import StoredUnseen
-from voucherd.orders.rules.refusals import BadInput, OrderNotFound
-from voucherd.pages import routes
+from voucherd.http import NO_SNIFFING, HttpError, Request, Response
+from voucherd.pages import addresses, problems, routes
 from voucherd.pages.forms import FormReader, read_query
 from voucherd.pages.page import BODY_BYTES_MAX, SLOW_TIMES, Audience, Page
+from voucherd.pages.people import security
+from voucherd.pages.problems import problem_of, problem_page
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, cookie, device_cookie_name, missing, see_other, session_cookie_name
+from voucherd.pages.roles import REFUSALS
+from voucherd.pages.visit import (
+    Visit,
+    cookie,
+    cookies_of,
+    device_cookie_name,
+    missing,
+    own_address,
+    see_other,
+    session_cookie_name,
+)
 from voucherd.people import sessions
-from voucherd.people.members import PersonNotFound
 from voucherd.people.roles import Right
-from voucherd.people.users import PasswordChecksBusy as PasswordsBusy
-from voucherd.server.bounds import LATE, LATE_WRITE
+from voucherd.people.sessions import Person
+from voucherd.server.bounds import LATE
 from voucherd.services import Services
-from voucherd.suppliers.store import UnknownSupplier
-from voucherd.webhooks.endpoints import EndpointNotFound
+from voucherd.words import SOURCE, ZONE, Words, phrase, pick, zones
 
 logger = structlog.get_logger(__name__)
 
@@ -53,38 +50,18 @@ HEADERS: Final = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
 STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+ENGLISH_ONLY: Final = frozenset({"console", "set-up"})
+"""Pages of the operator, by the first part of their address."""
+ZONE_COOKIE: Final = "zone"
+"""The browser's own time zone, which a script of the pages writes down."""
 ACCOUNT: Final = "/account"
 """Where people look after themselves: whoever owes a second factor gets no further."""
-MISSING: Final = (
-    ApprovalNotFound,
-    BrandNotFound,
-    EndpointNotFound,
-    KeyNotFound,
-    NoMargin,
-    NothingSaid,
-    PersonNotFound,
-    UnknownProduct,
-    UnknownSupplier,
-    VatRateNotFound,
-)
-"""The path or the form names a thing that is not there, or not the visitor's."""
+SECOND_FACTOR: Final = "/console/set-up/second-factor"
 LOOK_EVERY_S: Final = 0.5
 """How often the sender of a live page looks whether its visitor may still see it."""
+SUBJECT_CHARS_MAX: Final = 200
+"""Of what a question is about, as its form names it."""
 _VISITOR: Final = re.compile(r"[0-9a-f]{64}")
-_OWN_LINK: Final = re.compile(rb' (href|action|src|formaction|data-live)="/(?!/)')
-
-_LATE: Final = "It took too long, and may be done all the same. Look before you try again."
-_WORDS: Final = {
-    400: ("That did not work", "What was sent could not be understood. Go back and try again."),
-    403: ("Not for you", "You may not do this. Whoever manages your team can give you the right to."),
-    404: ("Nothing here", "This page does not exist, or it is not yours to see."),
-    410: ("Too late", "This link leads nowhere any more."),
-    405: ("Nothing here", "This address can't be used that way."),
-    429: ("Too many tries", "Wait a little before you try again."),
-    413: ("Too large", "What was sent is larger than this page takes."),
-    500: ("Something broke", "It is our fault, and it has been written down. Try again in a moment."),
-    503: ("One moment, please", "The service is busy or starting. Try again in a few seconds."),
-}
 
 
 class _Entrance(NamedTuple):
@@ -108,13 +85,13 @@ class Site:
 
     def body_bytes_max(self, request: Request) -> int:
         """How large the body of a request may be: known before it is read."""
-        found = routes.match(request.path)
+        found = routes.match(addresses.split(request.path)[1])
         page = None if found is None else found[0].get(request.method)
         return BODY_BYTES_MAX if page is None else page.body_bytes_max
 
     async def admit(self, request: Request) -> Response | None:
         """Judge session, audience, right and origin before a form is read; what it refuses is the answer."""
-        visit = Visit(request, self.services)
+        visit = self._visit(request)
         refusal = await self._tried(visit, self._judge(visit))
         return None if refusal is None else self._finished(visit, refusal)
 
@@ -133,56 +110,31 @@ class Site:
 
     async def _tried(self, visit: Visit, work: Coroutine[None, None, Response | None]) -> Response | None:
         """What comes of the work; whatever goes wrong becomes a page."""
-        request = visit.request
         try:
-            response = await work
-        except HttpError as problem:
-            response = self._problem(visit, problem)
-        except MISSING:
-            response = self._problem(visit, missing())
-        except (OrderNotFound, BadInput) as refusal:
-            status = 404 if isinstance(refusal, OrderNotFound) else 400
-            response = self._problem(visit, HttpError(status, "refused", ""))
-        except Forbidden:
-            response = self._problem(visit, HttpError(403, "forbidden", ""))
-        except NoVatRate as refused:
-            response = self._problem(visit, HttpError(400, "no_vat_rate", f"Your company: {refused}."))
-        except StoredUnseen:
-            text = "It is done, but can't be shown just now. Look at your orders before you try again."
-            response = self._problem(visit, HttpError(503, "done_but_unseen", text))
-        except OutcomeUnknown as error:
-            logger.error("outcome_unknown", request_id=request.id, error=repr(error.__cause__))
-            response = self._problem(
-                visit, HttpError(503, LATE_WRITE.code, _LATE, headers=LATE_WRITE.headers)
-            )
-        except TooManyTries as refused:
-            text = f"Too many tries in vain. Wait {refused.wait_s} seconds, then try again."
-            retry = (b"retry-after", str(refused.wait_s).encode())
-            response = self._problem(visit, HttpError(429, "too_many_tries", text, headers=[retry]))
-        except (BatcherFull, PasswordsBusy, *UNAVAILABLE) as error:
-            logger.error("page_unavailable", request_id=request.id, error=repr(error))
-            response = self._problem(
-                visit, HttpError(503, "unavailable", "", headers=[(b"retry-after", b"1")])
-            )
-        except Exception:
-            logger.exception("page_failed", request_id=request.id, method=request.method, path=request.path)
-            response = self._problem(visit, HttpError(500, "internal_error", ""))
-        return response
+            return await work
+        except Exception as error:  # noqa: BLE001 - It is logged where it becomes words.
+            return problem_page(visit, problem_of(visit, error))
 
     def refuse(self, request: Request, problem: HttpError) -> Response:
         """The page for a request that was refused before it was read, or while it was."""
-        visit = Visit(request, self.services) if request.admission is None else request.admission.visit
+        visit = self._visit(request) if request.admission is None else request.admission.visit
         request.admission = request.reader = None
         if problem.code == LATE.code:
-            said = "" if request.method == "GET" else _LATE
+            said = "" if request.method == "GET" else problems.LATE
             problem = HttpError(problem.status, problem.code, said, headers=problem.headers)
-        return self._finished(visit, self._problem(visit, problem))
+        return self._finished(visit, problem_page(visit, problem))
+
+    def _visit(self, request: Request) -> Visit:
+        state, path = addresses.split(request.path)
+        return Visit(request, self.services, state, path, _words(request, path))
 
     async def _judge(self, visit: Visit) -> Response | None:
         """Find the page and let the visitor in; None if a form, or the page itself, may follow."""
         request = visit.request
-        found = routes.match(request.path)
+        found = routes.match(visit.path)
         if found is None:
+            # Whoever is signed in keeps the navigation, so the session is looked at here, too.
+            await self._recognise(visit)
             raise missing()
         methods, visit.parameters, request.route = found
         page = methods.get(request.method)
@@ -215,6 +167,8 @@ class Site:
             if request.took_long and page.audience is not Audience.LINK:
                 await self._recognise(visit)
                 self._admit(page, visit)
+            if _asks(page, visit):
+                return _question(page, visit)
         response = await page.handler(visit)
         await self._remember(visit, response)
         if response.endless:
@@ -251,10 +205,11 @@ class Site:
 
     async def _recognise(self, visit: Visit) -> None:
         """Load the session, if the browser has one."""
-        cookies = _cookies(visit.request)
+        cookies = cookies_of(visit.request)
         token = cookies.get(session_cookie_name(self.services.settings))
         if token:
-            visit.session = await sessions.find(self.services.pool, token)
+            visit.session = await sessions.find(self.services.pool, token, visit.state)
+        visit.words = _words(visit.request, visit.path, visit.person)
         visit.device = cookies.get(device_cookie_name(self.services.settings), "")
         visitor = cookies.get(self._visitor_name, "")
         visit.visitor = visitor if _VISITOR.fullmatch(visitor) else ""
@@ -269,20 +224,20 @@ class Site:
         person = visit.person
         if person is None:
             if visit.request.method != "GET":
-                raise HttpError(403, "signed_out", "You are signed out. Sign in, then try again.")
+                raise HttpError(403, "signed_out", phrase("You are signed out. Sign in, then try again."))
             wanted = visit.request.path + (
                 "?" + visit.request.query.decode("latin-1") if visit.request.query else ""
             )
             return see_other("/sign-in?next=" + quote(wanted, safe="/"))
-        if self._owes_second_factor(visit) and not page.path.startswith(ACCOUNT):
+        if self._owes_second_factor(visit) and not page.path.startswith((ACCOUNT, SECOND_FACTOR)):
             if visit.request.method != "GET":
-                raise HttpError(403, "second_factor", "Set up a second factor first.")
-            return see_other(ACCOUNT)
+                raise HttpError(403, "second_factor", phrase("Set up a second factor first."))
+            return see_other(security.PATH)
         of_company = person.company is not None
         if page.audience is not Audience.SIGNED_IN and of_company is not (page.audience is Audience.COMPANY):
             raise missing()
         if not person.may(page.right):
-            raise HttpError(403, "forbidden", _missing(page.right))
+            raise HttpError(403, "forbidden", _refusal(visit, page.right))
         return None
 
     def _owes_second_factor(self, visit: Visit) -> bool:
@@ -302,7 +257,7 @@ class Site:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         ours = origin in ("null", self._origin) or urlsplit(origin).netloc == host
         if site not in (b"none", b"same-origin") or not ours:
-            raise HttpError(403, "foreign_form", "This form came from another site.")
+            raise HttpError(403, "foreign_form", phrase("This form came from another site."))
 
     async def _remember(self, visit: Visit, response: Response) -> None:
         """Keep what is to be said on the next page, and forget what was said on this one."""
@@ -314,21 +269,6 @@ class Site:
         elif session.flash is not None and visit.flash_shown and response.status == 200:
             await sessions.leave_flash(self.services.pool, session.key, None)
 
-    def _problem(self, visit: Visit, problem: HttpError) -> Response:
-        """What went wrong, as a page for people and as a line for programs."""
-        title, text = _WORDS.get(problem.status, _WORDS[400])
-        said = (
-            problem.text
-            if problem.text and " " in problem.text and problem.status not in (404, 405)
-            else text
-        )
-        if b"text/html" not in visit.request.headers.get(b"accept", b""):
-            line = problem.text or title.lower()
-            return Response(problem.status, line.encode(), TEXT, list(problem.headers))
-        response = render("problem.html", visit, status=problem.status, title=title, text=said)
-        response.headers += problem.headers
-        return response
-
     def _finished(self, visit: Visit, response: Response) -> Response:
         response.headers += HEADERS
         if self._secure:
@@ -336,20 +276,29 @@ class Site:
         if visit.session is not None or not visit.forms_shown:
             visit.cookies = [one for one in visit.cookies if not one.startswith(self._visitor_name.encode())]
         response.headers += [(b"set-cookie", one) for one in visit.cookies]
-        if self._root:
-            self._lead_home(response)
+        addresses.lead(response, visit.state, self._root)
         return response
 
-    def _lead_home(self, response: Response) -> None:
-        """Behind a proxy that serves us under a path of its own, our links begin with that path."""
-        root = self._root.encode()
-        response.headers = [
-            (name, root + value if name == b"location" and value.startswith(b"/") else value)
-            for name, value in response.headers
-        ]
-        if response.content_type == HTML and isinstance(response.body, bytes):
-            # No text of others can look like this: in it every quote is written as an entity.
-            response.body = _OWN_LINK.sub(rb' \1="' + root + b"/", response.body)
+
+def _asks(page: Page, visit: Visit) -> bool:
+    """Whether the person has yet to say that this deed is meant."""
+    if not page.asks or visit.form.get("sure") == "yes":
+        return False
+    return page.asks_if is None or visit.form.get(page.asks_if[0]) == page.asks_if[1]
+
+
+def _question(page: Page, visit: Visit) -> Response:
+    """The page that asks first; its form holds everything that was sent."""
+    back = visit.form.get("back")
+    return render(
+        "sure.html",
+        visit,
+        question=page.asks,
+        button=page.sure,
+        subject=visit.form.get("subject")[:SUBJECT_CHARS_MAX],
+        back=back if own_address(back) else "/",
+        sent=[(name, value) for name in visit.form if name != "csrf" for value in visit.form.all(name)],
+    )
 
 
 async def _next(body: AsyncIterator[bytes]) -> bytes | None:
@@ -357,10 +306,22 @@ async def _next(body: AsyncIterator[bytes]) -> bytes | None:
     return await anext(body, None)
 
 
-def _missing(right: Right | None) -> str:
-    return f"You need the right “{right}” for this. Whoever manages your team can give it to you."
+def _refusal(visit: Visit, right: Right | None) -> str:
+    assert right is not None, "everybody has no right at all"
+    change = visit.words.text("Someone who manages your team can change that.")
+    return f"{visit.words.text(REFUSALS[right])} {change}"
 
 
-def _cookies(request: Request) -> dict[str, str]:
-    pairs = (one.partition("=") for one in request.headers.get(b"cookie", b"").decode("latin-1").split(";"))
-    return {name.strip(): value.strip() for name, _, value in pairs}
+def _words(request: Request, path: str, person: Person | None = None) -> Words:
+    """How to speak to a visitor: as the person chose, else as the browser likes it; the console speaks English."""
+    zone = (
+        cookies_of(request).get(ZONE_COOKIE, "")
+        if person is None or not person.time_zone
+        else person.time_zone
+    )
+    if path.partition("/")[2].partition("/")[0] in ENGLISH_ONLY:
+        language = SOURCE
+    else:
+        accepted = request.headers.get(b"accept-language", b"").decode("latin-1")
+        language = pick("" if person is None else person.language, accepted)
+    return Words(language, zone if zone in zones() else ZONE)

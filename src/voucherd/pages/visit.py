@@ -21,6 +21,7 @@ from voucherd.people.sessions import AGE_MAX, Browser, Flash, Person, Session
 from voucherd.people.sign_in import Origin
 from voucherd.services import Services
 from voucherd.settings import Settings
+from voucherd.words import ENGLISH, Words
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +35,12 @@ class Visit(Struct):
 
     request: Request
     services: Services
+    state: State = State.LIVE
+    """Live or sandbox, as the address says."""
+    path: str = ""
+    """The address without that, as the table of pages knows it."""
+    words: Words = ENGLISH
+    """The language and the time zone of whoever looks."""
     parameters: dict[str, str] = field(default_factory=dict)
     query: FormFields = field(default_factory=lambda: FormFields([]))
     form: FormFields = field(default_factory=lambda: FormFields([]))
@@ -77,11 +84,6 @@ class Visit(Struct):
     def company_id(self) -> int:
         """The company's id: it belongs into every query."""
         return self.company.id
-
-    @property
-    def state(self) -> State:
-        """Live or sandbox, as the person chose."""
-        return State.LIVE if self.session is None else self.session.state
 
     @property
     def csrf(self) -> str:
@@ -181,6 +183,12 @@ def cookie(name: str, value: str, *, secure: bool, lasts: timedelta | None = Non
     if lasts is not None:
         parts.append(f"Max-Age={int(lasts.total_seconds())}")
     return "; ".join(parts).encode()
+
+
+def cookies_of(request: Request) -> dict[str, str]:
+    """What the browser sends along, by name."""
+    pairs = (one.partition("=") for one in request.headers.get(b"cookie", b"").decode("latin-1").split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def session_cookie_name(settings: Settings) -> str:

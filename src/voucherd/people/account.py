@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from voucherd.people.passkeys import RelyingParty
 from voucherd.people.second_factors import TextSealer
 from voucherd.people.sessions import Browser, Session
 from voucherd.people.sign_in import Origin, actor_of
+from voucherd.words import LANGUAGES, phrase, zones
+
+NAME_CHARS_MAX: Final = 100
 
 
 class NoSecondFactor(ValueError):
@@ -26,6 +29,30 @@ class LastSecondFactor(ValueError):
     """The person must have a second factor, and this is the only one."""
 
 
+class BadProfile(ValueError):
+    """A field of the profile can't be kept; `field` says which."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field
+
+
+class Profile(Struct, frozen=True):
+    """How a person is called and wants to be spoken to; an empty language or zone is the browser's."""
+
+    name: str
+    language: str
+    time_zone: str
+
+    def __post_init__(self) -> None:
+        if len(self.name) > NAME_CHARS_MAX or not self.name.isprintable():
+            raise BadProfile("name")
+        if self.language and self.language not in LANGUAGES:
+            raise BadProfile("language")
+        if self.time_zone and self.time_zone not in zones():
+            raise BadProfile("time_zone")
+
+
 class Strengthened(Struct, frozen=True):
     """A second factor was set up: new recovery codes if there are any, and the token of the session from now on."""
 
@@ -33,11 +60,21 @@ class Strengthened(Struct, frozen=True):
     token: str
 
 
+async def change_profile(tx: Tx, actor: Actor, profile: Profile) -> None:
+    """Keep another name, language or time zone; what stays the same is not told."""
+    before = await user_store.profile(tx, _own(actor))
+    after = {"name": profile.name, "language": profile.language, "time zone": profile.time_zone}
+    changed = {field: value for field, value in after.items() if value != before[field]}
+    if changed:
+        await user_store.set_profile(tx, _own(actor), profile.name, profile.language, profile.time_zone)
+        await trail.record(tx, actor, "user.profile", f"user {actor.name}", changed)
+
+
 async def change_password(tx: Tx, actor: Actor, password_hash: str, session: Session) -> None:
     """Choose another password; the other browsers are signed out."""
     await user_store.set_password(tx, _own(actor), password_hash)
     await sessions.end_others(tx, _own(actor), session.key)
-    await _record(tx, actor, "user.change-password", "The password was changed.")
+    await _record(tx, actor, "user.change-password", phrase("The password was changed."))
 
 
 async def choose_password(tx: Tx, token: str, kind: LinkKind, password_hash: str, origin: Origin) -> bool:
@@ -52,7 +89,7 @@ async def choose_password(tx: Tx, token: str, kind: LinkKind, password_hash: str
     action = "user.reset-password" if kind is LinkKind.RESET else "user.join"
     await trail.record(tx, actor_of(user, origin), action, f"user {user.email}")
     if kind is LinkKind.RESET:
-        told = "The password was changed through a link that was mailed to you."
+        told = phrase("The password was changed through a link that was mailed to you.")
         await letters.tell(tx, user.email, told)
     return True
 
@@ -64,7 +101,7 @@ async def add_app(
     codes = await second_factors.confirm_totp(tx, sealing, _own(actor), session.key, word, code)
     if codes is None:
         return None
-    await _record(tx, actor, "second-factor.add", "An authenticator app was set up.", {"kind": "app"})
+    await _record(tx, actor, "second-factor.add", phrase("An authenticator app was set up."), {"kind": "app"})
     return Strengthened(codes, await _strengthened(tx, session, browser))
 
 
@@ -73,7 +110,7 @@ async def remove_app(tx: Tx, actor: Actor, *, must_have: bool) -> None:
     if must_have and not (await second_factors.factors(tx, _own(actor))).passkeys:
         raise LastSecondFactor
     if await second_factors.remove_totp(tx, _own(actor)):
-        told = "The authenticator app was removed."
+        told = phrase("The authenticator app was removed.")
         await _record(tx, actor, "second-factor.remove", told, {"kind": "app"})
 
 
@@ -82,7 +119,7 @@ async def new_recovery_codes(tx: Tx, actor: Actor) -> list[str]:
     if not (await second_factors.factors(tx, _own(actor))).any:
         raise NoSecondFactor
     codes = await second_factors.new_recovery_codes(tx, _own(actor))
-    await _record(tx, actor, "second-factor.recovery-codes", "New recovery codes were made.")
+    await _record(tx, actor, "second-factor.recovery-codes", phrase("New recovery codes were made."))
     return codes
 
 
@@ -98,8 +135,8 @@ async def add_passkey(
     """Keep the passkey that the browser has made."""
     # The options were given to who knows the password, and for this person: that is what the answer proves.
     made = await passkeys.finish_registration(tx, site, _own(actor), name, answer)
-    told = f"The passkey “{made.name}” was added."
-    await _record(tx, actor, "second-factor.add", told, {"kind": "passkey"})
+    told = phrase("The passkey “{name}” was added.")
+    await _record(tx, actor, "second-factor.add", told, {"kind": "passkey"}, name=made.name)
     codes = None
     if (await second_factors.factors(tx, _own(actor))).recovery_codes == 0:
         codes = await second_factors.new_recovery_codes(tx, _own(actor))
@@ -114,8 +151,8 @@ async def remove_passkey(tx: Tx, actor: Actor, passkey_id: int, *, must_have: bo
     name = await passkeys.remove(tx, _own(actor), passkey_id)
     if name is not None:
         await second_factors.tidy(tx, _own(actor))
-        told = f"The passkey “{name}” was removed."
-        await _record(tx, actor, "second-factor.remove", told, {"kind": "passkey"})
+        told = phrase("The passkey “{name}” was removed.")
+        await _record(tx, actor, "second-factor.remove", told, {"kind": "passkey"}, name=name)
     return name
 
 
@@ -134,7 +171,7 @@ async def end_other_sessions(tx: Tx, actor: Actor, session: Session) -> None:
 async def _strengthened(tx: Tx, session: Session, browser: Browser) -> str:
     """The token of a new session; all before it end, for they were begun with a password alone."""
     await sessions.end_others(tx, session.person.id, None)
-    return await sessions.begin(tx, session.person.id, browser, state=session.state, strong=True)
+    return await sessions.begin(tx, session.person.id, browser, strong=True)
 
 
 def _own(actor: Actor) -> int:
@@ -143,7 +180,12 @@ def _own(actor: Actor) -> int:
 
 
 async def _record(
-    tx: Tx, actor: Actor, action: str, told: str, detail: Mapping[str, Any] | None = None
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    told: str,
+    detail: Mapping[str, Any] | None = None,
+    **values: str,
 ) -> None:
     await trail.record(tx, actor, action, f"user {actor.name}", detail)
-    await letters.tell(tx, actor.name, told)
+    await letters.tell(tx, actor.name, told, **values)

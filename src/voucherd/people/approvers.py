@@ -15,6 +15,7 @@ from voucherd.actors import Actor, ActorKind
 from voucherd.db import Connection, Pool, Tx
 from voucherd.people import letters, members
 from voucherd.people.members import Member
+from voucherd.people.readers import Letter
 from voucherd.people.roles import Right, approval_right, rights_of
 from voucherd.people.users import User
 
@@ -73,13 +74,24 @@ async def rest(tx: Tx, actor: Actor, person: Member | User, why: str, before: fr
         _person(actor),
         REST,
     )
-    await tell(
-        tx,
-        person.company_id,
-        f"{person.email} {why}",
-        f"{person.email} {why} ({person.role}), by {actor.name}. Until {until:%Y-%m-%d %H:%M} UTC this person is"
-        " no second person, unless another one of you confirms it on the page where approvals wait.",
+    await tell(tx, person.company_id, letters.rests(why, person.email, person.role, actor.name, until))
+
+
+async def count_at_once(tx: Tx, user_id: int) -> None:
+    """Let the operator's first person count without a rest: nobody was there before who could be deceived."""
+    await tx.execute("UPDATE app_user SET rests_until = now() WHERE id = $1", user_id)
+
+
+async def is_alone(connection: Connection | Pool, user_id: int) -> bool:
+    """Whether the operator has never had or invited anybody else (OP-151)."""
+    alone: bool = await connection.fetchval(
+        """
+        SELECT EXISTS (SELECT FROM app_user WHERE id = $1 AND company_id IS NULL AND active)
+           AND NOT EXISTS (SELECT FROM app_user WHERE company_id IS NULL AND id <> $1)
+        """,
+        user_id,
     )
+    return alone
 
 
 async def confirm(tx: Tx, actor: Actor, person: Member) -> None:
@@ -95,14 +107,13 @@ async def confirm(tx: Tx, actor: Actor, person: Member) -> None:
     await trail.record(
         tx, actor, "user.confirm", f"user {person.email}", {"role": person.role}, company_id=person.company_id
     )
-    said = f"{person.email} was confirmed"
-    await tell(tx, person.company_id, said, f"{actor.name} has confirmed {person.email} ({person.role}).")
+    await tell(tx, person.company_id, letters.confirmed(person.email, person.role, actor.name))
 
 
-async def tell(tx: Tx, company_id: int | None, subject: str, text: str) -> None:
+async def tell(tx: Tx, company_id: int | None, letter: Letter) -> None:
     """Write to everybody who may approve here."""
     approvers = await members.with_right(tx, company_id, approval_right(company_id))
-    await letters.tell_approvers(tx, [one.email for one in approvers], subject, text)
+    await letters.tell_approvers(tx, [one.email for one in approvers], letter)
 
 
 def _person(actor: Actor) -> int | None:

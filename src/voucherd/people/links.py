@@ -40,7 +40,7 @@ class Holder:
     email: str
 
 
-async def make(tx: Tx, user_id: int, kind: LinkKind) -> bytes | None:
+async def make(tx: Tx, user_id: int, kind: LinkKind, open_max: int = OPEN_MAX) -> bytes | None:
     """The hash of a new link, to be mailed; None if enough are open. It has no token before its letter is sent."""
     link = secrets.token_bytes(TOKEN_BYTES)
     made = await tx.fetchval(
@@ -53,7 +53,7 @@ async def make(tx: Tx, user_id: int, kind: LinkKind) -> bytes | None:
         user_id,
         kind.value,
         LIVES[kind],
-        OPEN_MAX,
+        open_max,
     )
     return link if made else None
 

@@ -38,6 +38,8 @@ class Member(Struct, frozen=True):
     """A person as colleagues see it."""
 
     id: int
+    name: str
+    """Empty for who has told none."""
     email: str
     company_id: int | None
     role: str
@@ -55,7 +57,7 @@ class Member(Struct, frozen=True):
 
 
 _MEMBER: Final = """
-    SELECT u.id, coalesce(u.invited_as, u.email) AS email, u.company_id, u.role, u.active,
+    SELECT u.id, u.name, coalesce(u.invited_as, u.email) AS email, u.company_id, u.role, u.active,
            u.password_hash IS NOT NULL AS joined,
            EXISTS (SELECT FROM totp t WHERE t.user_id = u.id AND t.confirmed_at IS NOT NULL)
              OR EXISTS (SELECT FROM passkey p WHERE p.user_id = u.id) AS second_factor,
@@ -73,7 +75,7 @@ def top_role(company_id: int | None) -> str:
 async def members(connection: Connection | Pool, company_id: int | None) -> list[Member]:
     """The company's people, or the operator's own for None, by address."""
     rows = await connection.fetch(
-        f"{_MEMBER} WHERE u.company_id IS NOT DISTINCT FROM $1 ORDER BY 2 LIMIT $2",
+        f"{_MEMBER} WHERE u.company_id IS NOT DISTINCT FROM $1 ORDER BY 3 LIMIT $2",
         company_id,
         PEOPLE_MAX,
     )
@@ -100,7 +102,7 @@ async def by_email(connection: Connection | Pool, email: str) -> Member:
 
 async def everybody(connection: Connection | Pool) -> list[Member]:
     """The people of all companies and of the operator."""
-    rows = await connection.fetch(f"{_MEMBER} ORDER BY u.company_id NULLS FIRST, 2")
+    rows = await connection.fetch(f"{_MEMBER} ORDER BY u.company_id NULLS FIRST, 3")
     return [Member(*row) for row in rows]
 
 
@@ -117,7 +119,7 @@ async def with_right(connection: Connection, company_id: int | None, right: Righ
 async def invite(tx: Tx, draft: UserDraft) -> tuple[Member, bytes]:
     """A person without a password, and the link to choose one; refused if the address belongs here already."""
     # Counted under a lock of the company's, so that two at once can't pass the limit.
-    await _lock(tx, draft.company_id)
+    await lock(tx, draft.company_id)
     count = await tx.fetchval(
         "SELECT count(*) FROM app_user WHERE company_id IS NOT DISTINCT FROM $1", draft.company_id
     )
@@ -138,7 +140,7 @@ async def invite(tx: Tx, draft: UserDraft) -> tuple[Member, bytes]:
 async def set_role(tx: Tx, person: Member, role: str) -> None:
     """Give a person another role; refused for the last owner."""
     UserDraft(person.email, person.company_id, role)  # Refuses a role that is none.
-    await _lock(tx, person.company_id)
+    await lock(tx, person.company_id)
     if role != top_role(person.company_id):
         await _refuse_last(tx, person)
     await tx.execute("UPDATE app_user SET role = $2 WHERE id = $1", person.id, role)
@@ -146,7 +148,7 @@ async def set_role(tx: Tx, person: Member, role: str) -> None:
 
 async def set_active(tx: Tx, person: Member, *, active: bool) -> None:
     """Let a person sign in, or not any more; refused for the last owner. Links end with it."""
-    await _lock(tx, person.company_id)
+    await lock(tx, person.company_id)
     if not active:
         await _refuse_last(tx, person)
         await links.void(tx, person.id)
@@ -167,7 +169,7 @@ async def _refuse_last(tx: Tx, person: Member) -> None:
         raise LastOwner
 
 
-async def _lock(tx: Tx, company_id: int | None) -> None:
+async def lock(tx: Tx, company_id: int | None) -> None:
     """One change of who belongs here at a time; a company's keys lose what their makers lose, so these wait, too."""
     if company_id is None:
         await tx.execute("SELECT pg_advisory_xact_lock(hashtext('people'), 0)")

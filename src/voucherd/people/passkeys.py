@@ -26,8 +26,8 @@ from webauthn.helpers.structs import (
 
 from voucherd.db import Connection, Pool, Tx
 from voucherd.networks import network_of
-from voucherd.people.totp import ISSUER
 
+SITE_NAME: Final = "voucherd"
 CHALLENGE_BYTES: Final = 32
 CHALLENGE_LIFE: Final = timedelta(minutes=5)
 CHALLENGES_OF_NETWORK_MAX: Final = 20
@@ -91,7 +91,7 @@ async def begin_registration(
         raise TooManyPasskeys
     options = webauthn.generate_registration_options(
         rp_id=site.host,
-        rp_name=ISSUER,
+        rp_name=SITE_NAME,
         user_name=email,
         user_id=user_id.to_bytes(HANDLE_BYTES, "big"),
         challenge=await _challenge(tx, user_id, address),

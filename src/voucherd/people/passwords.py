@@ -53,11 +53,16 @@ _LIKE: Final = str.maketrans("@4310$5!7+8", "aaeiossittb")
 class WeakPassword(ValueError):
     """The password is too short, too long or too easy to guess; says which."""
 
+    def __init__(self, text: str, *, guessable: bool) -> None:
+        super().__init__(text)
+        self.guessable = guessable
+
 
 def refuse_weak(password: str, known: Collection[str]) -> None:
     """Refuse a password that is too short, or made of common words and of what is known of the person."""
     if not CHARACTERS_MIN <= len(password) <= CHARACTERS_MAX:
-        raise WeakPassword(f"a password has {CHARACTERS_MIN} to {CHARACTERS_MAX} characters")
+        text = f"a password has {CHARACTERS_MIN} to {CHARACTERS_MAX} characters"
+        raise WeakPassword(text, guessable=False)
     parts = {part for text in known for part in re.split(r"[\W_]+", text.lower())}
     own = {part for part in parts if len(part) >= KNOWN_CHARACTERS_MIN}
     # Numbers and signs at the ends are what people add when they are asked for some.
@@ -66,7 +71,8 @@ def refuse_weak(password: str, known: Collection[str]) -> None:
         left = surprising(written, own)
         if len(left) < SURPRISING_MIN or len(set(left)) < KINDS_MIN:
             raise WeakPassword(
-                "this password is easy to guess: take a few words that have nothing to do with you or each other"
+                "this password is easy to guess: take a few words that have nothing to do with you or each other",
+                guessable=True,
             )
 
 

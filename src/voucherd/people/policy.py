@@ -14,7 +14,9 @@ from voucherd.companies.model import Company, Policy, RuleChange
 from voucherd.db import Pool, Tx, transaction
 from voucherd.money import Money
 from voucherd.people import approvers
+from voucherd.people.readers import Letter
 from voucherd.people.roles import Right
+from voucherd.words import Words
 
 CHANGES_MAX: Final = 100
 """Of one round of the worker."""
@@ -37,10 +39,7 @@ async def set_policy(tx: Tx, actor: Actor, company: Company, chosen: Policy) -> 
     elif waiting is None or waiting.approve_from_eur_minor != amount:
         assert actor.id is not None, "a person asks for it"
         waiting = await store.ask_rule_change(tx, company.id, amount, actor.id)
-        now = _rule(before.approve_from_eur_minor)
-        text = f"{actor.name} wants to change the rule: {_rule(amount)}. Until then: {now}."
-        when = f"It holds from {waiting.holds_from:%Y-%m-%d %H:%M} UTC on, or once another one of you confirms it."
-        await approvers.tell(tx, company.id, "A rule is about to change", f"{text}\n\n{when}")
+        await approvers.tell(tx, company.id, _about_to_change(actor.name, before, waiting))
     detail: dict[str, object] = {"second_factor": chosen.second_factor, "approve_from_eur_minor": amount}
     if not at_once:
         assert waiting is not None, "it has just been asked for"
@@ -92,9 +91,26 @@ async def _put_in_force(tx: Tx, actor: Actor, company: Company, before: Policy, 
 
 
 async def _tell_changed(tx: Tx, company_id: int, amount: int | None, by: str) -> None:
-    await approvers.tell(
-        tx, company_id, "A rule has changed", f"It holds from now on: {_rule(amount)} ({by})."
-    )
+    def letter(words: Words) -> tuple[str, str]:
+        text = words.text("From now on: {rule} By: {by}.", rule=_rule(words, amount), by=by)
+        return words.text("The approval rule has changed"), text
+
+    await approvers.tell(tx, company_id, letter)
+
+
+def _about_to_change(by: str, before: Policy, change: RuleChange) -> Letter:
+    def letter(words: Words) -> tuple[str, str]:
+        text = words.text(
+            "{by} wants to change the approval rule. New: {new} Until then: {now}\n\n"
+            "It changes on {when}, or once another one of you confirms it.",
+            by=by,
+            new=_rule(words, change.approve_from_eur_minor),
+            now=_rule(words, before.approve_from_eur_minor),
+            when=words.moment_and_zone(change.holds_from),
+        )
+        return words.text("The approval rule is about to change"), text
+
+    return letter
 
 
 async def _record(tx: Tx, actor: Actor, company: Company, detail: Mapping[str, object]) -> None:
@@ -102,7 +118,7 @@ async def _record(tx: Tx, actor: Actor, company: Company, detail: Mapping[str, o
     await trail.record(tx, actor, "company.people", f"company {company.name}", detail, company_id=company.id)
 
 
-def _rule(amount: int | None) -> str:
+def _rule(words: Words, amount: int | None) -> str:
     if amount is None:
-        return "no order needs a second person"
-    return f"orders from {Money(amount, 'EUR')} on need a second person"
+        return words.text("No order needs approval.")
+    return words.text("Orders from {amount} need approval.", amount=words.amount(Money(amount, "EUR")))

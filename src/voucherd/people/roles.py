@@ -32,6 +32,7 @@ class Right(StrEnum):
     REPORTS_VIEW = "reports:view"
     TRAIL_VIEW = "trail:view"
     STAFF_MANAGE = "staff:manage"
+    SETTINGS_MANAGE = "settings:manage"
 
 
 COMPANY_RIGHTS: Final = frozenset(

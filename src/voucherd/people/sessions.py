@@ -41,6 +41,9 @@ class Person:
     role: str
     company: Company | None
     rights: frozenset[Right]
+    language: str = ""
+    """As the person chose; empty where the browser decides."""
+    time_zone: str = ""
 
     def may(self, right: Right | None) -> bool:
         """Whether the person has this right; None is a right that everybody has."""
@@ -61,7 +64,6 @@ class Session:
 
     key: bytes = field(repr=False)
     person: Person
-    state: State
     csrf: bytes = field(repr=False)
     pending: bool
     strong_at: datetime | None
@@ -69,6 +71,8 @@ class Session:
     """The company asks its people for a second factor."""
     waiting: int
     """How many requests of others wait for this person's yes or no, if he may say it."""
+    in_cart: int
+    """How many codes are in the person's cart."""
     flash: Flash | None
     address: str
     created_at: datetime
@@ -94,7 +98,6 @@ async def begin(
     user_id: int,
     browser: Browser,
     *,
-    state: State = State.LIVE,
     pending: bool = False,
     strong: bool = False,
 ) -> str:
@@ -102,10 +105,10 @@ async def begin(
     token = secrets.token_urlsafe(TOKEN_BYTES)
     await tx.execute(
         "INSERT INTO session (key, user_id, state, csrf, pending, strong_at, address, agent, expires_at)"
-        " VALUES ($1, $2, $3, $4, $5, CASE WHEN $6 THEN now() END, $7, $8, now() + $9)",
+        # The state is for the program before this one, which knew no sandbox in addresses.
+        " VALUES ($1, $2, 0, $3, $4, CASE WHEN $5 THEN now() END, $6, $7, now() + $8)",
         key_of(token),
         user_id,
-        int(state),
         secrets.token_bytes(32),
         pending,
         strong,
@@ -116,23 +119,28 @@ async def begin(
     return token
 
 
-async def find(pool: Pool, token: str) -> Session | None:
-    """The session of this token with its person and company, if all three may still be used."""
+async def find(pool: Pool, token: str, state: State = State.LIVE) -> Session | None:
+    """The session of this token with its person and company, if all three may still be used.
+
+    The state is the one whose waiting requests are counted.
+    """
     row = await pool.fetchrow(
-        "SELECT s.key, s.state, s.csrf, s.pending, s.strong_at, s.flash, s.flash_kind, s.address,"
+        "SELECT s.key, s.csrf, s.pending, s.strong_at, s.flash, s.flash_kind, s.address,"
         " s.created_at, s.seen_at, s.expires_at, now() - s.seen_at > $3 AS stale,"
-        " u.id AS user_id, u.email, u.name AS user_name, u.role,"
+        " u.id AS user_id, u.email, u.name AS user_name, u.role, u.language, u.time_zone,"
         " c.id AS company_id, c.name AS company_name, c.country, c.vat_number, c.active, c.verified, c.expose_costs,"
         " c.spend_order_eur_minor, c.spend_day_eur_minor, coalesce(c.second_factor, false) AS asked,"
         " (SELECT count(*) FROM approval a WHERE a.status = 0 AND a.ends_at > now() AND a.requested_by <> u.id"
         " AND CASE WHEN c.id IS NULL THEN a.kind <> 1"
-        " ELSE a.kind = 1 AND a.company_id = c.id AND a.state = s.state END) AS waiting"
+        " ELSE a.kind = 1 AND a.company_id = c.id AND a.state = $4 END) AS waiting,"
+        " (SELECT coalesce(sum(i.amount), 0) FROM cart_item i WHERE i.user_id = u.id AND i.state = $4) AS in_cart"
         " FROM session s JOIN app_user u ON u.id = s.user_id LEFT JOIN company c ON c.id = u.company_id"
         " WHERE s.key = $1 AND s.expires_at > now() AND s.seen_at > now() - $2::interval"
         " AND u.active AND coalesce(c.active, true)",
         key_of(token),
         IDLE_MAX,
         SEEN_EVERY,
+        int(state),
     )
     if row is None:
         return None
@@ -176,11 +184,6 @@ async def of_user(connection: Connection | Pool, user_id: int) -> list[asyncpg.R
     )
 
 
-async def look_at(pool: Pool | Tx, key: bytes, state: State) -> None:
-    """Switch the session to live or to the sandbox."""
-    await pool.execute("UPDATE session SET state = $2 WHERE key = $1", key, int(state))
-
-
 async def leave_flash(pool: Pool | Tx, key: bytes, flash: Flash | None) -> None:
     """What the next page of this session says once; None says nothing more."""
     text = None if flash is None else flash.text[:FLASH_CHARACTERS_MAX]
@@ -214,13 +217,22 @@ def _session(row: asyncpg.Record) -> Session:
     rights = rights_of(row["role"], of_company=company is not None)
     return Session(
         key=row["key"],
-        person=Person(row["user_id"], row["email"], row["user_name"], row["role"], company, rights),
-        state=State(row["state"]),
+        person=Person(
+            row["user_id"],
+            row["email"],
+            row["user_name"],
+            row["role"],
+            company,
+            rights,
+            row["language"] or "",
+            row["time_zone"] or "",
+        ),
         csrf=row["csrf"],
         pending=row["pending"],
         strong_at=row["strong_at"],
         asked=row["asked"],
         waiting=row["waiting"] if rights & {Right.ORDERS_APPROVE, Right.MONEY_APPROVE} else 0,
+        in_cart=row["in_cart"],
         flash=None if row["flash"] is None else Flash(row["flash"], row["flash_kind"]),
         address=row["address"],
         created_at=row["created_at"],

@@ -13,7 +13,6 @@ DIGITS: Final = 6
 STEPS_AROUND: Final = 1
 """So many steps a telephone's clock may be off, either way."""
 SECRET_BYTES: Final = 20
-ISSUER: Final = "voucherd"
 
 
 def new_secret() -> bytes:
@@ -46,8 +45,9 @@ def shown(secret: bytes) -> str:
     return b32encode(secret).decode("ascii")
 
 
-def uri(secret: bytes, email: str) -> str:
-    """What the square says that a telephone reads."""
-    label = quote(f"{ISSUER}:{email}")
-    query = urlencode({"secret": shown(secret), "issuer": ISSUER, "digits": DIGITS, "period": STEP_S})
+def uri(secret: bytes, email: str, shop: str) -> str:
+    """What the square says that a telephone reads; the app lists it under the shop's name."""
+    issuer = shop.replace(":", " ")
+    label = quote(f"{issuer}:{email}")
+    query = urlencode({"secret": shown(secret), "issuer": issuer, "digits": DIGITS, "period": STEP_S})
     return f"otpauth://totp/{label}?{query}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 from voucherd import email_address
 from voucherd.db import Connection, Pool, Tx
@@ -102,11 +103,55 @@ async def set_password(tx: Tx | Pool, user_id: int, password_hash: str) -> None:
     await tx.execute("UPDATE app_user SET password_hash = $2 WHERE id = $1", user_id, password_hash)
 
 
+async def profile(tx: Tx, user_id: int) -> dict[str, str]:
+    """How the person is called and wants to be spoken to; the row is locked until the transaction ends."""
+    row = await tx.fetchrow(
+        "SELECT name, coalesce(language, '') AS language, coalesce(time_zone, '') AS \"time zone\" FROM app_user"
+        " WHERE id = $1 FOR NO KEY UPDATE",
+        user_id,
+    )
+    assert row is not None, "a person who acts is there"
+    return dict(row)
+
+
+async def set_profile(tx: Tx, user_id: int, name: str, language: str, time_zone: str) -> None:
+    """Replace the name, the language and the time zone; an empty one of the last two is none."""
+    await tx.execute(
+        "UPDATE app_user SET name = $2, language = nullif($3, ''), time_zone = nullif($4, '') WHERE id = $1",
+        user_id,
+        name,
+        language,
+        time_zone,
+    )
+
+
 async def list_users(connection: Connection, company_id: int | None) -> list[User]:
     """The company's people, or the operator's own for None, by address."""
     rows = await connection.fetch(
         "SELECT id, coalesce(invited_as, email), company_id, role FROM app_user"
         " WHERE company_id IS NOT DISTINCT FROM $1 ORDER BY email",
         company_id,
+    )
+    return [User(*row) for row in rows]
+
+
+async def emails(connection: Connection, user_ids: Collection[int]) -> dict[int, str]:
+    """The addresses of these people."""
+    rows = await connection.fetch(
+        "SELECT id, email FROM app_user WHERE id = ANY($1::bigint[])", list(user_ids)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def search_users(connection: Connection, text: str, limit: int) -> list[User]:
+    """The people whose address or name holds the text, by address."""
+    rows = await connection.fetch(
+        """
+        SELECT id, email, company_id, role FROM app_user
+        WHERE invited_as IS NULL AND (strpos(email, lower($1)) > 0 OR strpos(lower(name), lower($1)) > 0)
+        ORDER BY email LIMIT $2
+        """,
+        text,
+        limit,
     )
     return [User(*row) for row in rows]

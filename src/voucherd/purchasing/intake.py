@@ -14,6 +14,7 @@ from voucherd.money import Money
 from voucherd.purchasing.attempts import Attempt
 from voucherd.suppliers.protocol import CODE_CHARS_MAX, EXTERNAL_ID_CHARS_MAX, SERIAL_CHARS_MAX, Bought, Code
 from voucherd.vault import purchased as purchases
+from voucherd.vault import serials
 from voucherd.vault.model import Lot, selling_order
 from voucherd.vault.seal import Sealer
 from voucherd.vault.store import CodeRow, add_codes
@@ -126,4 +127,10 @@ async def put_away(
     ]
     # In one order everywhere, so that two purchases with the same codes can't deadlock.
     await add_codes(tx, sorted(rows, key=itemgetter(3)))
+    found = (
+        (taken.lot.id, seq, code.serial.strip().encode())
+        for taken in delivery.lots
+        for seq, (_, code) in enumerate(taken.codes)
+    )
+    await serials.note(tx, serials.encoded(sealer, found))
     return sum(spares)

@@ -215,6 +215,21 @@ async def find(conn: Connection, digits: str) -> list[Record]:
     return [_record(row) for row in rows]
 
 
+async def by_external_id(conn: Connection, external_id: str, limit: int) -> list[Record]:
+    """The purchases that a supplier calls by this name, newest first."""
+    rows = await conn.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM supplier s
+        -- The index of these names begins with the supplier.
+        CROSS JOIN LATERAL (SELECT * FROM attempt WHERE supplier_id = s.id AND external_id = $1 LIMIT $2) a
+        {_JOINS} {_NEWEST}
+        """,  # noqa: S608 - Constants only.
+        external_id,
+        limit,
+    )
+    return [_record(row) for row in rows]
+
+
 async def of_order(conn: Connection, order_id: int, limit: int) -> list[Record]:
     """The purchases that were made for lines of an order, newest first."""
     rows = await conn.fetch(

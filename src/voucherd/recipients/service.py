@@ -68,8 +68,11 @@ class Recipients:
         self._form_key = derive(master, "recipient/form")
         self.pins = Pins(master)
 
-    async def open(self, token: str, *, person: bool) -> Closed | None:
-        """The voucher behind a link; None where there is none. Only a person's visit is remembered."""
+    async def open(self, token: str, *, person: bool, sender_id: int | None = None) -> Closed | None:
+        """The voucher behind a link; None where there is none.
+
+        Only a person's visit is remembered, and not that of somebody of the company that bought it.
+        """
         place = self._ids.line_of_token(token)
         if place is None:
             return None
@@ -77,7 +80,7 @@ class Recipients:
         if voucher is None:
             return None
         async with self._pool.acquire() as conn:
-            if person:
+            if person and voucher.company_id != sender_id:
                 await vouchers.note_opened(conn, voucher)
             until = (await pins.guesses(conn, place[0])).blocked_until if voucher.has_pin else None
         return Closed(voucher, None if until is None else Tried(PinCheck.NOT_NOW, blocked_until=until))

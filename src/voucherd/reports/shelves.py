@@ -68,3 +68,21 @@ async def stock(conn: Connection, by: Sequence[By], expiring: timedelta) -> Repo
             timeout=REPORT_S_MAX,
         )
     return assembled(tuple(labels), STOCK, rows)
+
+
+async def left_of(conn: Connection, product_ids: Sequence[int], state: State) -> dict[int, int]:
+    """How many codes of each of these products can be had now: on our shelf, and at suppliers."""
+    rows = await conn.fetch(
+        """
+        SELECT w.product_id,
+               coalesce((SELECT sum(size - cursor) FROM lot
+                         WHERE product_id = w.product_id AND state = $2 AND NOT exhausted
+                           AND (expires_at IS NULL OR expires_at > now())), 0)::bigint
+               + coalesce((SELECT sum(o.stock) FROM offer o JOIN supplier s ON s.id = o.supplier_id
+                           WHERE o.product_id = w.product_id AND o.state = $2 AND o.active AND s.active), 0)::bigint
+        FROM unnest($1::int[]) AS w (product_id)
+        """,
+        list(product_ids),
+        int(state),
+    )
+    return {row[0]: row[1] for row in rows}

@@ -131,6 +131,10 @@ class Storefront:
         self._prices = PriceBook()
         self._versions = VersionCache(VERSIONS_KEPT_MAX)
 
+    def use(self, operator_country: str, fx_age_max: timedelta) -> None:
+        """Show prices by these from now on."""
+        self._operator_country, self._fx_age_max = operator_country, fx_age_max
+
     async def find_all(
         self,
         visitor: Shopper,

@@ -1,4 +1,4 @@
-"""What an answer of a described supplier means. Everything that the description does not foresee is `Unclear`."""
+"""What an answer of a described supplier means. Everything that the description does not name is `Unclear`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class AnswerReader:
             if self._matches(rule, reply.status, document):
                 return rule.means
         if reply.status not in self._operation.ok:
-            raise Garbled(f"HTTP {reply.status}, which the description does not foresee")
+            raise Garbled(f"Supplier error: HTTP {reply.status}, which is not in the description")
         if garbled is not None:
             raise garbled
         return document
@@ -107,7 +107,7 @@ class AnswerReader:
         if "status" in self._paths:
             said = _word(self._value(part, "status")) or ""
             if said not in self._operation.statuses:
-                raise Garbled("a status that the description does not foresee")
+                raise Garbled("Supplier error: a status that is not in the description")
             means = self._operation.statuses[said]
         external_id = untrusted.text(self._value(part, "external_id"))
         if means is Means.UNDER_WAY:

@@ -6,6 +6,7 @@ only says that they are new.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from voucherd import trail
-from voucherd.actors import Actor
+from voucherd.actors import Actor, ActorKind
 from voucherd.catalogue.products import ProductVersion
 from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import find as find_product
@@ -21,7 +22,8 @@ from voucherd.catalogue.texts import face_text, read_share
 from voucherd.db import Connection, Tx
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.suppliers import registry, store
+from voucherd.setting_values import Network
+from voucherd.suppliers import drafts, registry, store
 from voucherd.suppliers.store import (
     OfferRow,
     SupplierDraft,
@@ -136,9 +138,15 @@ def declare_risk(kind: str, config: dict[str, Any], on_unknown: str | None) -> N
         raise RiskNotDeclared
 
 
-async def add(tx: Tx, actor: Actor, draft: SupplierDraft, sealer: Sealer) -> SupplierRow:
-    """A new supplier; its key is sealed. Refused if its name is taken."""
+async def add(
+    tx: Tx, actor: Actor, draft: SupplierDraft, sealer: Sealer, own: Sequence[Network] = ()
+) -> SupplierRow:
+    """A new supplier; its key is sealed. Refused if its name is taken, or a person may not send the server there."""
+    drafts.check_name(draft.name)
     check_state(draft.kind, draft.state)
+    drafts.check_config(draft.kind, draft.config)
+    if actor.kind is not ActorKind.COMMAND:
+        drafts.check_reach(draft.kind, draft.config, own)
     row = await store.add_supplier(tx, draft, sealer)
     detail = {"kind": row.kind, "key": draft.secret is not None}
     detail |= {name: getattr(row, name) for name in _TOLD}
@@ -146,12 +154,24 @@ async def add(tx: Tx, actor: Actor, draft: SupplierDraft, sealer: Sealer) -> Sup
     return row
 
 
-async def change(tx: Tx, actor: Actor, name: str, changes: SupplierChanges, sealer: Sealer) -> SupplierRow:
+async def change(
+    tx: Tx,
+    actor: Actor,
+    name: str,
+    changes: SupplierChanges,
+    sealer: Sealer,
+    own: Sequence[Network] = (),
+) -> SupplierRow:
     """The supplier after the changes.
 
     Another address or key is another conversation: its old prices are forgotten and asked for anew, and old failures
     don't count against it.
     """
+    if changes.config is not None:
+        kind = (await supplier(tx, name)).kind
+        drafts.check_config(kind, changes.config)
+        if actor.kind is not ActorKind.COMMAND:
+            drafts.check_reach(kind, changes.config, own)
     config = None if changes.config is None else msgspec.json.encode(changes.config).decode()
     sealed = None if changes.secret is None else sealer.seal_text(secret_place(name), changes.secret)
     supplier_id = await tx.fetchval(
@@ -178,16 +198,7 @@ async def change(tx: Tx, actor: Actor, name: str, changes: SupplierChanges, seal
         # Apart from the rest: a change of this column makes every process look at the offers again.
         await tx.execute("UPDATE supplier SET active = $2 WHERE id = $1", supplier_id, changes.active)
     if changes.speaks_anew:
-        # Its health first, then its offers: a claim takes them in this order too.
-        await tx.execute(
-            "UPDATE supplier_health SET failures = 0, open_until = NULL, quoting_until = '-infinity', "
-            "quote_error = NULL WHERE supplier_id = $1",
-            supplier_id,
-        )
-        await tx.execute(
-            "UPDATE offer SET quote_id = NULL, quoted_at = NULL, stock = 0 WHERE supplier_id = $1",
-            supplier_id,
-        )
+        await _begin_anew(tx, supplier_id)
     after = await supplier(tx, name)
     if changes.secret is not None and not registry.needs_secret(after.kind, after.config):
         raise NoKeyTaken(name)
@@ -196,6 +207,18 @@ async def change(tx: Tx, actor: Actor, name: str, changes: SupplierChanges, seal
     detail |= {"key": "new"} if changes.secret is not None else {}
     await _record(tx, actor, "supplier.set", after, detail)
     return after
+
+
+async def _begin_anew(tx: Tx, supplier_id: int) -> None:
+    """Forget prices and failures. Its health first, then its offers: a claim takes them in this order too."""
+    await tx.execute(
+        "UPDATE supplier_health SET failures = 0, open_until = NULL, quoting_until = '-infinity', "
+        "quote_error = NULL WHERE supplier_id = $1",
+        supplier_id,
+    )
+    await tx.execute(
+        "UPDATE offer SET quote_id = NULL, quoted_at = NULL, stock = 0 WHERE supplier_id = $1", supplier_id
+    )
 
 
 async def offer(

@@ -107,6 +107,9 @@ class Lately(Struct, frozen=True):
     middle_ms: int | None
     slow_ms: int | None
     """As long as one call in twenty takes, or longer."""
+    hour_ended: int = 0
+    hour_failed: int = 0
+    """Of the calls of the last hour: those that have ended, and those of them that brought nothing."""
 
     @property
     def failed_percent(self) -> int:
@@ -114,17 +117,51 @@ class Lately(Struct, frozen=True):
         return 0 if not self.calls else round(100 * (self.failed + self.unknown) / self.calls)
 
 
+NO_CALLS: Final = Lately(0, 0, 0, None, None)
+OFTEN_OF: Final = 4
+"""One failed call in so many is worth a look."""
+
+
+class SupplierJudgement(Struct, frozen=True):
+    """How a supplier is doing, in one line; the kind is that of a badge."""
+
+    kind: str
+    text: str
+
+
+def judge(lately: Lately, breaker: str, *, active: bool, quote_error: str | None = None) -> SupplierJudgement:
+    """How a supplier is doing, by its calls of the last hour, its breaker and its prices. Pure."""
+    failed, ended = lately.hour_failed, lately.hour_ended
+    counted = f"{failed} of {ended} {'call' if ended == 1 else 'calls'} in the last hour"
+    alone = f": {counted}" if ended else ""
+    # The first that holds is said.
+    rules = (
+        (not active, "", "Paused"),
+        (0 < failed == ended, "bad", f"Failing: {counted}"),
+        (breaker == "open", "bad", f"Failing, left alone for a while{alone}"),
+        (0 < ended <= failed * 2, "bad", f"Fails often: {counted}"),
+        (0 < ended <= failed * OFTEN_OF, "warn", f"Fails now and then: {counted}"),
+        (quote_error is not None, "warn", "Its prices can’t be read"),
+        (breaker == "half-open", "warn", "Being tried again after failures"),
+        (True, "good", "Good"),
+    )
+    return next(SupplierJudgement(kind, text) for holds, kind, text in rules if holds)
+
+
 async def lately(conn: Connection, state: State) -> dict[int, Lately]:
     """The last calls of every supplier of a day, at most LATELY_MAX of each."""
     rows = await conn.fetch(
         """
-        SELECT s.id, c.calls, c.failed, c.unknown, c.middle_ms, c.slow_ms
+        SELECT s.id, c.calls, c.failed, c.unknown, c.middle_ms, c.slow_ms, c.hour_ended, c.hour_failed
         FROM supplier s CROSS JOIN LATERAL (
             SELECT count(*)::int AS calls, count(*) FILTER (WHERE status = 4)::int AS failed,
                    count(*) FILTER (WHERE status = 2)::int AS unknown,
                    percentile_disc(0.5) WITHIN GROUP (ORDER BY call_ms) AS middle_ms,
-                   percentile_disc(0.95) WITHIN GROUP (ORDER BY call_ms) AS slow_ms
-            FROM (SELECT status, call_ms FROM attempt
+                   percentile_disc(0.95) WITHIN GROUP (ORDER BY call_ms) AS slow_ms,
+                   count(*) FILTER (WHERE status > 1 AND placed_at > now() - interval '1 hour')::int AS hour_ended,
+                   count(*) FILTER (WHERE status IN (2, 4) AND placed_at > now() - interval '1 hour')::int
+                     AS hour_failed
+            FROM (SELECT status, call_ms, placed_at FROM attempt
                   WHERE supplier_id = s.id AND placed_at > now() - interval '1 day'
                   ORDER BY placed_at DESC LIMIT $2) newest) c
         WHERE s.state = $1

@@ -90,6 +90,8 @@ class OfferRow(Struct, frozen=True):
     currency: str | None
     refused_until: datetime | None = None
     """It has refused a purchase for good, and is not asked until then (OP-140)."""
+    name: str = ""
+    """What our product is called."""
 
 
 class SupplierExists(Exception):
@@ -216,22 +218,57 @@ async def add_offer(
     )
 
 
+_OFFERS: Final = """
+    SELECT o.product_id, p.slug, v.face_currency, o.face_minor, o.face_to_minor, o.sku, o.active, o.stock,
+           o.quoted_at, o.quote_id, q.price_minor, q.price_to_minor, q.currency, r.refused_until, v.name
+    FROM offer o JOIN product p ON p.id = o.product_id JOIN product_version v ON v.id = p.version_id
+    LEFT JOIN quote q ON q.id = o.quote_id
+    LEFT JOIN refused_offer r ON r.supplier_id = o.supplier_id AND r.product_id = o.product_id
+         AND r.face_minor = o.face_minor AND r.stock = 0 AND r.refused_until > now()
+    WHERE o.supplier_id = $1
+"""
+
+
 async def offers(conn: Connection, supplier_id: int) -> list[OfferRow]:
     """What a supplier sells of ours."""
+    rows = await conn.fetch(f"{_OFFERS} ORDER BY p.slug, o.face_minor LIMIT $2", supplier_id, OFFERS_MAX)
+    return [OfferRow(*row) for row in rows]
+
+
+class OfferSearch(Struct, frozen=True):
+    """Which of a supplier's offers are looked for."""
+
+    text: str = ""
+    """Part of our name or slug, or of the supplier's name for it."""
+    active: bool | None = True
+    lacking: bool = False
+    """Only those without a price or without stock."""
+
+
+async def search_offers(
+    conn: Connection, supplier_id: int, search: OfferSearch, limit: int, offset: int = 0
+) -> list[OfferRow]:
+    """The offers that are looked for, by the name of the product."""
     rows = await conn.fetch(
-        """
-        SELECT o.product_id, p.slug, v.face_currency, o.face_minor, o.face_to_minor, o.sku, o.active, o.stock,
-               o.quoted_at, o.quote_id, q.price_minor, q.price_to_minor, q.currency, r.refused_until
-        FROM offer o JOIN product p ON p.id = o.product_id JOIN product_version v ON v.id = p.version_id
-        LEFT JOIN quote q ON q.id = o.quote_id
-        LEFT JOIN refused_offer r ON r.supplier_id = o.supplier_id AND r.product_id = o.product_id
-             AND r.face_minor = o.face_minor AND r.stock = 0 AND r.refused_until > now()
-        WHERE o.supplier_id = $1 ORDER BY p.slug, o.face_minor LIMIT $2
-        """,
+        f"""{_OFFERS} AND ($2 = '' OR strpos(lower(v.name || ' ' || p.slug || ' ' || o.sku), lower($2)) > 0)
+              AND ($3::boolean IS NULL OR o.active = $3) AND (NOT $4 OR o.quote_id IS NULL OR o.stock = 0)
+            ORDER BY v.name, p.slug, o.face_minor LIMIT $5 OFFSET $6""",
         supplier_id,
-        OFFERS_MAX,
+        search.text,
+        search.active,
+        search.lacking,
+        limit,
+        offset,
     )
     return [OfferRow(*row) for row in rows]
+
+
+async def count_offers(conn: Connection, supplier_id: int) -> int:
+    """How many of our products and face values a supplier sells."""
+    count: int = await conn.fetchval(
+        "SELECT count(*) FROM offer WHERE supplier_id = $1 AND active", supplier_id
+    )
+    return count
 
 
 class FreshQuote(Struct, frozen=True):

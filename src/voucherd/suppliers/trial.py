@@ -22,6 +22,7 @@ from voucherd.suppliers.protocol import (
     Unclear,
     WantedCodes,
 )
+from voucherd.suppliers.registry import Spec
 from voucherd.suppliers.store import OfferRow, SupplierRow
 from voucherd.vault.seal import Sealer
 
@@ -47,19 +48,26 @@ async def try_out(
     """What came of opening it, asking for prices and looking up a purchase that never was; offers not tried."""
     async with pool.acquire() as connection:
         sold = [one for one in await supplier_store.offers(connection, row.id) if one.active]
+    found = await try_spec(pool, row.spec(sealer), row.on_unknown, sold[:offers])
+    return found, max(len(sold) - offers, 0)
+
+
+async def try_spec(
+    pool: Pool, spec: Spec, on_unknown: str, sold: Sequence[OfferRow] = ()
+) -> list[TrialFinding]:
+    """The same of a supplier that may not be stored yet, with these of its offers."""
     try:
-        adapter = registry.open_supplier(row.spec(sealer), pool)
+        adapter = registry.open_supplier(spec, pool)
     except ValueError as wrong:
-        return [TrialFinding("opens", False, str(wrong))], 0
+        return [TrialFinding("opens", False, str(wrong))]
     try:
-        found = [
-            TrialFinding("opens", True, f"{row.kind}, {row.state.word}"),
-            *await _prices(pool, adapter, sold[:offers]),
-            await _look_up(row, adapter, sold),
+        return [
+            TrialFinding("opens", True, f"{spec.kind}, {spec.state.word}"),
+            *await _prices(pool, adapter, sold),
+            await _look_up(spec, on_unknown, adapter, sold),
         ]
     finally:
         await adapter.close()
-    return found, max(len(sold) - offers, 0)
 
 
 async def _prices(pool: Pool, adapter: Supplier, sold: Sequence[OfferRow]) -> list[TrialFinding]:
@@ -88,17 +96,17 @@ def _price(
         return TrialFinding(what, False, f"it does not sell {offer.sku} of {face}")
     if quote.price.currency not in rates:
         return TrialFinding(what, False, f"{quote.price}, but no exchange rate for {quote.price.currency}")
-    return TrialFinding(what, True, f"{quote.price}, {quote.stock:,} in stock")
+    return TrialFinding(what, True, f"{quote.price}, {quote.stock} in stock")
 
 
-async def _look_up(row: SupplierRow, adapter: Supplier, sold: Sequence[OfferRow]) -> TrialFinding:
+async def _look_up(spec: Spec, on_unknown: str, adapter: Supplier, sold: Sequence[OfferRow]) -> TrialFinding:
     """Whether the supplier says of a reference that nobody used that it knows none such."""
     if not adapter.looks_up:
-        return TrialFinding("look-up", None, f"it can't be asked; on unknown: {row.on_unknown}")
+        return TrialFinding("look-up", None, f"it can't be asked; on unknown: {on_unknown}")
     face = Money(sold[0].face_minor, sold[0].face_currency) if sold else _FACE
     wanted = WantedCodes(sold[0].sku if sold else "none", face, 1, face)
     try:
-        async with asyncio.timeout(row.timeout_s + OVERTIME_S):
+        async with asyncio.timeout(spec.timeout_s + OVERTIME_S):
             answer = await adapter.look_up(str(uuid4()), wanted)
     except TimeoutError:
         answer = Unclear("the call took too long")

@@ -24,6 +24,8 @@ from voucherd.trail import archived
 PAGE_MAX: Final = 1_000
 SCAN_MAX: Final = 20_000
 """Deeds that one page looks at where filters may pass over most of them; the next page goes on behind."""
+ABOUT_SCAN_MAX: Final = 5_000
+"""Deeds of a company among which those about one thing are looked for."""
 ID_MAX: Final = 2**63 - 1
 LATE_COMMIT_MAX: Final = timedelta(minutes=10)
 """A deed carries the time at which its transaction began: so much later may it stand among the others."""
@@ -179,6 +181,33 @@ async def search(
     if until is not None and filters.since is not None and filters.since > until:
         until = None
     return TrailPage(_rows(rows), None, until)
+
+
+async def about(
+    conn: Connection, company_id: int, subject: str, since: datetime, until: datetime, limit: int
+) -> list[TrailRow]:
+    """What was done to one thing of a company in a time, oldest first, of the first `ABOUT_SCAN_MAX` deeds of it."""
+    low = await _behind(conn, since - 2 * LATE_COMMIT_MAX)
+    high = await _behind(conn, until)
+    rows = await conn.fetch(
+        """
+        SELECT id, at, actor_kind, actor_id, actor, action, subject, company_id, state, host(address) AS address,
+               request_id, detail
+        FROM (SELECT * FROM trail
+              -- As the index of companies has them, so that the deeds of all are not walked.
+              WHERE company_id >= $1::int AND company_id <= $1::int AND id >= $2 AND id < $3
+              ORDER BY company_id, id LIMIT $6) own
+        WHERE subject = $4 AND at >= $5 ORDER BY id LIMIT $7
+        """,
+        company_id,
+        low,
+        high,
+        subject,
+        since,
+        ABOUT_SCAN_MAX,
+        limit,
+    )
+    return _rows(rows)
 
 
 async def _behind(conn: Connection, moment: datetime) -> int:

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from voucherd.db import Pool, Tx, take_long, transaction
 from voucherd.money import Money
-from voucherd.vault import store
+from voucherd.vault import serials, store
 from voucherd.vault.lines import BadLine, Chunk, CodeFile
 from voucherd.vault.seal import Sealer
 from voucherd.vault.sources import FileRefused
@@ -136,6 +136,7 @@ class _Sealed(Struct, frozen=True):
     before: _Lots
     after: _Lots
     rows: bytes
+    serials: bytes
 
 
 _Ready: TypeAlias = tuple[Chunk, _Sealed | None]
@@ -203,6 +204,7 @@ class _Intake:
                         sealed = await self._seal_now(chunk)
                     meanwhile(sealed.after)
                     await store.copy_codes(self._tx, sealed.rows)
+                    await serials.note(self._tx, sealed.serials)
             except asyncpg.UniqueViolationError:
                 # Most files are all new, and a look costs 2 µs a code: it waits for the first double.
                 self._look_first, sealed = True, None
@@ -230,7 +232,8 @@ class _Intake:
         seqs = [next(free[expires]) for expires in chunk.expiries]
         sealed = self._sealer.seal_many(lot_ids, seqs, chunk.codes, chunk.serials)
         after = {expires: (lot_id, next(free[expires])) for expires, (lot_id, _) in lots.items()}
-        return _Sealed(lots, after, store.encode_codes(lot_ids, seqs, sealed, chunk.blinds))
+        found = serials.encoded(self._sealer, zip(lot_ids, seqs, chunk.serials, strict=True))
+        return _Sealed(lots, after, store.encode_codes(lot_ids, seqs, sealed, chunk.blinds), found)
 
     async def finish(self) -> None:
         """Give the lots their sizes."""
@@ -265,6 +268,8 @@ async def append_codes(
             ]
             # In one order everywhere, so that two purchases with the same codes can't deadlock.
             await store.add_codes(tx, sorted(rows, key=itemgetter(3)))
+            found = ((lot_id, seq, serial.strip().encode()) for seq, (_, serial) in enumerate(codes))
+            await serials.note(tx, serials.encoded(sealer, found))
             await store.resize_lots(tx, {lot_id: len(codes)})
     except asyncpg.UniqueViolationError:
         await _refuse_known(tx, blinds)

@@ -80,6 +80,7 @@ class Sealer:
         self.trail_key = derive(root, "trail/chain")
         # No version here: a code must meet its double whatever key sealed that one.
         self._blind = blake2b(key=derive(root, "vault/blind"), digest_size=BLIND_BYTES)
+        self._serial_blind = blake2b(key=derive(root, "vault/serial"), digest_size=BLIND_BYTES)
         sandbox = algorithms.AES(derive(root, "vault/sandbox"))
         # ECB is right here: every block is a different number and stands alone.
         self._scramble = Cipher(sandbox, modes.ECB()).encryptor().update  # noqa: S305
@@ -187,6 +188,12 @@ class Sealer:
             except (InvalidTag, ValueError, KeyError):
                 continue
         raise self._unopened(sealed, "what was sealed")
+
+    def blind_serial(self, serial: bytes) -> bytes:
+        """What a serial, stripped and in UTF-8, is found by: equal ones give equal bytes, and nobody else can."""
+        digest = self._serial_blind.copy()
+        digest.update(serial)
+        return digest.digest()
 
     def blinder(self, brand_id: int) -> Callable[[bytes], bytes]:
         """What blinds codes of one brand, stripped and in UTF-8: equal ones give equal bytes, and nobody else can."""

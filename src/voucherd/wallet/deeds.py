@@ -18,8 +18,9 @@ from voucherd.db import Connection, Tx
 from voucherd.events import kinds, log
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.people import approvers
-from voucherd.people.roles import Right
+from voucherd.people import approvers, user_store
+from voucherd.people.approvers import NoSecondPerson
+from voucherd.people.roles import Right, rights_of
 from voucherd.wallet import low_balance, store
 from voucherd.wallet.store import Balance
 
@@ -41,6 +42,14 @@ class BadPayment(ValueError):
         super().__init__(f"{field}: {rule}")
         self.field = field
         self.rule = rule
+
+
+class TooLittleMoney(BadPayment):
+    """The wallet has less than the payment takes."""
+
+    def __init__(self, has: Money) -> None:
+        super().__init__("amount", f"the wallet has only {has}")
+        self.has = has
 
 
 class NoAlert(LookupError):
@@ -86,6 +95,20 @@ async def top_up_play_money(tx: Tx, actor: Actor, company: Company, money: Money
     return balance
 
 
+async def top_up_alone(
+    tx: Tx, actor: Actor, company: Company, state: State, money: Money, reference: str
+) -> Balance:
+    """Add money without a second person: while the operator has never invited one (OP-151)."""
+    role = await user_store.role_now(tx, _person(actor))
+    may_both = {Right.MONEY_PROPOSE, Right.MONEY_APPROVE} <= rights_of(role, of_company=False)
+    if not (may_both and await approvers.is_alone(tx, _person(actor))):
+        raise NoSecondPerson
+    booked, balance = await top_up(tx, actor, company, state, money, reference)
+    if not booked:
+        raise NothingBooked(reference)
+    return balance
+
+
 async def propose(
     tx: Tx,
     actor: Actor,
@@ -100,7 +123,7 @@ async def propose(
     _check_reference(reference)
     before = await available(tx, company.id, money.currency, state)
     if before.minor + money.minor < 0:
-        raise BadPayment("amount", f"the wallet has only {before}")
+        raise TooLittleMoney(before)
     number = await approvals.propose(
         tx,
         kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -135,6 +135,29 @@ async def balances(conn: Connection, company_id: int, state: State | None = None
         None if state is None else int(state),
     )
     return [Balance(r[0], r[1], r[2], State(r[3]), r[4], r[5]) for r in rows]
+
+
+async def usual_currency(conn: Connection, state: State) -> str:
+    """The currency in which most companies have money; EUR while nobody has any."""
+    found = await conn.fetchval(
+        "SELECT currency FROM wallet WHERE state = $1 GROUP BY currency ORDER BY count(*) DESC, currency LIMIT 1",
+        int(state),
+    )
+    return found or "EUR"
+
+
+async def balances_of(conn: Connection, company_ids: Collection[int], state: State) -> dict[int, list[Money]]:
+    """What each of these companies has, by company; of one without a wallet there is nothing."""
+    rows = await conn.fetch(
+        "SELECT company_id, balance_minor, currency FROM wallet"
+        " WHERE company_id = ANY($1::int[]) AND state = $2 ORDER BY company_id, currency",
+        list(company_ids),
+        int(state),
+    )
+    found: dict[int, list[Money]] = {}
+    for company_id, minor, currency in rows:
+        found.setdefault(company_id, []).append(Money(minor, currency))
+    return found
 
 
 class Movement(Struct, frozen=True):

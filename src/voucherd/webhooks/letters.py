@@ -6,30 +6,29 @@ from typing import Final
 
 from voucherd.db import Tx
 from voucherd.ids import State
-from voucherd.mail import outbox
+from voucherd.people import readers
+from voucherd.words import Words, phrase
 
+_ROLES: Final = ("owner", "developer")
 _WHY: Final = {
-    "gone": "it answered 410 Gone",
-    "failing": "every delivery to it has failed for five days",
+    "gone": phrase("It answered “410 Gone”."),
+    "failing": phrase("Every delivery to it has failed for five days."),
 }
 
 
 async def tell_disabled(tx: Tx, company_id: int, state: State, url: str, reason: str) -> None:
     """Tell owners and developers that nothing is sent to this address any more."""
-    people = await tx.fetch(
-        """
-        SELECT email FROM app_user WHERE company_id = $1 AND role IN ('owner', 'developer') AND active
-          AND invited_as IS NULL
-        ORDER BY email LIMIT $2
-        """,
-        company_id,
-        outbox.RECIPIENTS_MAX,
-    )
-    await outbox.write(
-        tx,
-        [row["email"] for row in people],
-        f"Webhook endpoint disabled ({state.word})",
-        f"We have stopped sending {state.word} events to\n\n    {url}\n\nbecause {_WHY[reason]}.\n\n"
-        "Once it works again, enable the endpoint and ask for what it missed:\n"
-        "PATCH webhook/{id} with enabled: true, then POST webhook/{id}/recover?since=...\n",
-    )
+
+    def letter(words: Words) -> tuple[str, str]:
+        text = words.text(
+            "We have stopped sending events to this webhook endpoint:\n\n    {url}\n\n{why}\n\n"
+            "Once it works again, enable it and send what it missed:\n\n    {link}",
+            url=url,
+            why=words.text(_WHY[reason]),
+            link=readers.portal(state, "/webhooks"),
+        )
+        if state is State.SANDBOX:
+            return words.text("Webhook endpoint disabled (sandbox)"), f"{text}\n"
+        return words.text("Webhook endpoint disabled"), f"{text}\n"
+
+    await readers.write(tx, await readers.of_company(tx, company_id, _ROLES), letter)

@@ -276,6 +276,7 @@ def _refuse_unavailable(prices: _BatchPrices, command: Create, faces: Sequence[i
     shop = prices.shop
     wanted: dict[Shelf, int] = {}
     missing: set[str] = set()
+    left: dict[str, int] = {}
     for line, face_minor in zip(command.cart, faces, strict=True):
         listing = shop.listings.get(line.slug)
         if listing is None or not listing.active or command.withdrawn:
@@ -285,12 +286,13 @@ def _refuse_unavailable(prices: _BatchPrices, command: Create, faces: Sequence[i
         wanted[shelf] = wanted.get(shelf, 0) + line.amount
         if not listing.version.async_delivery and wanted[shelf] > prices.availability(shelf).left:
             missing.add(line.slug)
+            left[line.slug] = prices.availability(shelf).left
     if missing:
         # Names, or slugs where there is none, in the order of the request.
         listings = shop.listings
         slugs = [line.slug for line in command.cart if line.slug in missing]
         names = [listings[slug].version.name if slug in listings else slug for slug in slugs]
-        raise OffersNotAvailable(tuple(dict.fromkeys(names)))
+        raise OffersNotAvailable(tuple(dict.fromkeys(names)), left=left)
 
 
 def _price_cart(

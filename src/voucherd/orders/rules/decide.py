@@ -20,7 +20,6 @@ from voucherd.events import kinds
 from voucherd.idempotency.model import Ticket
 from voucherd.ids import State
 from voucherd.limits.spending import SpendLimit, spend_key
-from voucherd.money import RATE_ONE, worth
 from voucherd.orders.model import Item, Order, Outcome
 from voucherd.orders.rules.refusals import (
     ApprovalNeeded,
@@ -275,7 +274,7 @@ def _refuse_unpayable(facts: Facts, order: Order, command: Finalise) -> None:
 def _refuse_overspending(facts: Facts, order: Order, command: Finalise) -> None:
     """Refuse what is above a limit of the company or the key (OP-61)."""
     for limit in command.limits:
-        cost = _eur_minor(order)
+        cost = order.eur_minor
         if limit.order_max is not None and cost > limit.order_max:
             raise SpendLimitExceeded
         spent = facts.spent.get(spend_key(order.company_id, limit, order.state), 0)
@@ -288,7 +287,7 @@ def _refuse_unapproved(facts: Facts, order: Order, command: Finalise) -> None:
     consent = command.consent
     if consent is None:
         approve_from = command.approve_from_eur_minor
-        if approve_from is not None and needed(approve_from, _eur_minor(order)):
+        if approve_from is not None and needed(approve_from, order.eur_minor):
             raise ApprovalNeeded
         return
     approval = facts.approvals.get(consent.number)
@@ -306,12 +305,7 @@ def _count_spending(facts: Facts, ruling: Ruling, order: Order, command: Finalis
     for limit in command.limits:
         if limit.day_max is not None:
             whose = spend_key(order.company_id, limit, order.state)
-            facts.spent[whose] = ruling.spent[whose] = facts.spent.get(whose, 0) + _eur_minor(order)
-
-
-def _eur_minor(order: Order) -> int:
-    """What the order costs in euro cents, rounded up, at the rate that was fixed at Create."""
-    return -(-worth(order.total_minor, order.payment_currency, order.payment_fx_e8) // (RATE_ONE * 10))
+            facts.spent[whose] = ruling.spent[whose] = facts.spent.get(whose, 0) + order.eur_minor
 
 
 def _decline(facts: Facts, ruling: Ruling, order: Order) -> Order:

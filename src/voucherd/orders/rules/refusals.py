@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 
@@ -53,9 +55,13 @@ class SeveralItems(Refusal):
 class OffersNotAvailable(Refusal):
     """These products (names, or slugs where there is none) can't be sold now."""
 
-    def __init__(self, names: tuple[str, ...], losses: tuple[Loss, ...] = ()) -> None:
+    def __init__(
+        self, names: tuple[str, ...], losses: tuple[Loss, ...] = (), left: Mapping[str, int] | None = None
+    ) -> None:
         super().__init__(names)
         self.names = names
+        self.left = left or {}
+        """How many codes can be had, by the slugs of those of which there are too few."""
         self.losses = losses
         """Why, where it is their price: for the operator alone."""
 

@@ -13,7 +13,7 @@ from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, BadAmount, Money
 from voucherd.pages.forms import read_period, whole
-from voucherd.pages.render import figure, qualified, render
+from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
 from voucherd.services import Services
@@ -24,10 +24,20 @@ from voucherd.wallet.deeds import BadPayment, NoAlert
 from voucherd.wallet.ledger import EntryKind
 from voucherd.wallet.statement import StatementFilters, WalletAccount
 from voucherd.wallet.statement_file import file_name, statement_file
+from voucherd.words import Words, phrase
 
 PAGE_SIZE: Final = 50
 CHART_DAYS: Final = 30
 KINDS: Final = {kind.word: kind for kind in EntryKind}
+WORDS: Final = {
+    EntryKind.TOP_UP: phrase("Top-up"),
+    EntryKind.ORDER: phrase("Order"),
+    EntryKind.REFUND: phrase("Refund"),
+    EntryKind.HOLD: phrase("Held for an order"),
+    EntryKind.RELEASE: phrase("Released"),
+    EntryKind.CORRECTION: phrase("Correction"),
+}
+"""Why money moved, for people."""
 CURRENCY_FIRST: Final = "EUR"
 
 
@@ -70,7 +80,7 @@ async def statement(visit: Visit) -> Response:
     filters, problem = _filters(visit)
     after = visit.query.get("after")
     if after and whole(after) is None:
-        raise HttpError(400, "bad_place", "This place in the statement does not exist.")
+        raise HttpError(400, "bad_place", visit.words.text("This place in the statement does not exist."))
     part = await visit.services.statements.page(account, filters, after=whole(after), size=PAGE_SIZE)
     path = f"/portal/balances/{account.currency}"
     chosen = {name: visit.query.get(name) for name in ("kind", "from", "to")}
@@ -91,11 +101,15 @@ async def statement(visit: Visit) -> Response:
         lines=lines,
         chosen=chosen,
         problem=problem,
-        kinds=[("", "Every kind"), *((word, word.replace("-", " ")) for word in KINDS)],
+        kinds=[
+            ("", visit.words.text("All types")),
+            *((word, visit.words.text(WORDS[kind])) for word, kind in KINDS.items()),
+        ],
+        kind_words=WORDS,
         older=qualified(path, {**chosen, "after": part.after}) if part.after is not None else "",
         newest=qualified(path, chosen) if after else "",
         file=qualified(f"{path}/statement.csv", chosen),
-        points=await _chart(visit.services, account),
+        points=await _chart(visit.services, account, visit.words),
     )
 
 
@@ -122,21 +136,20 @@ async def _account(visit: Visit) -> WalletAccount:
 def _filters(visit: Visit) -> tuple[StatementFilters, str]:
     """What the statement is to show, and what was wrong with the wish."""
     word = visit.query.get("kind")
-    period = read_period(visit.query)
+    period = read_period(visit.query, visit.words)
     if word and word not in KINDS:
-        return StatementFilters(), "There is no such kind of movement."
+        return StatementFilters(), visit.words.text("There is no such type of movement.")
     kinds = frozenset([KINDS[word]]) if word else frozenset()
     return StatementFilters(date_from=period.begins, date_to=period.ends, kinds=kinds), period.problem
 
 
-async def _chart(services: Services, account: WalletAccount) -> list[tuple[str, int, str]]:
-    """The balance at the end of each of the last days, as shares of the highest."""
-    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    ends = [today - timedelta(days=back - 1) for back in reversed(range(CHART_DAYS))]
+async def _chart(services: Services, account: WalletAccount, words: Words) -> list[tuple[str, int, str]]:
+    """The balance at the end of each of the last days."""
+    today = words.today(clock.now())
+    ends = [words.midnight(today - timedelta(days=back - 1)) for back in reversed(range(CHART_DAYS))]
     closing = await services.statements.balances_at(account, ends)
-    highest = max(closing, default=0) or 1
     return [
-        (f"{end - timedelta(days=1):%-d %b}", minor * 100 // highest, figure(Money(minor, account.currency)))
+        (words.day(end - timedelta(hours=1)), minor, words.figure(Money(minor, account.currency)))
         for end, minor in zip(ends, closing, strict=True)
     ]
 
@@ -175,16 +188,25 @@ async def set_alert(visit: Visit) -> Response:
     """Be told when a balance falls below this; an empty amount ends the alert."""
     currency, text = visit.form.get("currency"), visit.form.get("below").replace(",", ".")
     if currency not in DIGITS:
-        raise HttpError(400, "bad_currency", "There is no such currency.")
+        raise HttpError(400, "bad_currency", visit.words.text("There is no such currency."))
     if not text:
         with suppress(NoAlert):
             await visit.do(deeds.remove_alert, visit.company_id, visit.state, currency)
-        return visit.go("/portal/alerts", f"No alert for {currency} any more.")
+        return visit.go(
+            "/portal/alerts",
+            visit.words.text("There is no alert for {currency} any more.", currency=currency),
+        )
     try:
         below = Money.parse(text, currency)
         await visit.do(deeds.set_alert, visit.company_id, visit.state, below)
     except (BadAmount, BadPayment) as bad:
         amiss = isinstance(bad, BadAmount)
-        visit.problems[currency] = "Write an amount such as 250.00" if amiss else "An alert is above zero"
+        visit.problems[currency] = (
+            visit.words.text("Write an amount such as 250.00")
+            if amiss
+            else visit.words.text("The amount is above zero")
+        )
         return await alerts(visit)
-    return visit.go("/portal/alerts", f"You will see an alert when there is less than {below}.")
+    return visit.go(
+        "/portal/alerts", visit.words.text("You are warned below {amount}.", amount=visit.words.amount(below))
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
-
+from voucherd import clock
 from voucherd.catalogue import logos
 from voucherd.catalogue.pricing import NoRate
 from voucherd.catalogue.products import PRODUCT_TYPES
@@ -15,8 +14,9 @@ from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders import carts
 from voucherd.pages.buyer.balances import purses_of, usual_currency
+from voucherd.pages.buyer.prices import priced, rates_of, vat_note, vat_of
 from voucherd.pages.forms import whole
-from voucherd.pages.render import render
+from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
 from voucherd.services import Services
@@ -24,36 +24,25 @@ from voucherd.storefront import search
 from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.service import Shopper, ShownProduct, StorefrontPage
 from voucherd.storefront.sorting import Sort
+from voucherd.words import Words, phrase
 
 PAGE_SIZE: Final = 24
 PAGE_MAX: Final = 10_000
 BRANDS_MAX: Final = 500
 SORTS: Final = {
-    "name": ("Name", ProductOrder(Sort.NAME)),
-    "brand": ("Brand", ProductOrder(Sort.BRAND)),
-    "cheap": ("Price, lowest first", ProductOrder(Sort.PRICE)),
-    "dear": ("Price, highest first", ProductOrder(Sort.PRICE, descending=True)),
+    "name": (phrase("Name"), ProductOrder(Sort.NAME)),
+    "brand": (phrase("Brand"), ProductOrder(Sort.BRAND)),
+    "cheap": (phrase("Price, lowest first"), ProductOrder(Sort.PRICE)),
+    "dear": (phrase("Price, highest first"), ProductOrder(Sort.PRICE, descending=True)),
 }
 TYPE_WORDS: Final = {
-    "giftcard": "Gift cards",
-    "gamecard": "Game cards",
-    "topup": "Top-ups",
-    "paymentcard": "Payment cards",
-    "subscription": "Subscriptions",
+    "giftcard": phrase("Gift cards"),
+    "gamecard": phrase("Game cards"),
+    "topup": phrase("Top-ups"),
+    "paymentcard": phrase("Payment cards"),
+    "subscription": phrase("Subscriptions"),
 }
 assert set(TYPE_WORDS) == set(PRODUCT_TYPES)
-
-
-class Price(Struct, frozen=True):
-    """What one code costs."""
-
-    net: Money
-    vat: Money
-
-    @property
-    def total(self) -> Money:
-        """With VAT: what is paid."""
-        return Money(self.net.minor + self.vat.minor, self.net.currency)
 
 
 async def catalogue(visit: Visit) -> Response:
@@ -67,6 +56,7 @@ async def catalogue(visit: Visit) -> Response:
     found = await look(visit, currency, filters, SORTS[sort][1], skip=(number - 1) * PAGE_SIZE)
     brands = await visit.services.storefront.brands(size=BRANDS_MAX, skip=None, after_slug=None)
     asked |= {"sort": "" if sort == "name" else sort}
+    vat = await vat_of(visit, clock.now().date())
     return render(
         "buyer/catalogue.html",
         visit,
@@ -74,19 +64,25 @@ async def catalogue(visit: Visit) -> Response:
         logos=await logos_for(visit.services, found.products),
         priced=priced,
         currency=currency,
+        rates=rates_of([shown.paid for shown in found.products if shown.paid is not None], currency),
+        vat=vat,
+        back=qualified("/portal/catalogue", asked | {"page": number if number > 1 else ""}),
+        may_buy=visit.may(Right.ORDERS_PLACE),
         asked=asked,
         sort=sort,
-        sorts=[(key, words) for key, (words, _) in SORTS.items()],
-        types=[("", "All kinds"), *TYPE_WORDS.items()],
-        brands=[("", "All brands"), *((brand.slug, brand.name) for brand in brands.brands)],
-        categories=[("", "All categories")]
+        sorts=[(key, visit.words.text(label)) for key, (label, _) in SORTS.items()],
+        types=[
+            ("", visit.words.text("All types")),
+            *((key, visit.words.text(label)) for key, label in TYPE_WORDS.items()),
+        ],
+        brands=[("", visit.words.text("All brands")), *((brand.slug, brand.name) for brand in brands.brands)],
+        categories=[("", visit.words.text("All categories"))]
         + [
             (group.slug, f"{group.name} ({group.count})")
             for group in await visit.services.storefront.categories()
         ],
         number=number,
         pages=-(-(found.total or 0) // PAGE_SIZE),
-        cart=cart,
     )
 
 
@@ -106,34 +102,34 @@ async def product_page(visit: Visit, slug: str) -> Response:
         shown = await visit.services.storefront.find(Shopper(visit.company, visit.state), slug)
     if shown is None:
         raise missing()
-    version = shown.version
-    edges = None
-    if version.is_variable:
-        low, high = version.face_min_minor, version.face_max_minor
-        edges = Money(low or 0, version.face_currency), Money(high or 0, version.face_currency)
+    version, unit = shown.version, shown.paid or shown.own
+    vat = await vat_of(visit, clock.now().date())
     return render(
         "buyer/product.html",
         visit,
         shown=shown,
         logos=await logos_for(visit.services, [shown]),
         price=priced(shown, currency),
-        edges=edges,
-        selling=_selling_now(shown),
-        face=None if version.face_minor is None else Money(version.face_minor, version.face_currency),
-        type_word=TYPE_WORDS[version.product_type],
+        rates=rates_of([] if shown.paid is None else [shown.paid], currency),
+        vat_percent=vat.percent if vat.bp and unit is not None and unit.vat_minor else "",
+        vat_note=""
+        if unit is None
+        else vat_note(visit.words, vat, version.vat_category, unit.turnover_minor),
+        edges=version.faces if version.is_variable else None,
+        selling=_selling_now(shown, visit.words),
+        type_word=visit.words.text(TYPE_WORDS[version.product_type]),
+        region=visit.words.place(version.region) or visit.words.text("Worldwide"),
         may_buy=visit.may(Right.ORDERS_PLACE),
-        cart=cart,
     )
 
 
-def _selling_now(shown: ShownProduct) -> str:
+def _selling_now(shown: ShownProduct, words: Words) -> str:
     """The values of a variable product that sell now, in words; empty where all of them do, or none."""
     currency = shown.version.face_currency
+    ends = [[words.amount(Money(one, currency)) for one in both] for both in shown.some_faces or ()]
     return ", ".join(
-        str(Money(first, currency))
-        if first == last
-        else f"{Money(first, currency)} to {Money(last, currency)}"
-        for first, last in shown.some_faces or ()
+        first if first == last else words.text("{first} to {last}", first=first, last=last)
+        for first, last in ends
     )
 
 
@@ -145,16 +141,6 @@ async def logos_for(services: Services, products: Sequence[ShownProduct]) -> dic
 async def payment_currency(visit: Visit, cart: carts.Cart) -> str:
     """What the visitor pays with: what was chosen, else what there is."""
     return cart.payment_currency or usual_currency(await purses_of(visit))
-
-
-def priced(shown: ShownProduct, currency: str) -> Price | None:
-    """What one code costs the visitor: in his currency if it can be converted; None where one picks the value."""
-    if shown.paid is not None:
-        return Price(Money(shown.paid.pay_price_minor, currency), Money(shown.paid.pay_vat_minor, currency))
-    if shown.own is not None:
-        own = shown.own.price_currency
-        return Price(Money(shown.own.price_minor, own), Money(shown.own.vat_minor, own))
-    return None
 
 
 def page_number(visit: Visit) -> int:

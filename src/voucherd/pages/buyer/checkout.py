@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from voucherd.approvals.model import Approval
+from voucherd.approvals.store import NOTE_CHARACTERS_MAX
 from voucherd.companies import store as company_store
 from voucherd.db import transaction
 from voucherd.http import Response
@@ -12,32 +13,34 @@ from voucherd.ids import State
 from voucherd.limits.spending import limits_of
 from voucherd.orders import carts, consent
 from voucherd.orders.answers import Answer
+from voucherd.orders.bulk import RowProblem
 from voucherd.orders.deeds import cancel_entry, confirm_entry
 from voucherd.orders.model import REFERENCE_CHARS_MAX, Order
 from voucherd.orders.rules.decide import Cancel
-from voucherd.orders.rules.refusals import BadInput, InsufficientBalance, OrderNotFound, Refusal
+from voucherd.orders.rules.refusals import InsufficientBalance, OrderNotFound, Refusal
 from voucherd.orders.rules.sandbox import SandboxOutcome
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.cart import asked, cart
 from voucherd.pages.buyer.catalogue import payment_currency
 from voucherd.pages.visit import Visit, see_other
+from voucherd.words import Words, phrase
 
 WAIT_S_MAX: Final = 1.0
 """A person looks at progress rather than at a page that does not come."""
 SLOW_S: Final = 5
 
 OUTCOMES: Final = (
-    (SandboxOutcome.FINISHED, "Deliver at once"),
-    (SandboxOutcome.SLOW, f"Deliver after {SLOW_S} seconds"),
-    (SandboxOutcome.PENDING, "Stay in progress for a while"),
-    (SandboxOutcome.PARTIAL, "Deliver half, then refund the rest"),
-    (SandboxOutcome.CANCELLED, "Cancel"),
-    (SandboxOutcome.OUT_OF_STOCK, "Be out of stock"),
-    (SandboxOutcome.INSUFFICIENT_BALANCE, "Lack the balance"),
-    (SandboxOutcome.WITHDRAWN, "Be withdrawn from sale"),
-    (SandboxOutcome.EXPIRED, "Be expired"),
-    (SandboxOutcome.UNVERIFIED, "Be of a company that is not verified"),
+    (SandboxOutcome.FINISHED, phrase("Deliver at once")),
+    (SandboxOutcome.SLOW, phrase("Deliver after {seconds} seconds")),
+    (SandboxOutcome.PENDING, phrase("Stay in progress for a while")),
+    (SandboxOutcome.PARTIAL, phrase("Deliver half, then refund the rest")),
+    (SandboxOutcome.CANCELLED, phrase("Cancel")),
+    (SandboxOutcome.OUT_OF_STOCK, phrase("Be out of stock")),
+    (SandboxOutcome.INSUFFICIENT_BALANCE, phrase("Lack the balance")),
+    (SandboxOutcome.WITHDRAWN, phrase("Be withdrawn from sale")),
+    (SandboxOutcome.EXPIRED, phrase("Be expired")),
+    (SandboxOutcome.UNVERIFIED, phrase("Be of a company that is not verified")),
 )
 """What a sandbox order can be told to do."""
 _CHANCES: Final = {sandbox_outcome.value: sandbox_outcome for sandbox_outcome, _ in OUTCOMES}
@@ -48,10 +51,15 @@ async def order(visit: Visit) -> Response:
     me = visit.someone.id
     found = await carts.read(visit.pool, me, visit.state)
     if not found.items:
-        return visit.go("/portal/cart", "Your cart is empty.", "note")
+        return visit.go("/portal/cart", visit.words.text("Your cart is empty."), "note")
     currency = await payment_currency(visit, found)
+    reference = visit.form.get("reference")
+    if len(reference) > REFERENCE_CHARS_MAX or not reference.isprintable():
+        visit.problems["reference"] = words.row_problem(visit.words, RowProblem.REFERENCE)
+    if visit.problems:
+        return await cart(visit)
     try:
-        answer = await visit.services.orders.create(asked(visit, found, currency, _reference(visit)))
+        answer = await visit.services.orders.create(asked(visit, found, currency, reference or None))
     except Refusal as refusal:
         return await cart(visit, refusal)
     await carts.clear(visit.pool, me, visit.state)
@@ -73,14 +81,18 @@ async def confirm(visit: Visit) -> Response:
             sandbox_outcome,
             slow_s=SLOW_S if sandbox_outcome is SandboxOutcome.SLOW else 0,
             entry=confirm_entry(visit.actor, trx),
+            note=" ".join(visit.form.get("note").split())[:NOTE_CHARACTERS_MAX],
             wait_s_max=WAIT_S_MAX,
         )
     except OrderNotFound:
         raise
     except Refusal as refusal:
-        return visit.go(f"/portal/orders/{trx}", _refused(refusal), "bad")
+        return visit.go(f"/portal/orders/{trx}", _refused(visit.words, refusal), "bad")
     if isinstance(answer, Approval):
-        visit.tell("An order of this size needs a second person. Your colleagues can approve it now.", "note")
+        visit.tell(
+            visit.words.text("Sent for approval. Your colleagues who may approve orders are told by mail."),
+            "note",
+        )
     else:
         _tell_confirmed(visit, answer.order)
     return see_other(f"/portal/orders/{trx}")
@@ -111,7 +123,7 @@ async def reopen(visit: Visit) -> Response:
         if found.status is Status.CREATED:
             await visit.services.orders.cancel(Cancel(found.id, visit.company_id, visit.state, entry=entry))
     except Refusal as refusal:
-        return visit.go(f"/portal/orders/{trx}", words.said(refusal), "bad")
+        return visit.go(f"/portal/orders/{trx}", words.said(visit.words, refusal), "bad")
     await refill(visit, found)
     return see_other("/portal/cart")
 
@@ -135,27 +147,19 @@ async def refill(visit: Visit, found: Order) -> None:
             except (carts.NotForSale, carts.CartFull):
                 missing.append(item.version.name)
     if missing:
-        visit.tell(f"No longer for sale: {', '.join(missing)}.", "note")
+        visit.tell(visit.words.text("No longer for sale: {products}.", products=", ".join(missing)), "note")
 
 
-def _reference(visit: Visit) -> str | None:
-    reference = visit.form.get("reference")
-    if len(reference) > REFERENCE_CHARS_MAX:
-        raise BadInput("Reference", f"must be at most {REFERENCE_CHARS_MAX} characters")
-    if not reference.isprintable():
-        raise BadInput("Reference", "must have no control characters")
-    return reference or None
-
-
-def _refused(refusal: Refusal) -> str:
-    text = words.said(refusal)
-    return f"{text} Nothing was charged." if isinstance(refusal, InsufficientBalance) else text
+def _refused(speak: Words, refusal: Refusal) -> str:
+    if isinstance(refusal, InsufficientBalance):
+        return speak.text("Your balance does not cover this order. Nothing was charged.")
+    return words.said(speak, refusal)
 
 
 def _tell_confirmed(visit: Visit, found: Order) -> None:
     if found.status is Status.FINISHED:
-        visit.tell("Paid and delivered. Your codes are ready.")
+        visit.tell(visit.words.text("Paid and delivered. Your codes are ready."))
     elif found.status is Status.PENDING:
-        visit.tell("Paid. Your codes are on their way.")
+        visit.tell(visit.words.text("Paid. Your codes are on their way."))
     else:
-        visit.tell("The order was cancelled, and nothing was charged.", "bad")
+        visit.tell(visit.words.text("The order was cancelled, and nothing was charged."), "bad")

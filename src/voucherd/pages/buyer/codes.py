@@ -21,19 +21,21 @@ from voucherd.ids import State, line_number
 from voucherd.money import Money, digits, plain
 from voucherd.orders.answers import Answer
 from voucherd.orders.model import CODE_COLUMNS, Item, Order, Outcome
+from voucherd.pages.buyer import grants
 from voucherd.pages.buyer.checkout import answer_of
 from voucherd.pages.forms import whole
-from voucherd.pages.render import THIN, attachment, figure, render
-from voucherd.pages.visit import Visit, missing
+from voucherd.pages.render import attachment, figure, qualified, render
+from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import user_store
 from voucherd.sheets import csv_text
 from voucherd.sheets.writing import Format, write
 from voucherd.vault import reveals
 from voucherd.vault.model import Reveal, Via, Viewer
+from voucherd.words import THIN, Words, phrase
 
 SEEN_MAX: Final = 10
-_KINDS: Final = {ActorKind.KEY: "A program, with an API key", ActorKind.RECIPIENT: "The recipient"}
-SCREEN_MAX: Final = 100
+_KINDS: Final = {ActorKind.KEY: phrase("API key"), ActorKind.RECIPIENT: phrase("Recipient")}
+SCREEN_MAX: Final = 25
 """Codes on one screen."""
 CARDS_MAX: Final = 200
 """Cards of one PDF: twenty-five pages, and about a second of a core."""
@@ -89,21 +91,33 @@ class Unprintable(ValueError):
     """A code is too long, or has letters that the fonts don't have: printed, it would be another one."""
 
 
+async def ask(visit: Visit) -> Response:
+    """Let this browser see the order's codes for some minutes, on a page that Back finds again."""
+    await _found(visit)
+    path = f"/portal/orders/{visit.parameters['trx']}/codes"
+    return see_other(qualified(path, {"from": visit.form.get("from"), "grant": grants.grant(visit)}))
+
+
 async def show(visit: Visit) -> Response:
-    """Show codes of an order. Not a page to come back to: a browser keeps no page that a form gave."""
+    """Codes of an order, to a browser that has just asked for them; each showing is written down (OP-94)."""
     answer = await _found(visit)
+    trx, granted = visit.parameters["trx"], visit.query.get("grant")
     start = _start(visit, answer)
+    if not grants.holds(visit, granted):
+        return render("buyer/codes_ask.html", visit, trx=trx, start=start, count=answer.order.lines_finished)
     end = min(start + SCREEN_MAX, answer.order.lines)
     lines = await _revealed(visit, answer, start, end, Via.PORTAL)
     return render(
         "buyer/codes.html",
         visit,
-        trx=visit.parameters["trx"],
+        trx=trx,
         order=answer.order,
         lines=lines,
         start=start,
         end=end,
         size=SCREEN_MAX,
+        path=f"/portal/orders/{trx}/codes",
+        grant=granted,
     )
 
 
@@ -113,11 +127,11 @@ async def download(visit: Visit) -> Response:
     answer = await _found(visit)
     kind = visit.form.get("format")
     if kind not in ("csv", "xlsx", "pdf"):
-        raise HttpError(400, "bad_format", "Choose CSV, XLSX or PDF.")
+        raise HttpError(400, "bad_format", visit.words.text("Choose CSV, XLSX or PDF."))
     if kind == "pdf" and answer.order.lines_finished > CARDS_MAX:
         return visit.go(
             f"/portal/orders/{trx}",
-            f"A PDF holds up to {CARDS_MAX} codes. Take the CSV or XLSX file for this order.",
+            visit.words.text("A PDF holds up to {most} codes. Take the CSV or Excel file.", most=CARDS_MAX),
             "bad",
         )
     lines = await _revealed(visit, answer, 0, answer.order.lines, Via.FILE)
@@ -129,7 +143,9 @@ async def download(visit: Visit) -> Response:
         try:
             body = await _printed(_cards, lines, visit.state is State.SANDBOX)
         except Unprintable:
-            text = "Some of these codes can't be printed as they are. Take the CSV or XLSX file."
+            text = visit.words.text(
+                "Some of these codes can't be printed as they are. Take the CSV or Excel file."
+            )
             return visit.go(f"/portal/orders/{trx}", text, "bad")
     if not answer.order.downloaded:
         await visit.services.orders.note_download(answer.order)
@@ -149,7 +165,7 @@ async def _found(visit: Visit) -> Answer:
 
 
 def _start(visit: Visit, answer: Answer) -> int:
-    start = whole(visit.form.get("from"), high=99_999) or 0
+    start = whole(visit.query.get("from"), high=99_999) or 0
     return start if start < answer.order.lines else 0
 
 
@@ -328,13 +344,15 @@ async def seen_by(visit: Visit, order: Order) -> tuple[list[SeenLine], datetime 
     async with visit.pool.acquire() as connection:
         rows, until = await reveals.of_order(connection, order.id, SEEN_MAX, created_at=order.created_at)
         people = {user.id: user.email for user in await user_store.list_users(connection, visit.company_id)}
-    return [SeenLine(row.at, _who(row, people), row.lines, row.via is Via.FILE) for row in rows], until
+    return [
+        SeenLine(row.at, _who(visit.words, row, people), row.lines, row.via is Via.FILE) for row in rows
+    ], until
 
 
-def _who(row: reveals.RevealRow, people: dict[int, str]) -> str:
+def _who(speak: Words, row: reveals.RevealRow, people: dict[int, str]) -> str:
     if row.actor_kind is ActorKind.PERSON:
-        return people.get(row.actor_id or 0, "Somebody who has left")
-    return _KINDS.get(row.actor_kind, "The operator")
+        return people.get(row.actor_id or 0) or speak.text("Somebody who has left")
+    return speak.text(_KINDS.get(row.actor_kind, phrase("The operator")))
 
 
 def _delivered(order: Order, line_from: int, line_to: int) -> Iterator[tuple[Item, int, int, int, int]]:

@@ -1,41 +1,44 @@
-"""The portal's first page, and the company's orders: the list, each one, its progress, and cancelling."""
+"""The portal's first page, and one order: what it is, its progress, and cancelling."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
 from voucherd.approvals import lists
+from voucherd.approvals.model import needed
+from voucherd.approvals.store import NOTE_CHARACTERS_MAX
+from voucherd.catalogue.pricing import BP_ONE
+from voucherd.companies import store as company_store
 from voucherd.http import EVENT_STREAM, HttpError, Response
 from voucherd.ids import State
-from voucherd.money import Money
+from voucherd.money import Money, divide_half_up
 from voucherd.orders import carts
 from voucherd.orders.deeds import cancel_entry
-from voucherd.orders.find import SCAN_MAX, OrderFilters
+from voucherd.orders.find import OrderFilters
 from voucherd.orders.model import TYPES, Order
 from voucherd.orders.rules.decide import Cancel
 from voucherd.orders.rules.refusals import OrderNotFound, Refusal
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.balances import purses_of
-from voucherd.pages.buyer.catalogue import logos_for, look, page_number, payment_currency, priced
-from voucherd.pages.buyer.checkout import OUTCOMES, answer_of
-from voucherd.pages.buyer.codes import seen_by
-from voucherd.pages.forms import midnight, read_day
+from voucherd.pages.buyer.catalogue import logos_for, look, payment_currency
+from voucherd.pages.buyer.checkout import OUTCOMES, SLOW_S, answer_of
+from voucherd.pages.buyer.codes import CARDS_MAX
+from voucherd.pages.buyer.prices import Vat, priced, rates_of, vat_note, vat_of
+from voucherd.pages.buyer.timeline import timeline
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people.roles import Right
 from voucherd.recipients import pins
-from voucherd.services import Services
 from voucherd.storefront.listing import ProductFilters, ProductOrder
 from voucherd.storefront.sorting import Sort
+from voucherd.words import Words
 
-PAGE_SIZE: Final = 25
 SHOWN_FIRST: Final = 6
 """Orders and products on the first page."""
 BEAT_S: Final = 15.0
@@ -45,14 +48,6 @@ LIVE_S_MAX: Final = 900.0
 LIVE_OF_PERSON_MAX: Final = 20
 
 _open: Final[Counter[int]] = Counter()
-STATUSES: Final = {
-    "": ("All orders", ()),
-    "created": ("Not confirmed", (Status.CREATED,)),
-    "pending": ("In progress", (Status.PENDING,)),
-    "finished": ("Delivered", (Status.FINISHED,)),
-    "cancelled": ("Cancelled", (Status.CANCELLED,)),
-}
-KINDS: Final = (("", "API and portal"), ("api", "API"), ("portal", "Portal"))
 
 
 async def overview(visit: Visit) -> Response:
@@ -73,7 +68,7 @@ async def overview(visit: Visit) -> Response:
         visit,
         purses=purses,
         low=[purse for purse in purses if purse.low],
-        rows=[row(visit.services, one) for one in found.orders],
+        rows=[row(visit, one) for one in found.orders],
         pending=pending,
         cart=cart,
         products=products,
@@ -84,61 +79,63 @@ async def overview(visit: Visit) -> Response:
     )
 
 
-async def orders(visit: Visit) -> Response:
-    """The company's orders, newest first."""
-    filters, asked = _filters(visit)
-    number = page_number(visit)
-    found = await visit.services.orders.browse(
-        visit.company_id, visit.state, filters, size=PAGE_SIZE, skip=(number - 1) * PAGE_SIZE
-    )
-    total = 0 if found.total is None else found.total.count
-    return render(
-        "buyer/orders.html",
-        visit,
-        rows=[row(visit.services, one) for one in found.orders],
-        asked=asked,
-        statuses=[(key, label) for key, (label, _) in STATUSES.items()],
-        kinds=KINDS,
-        total=total,
-        many=found.total is not None and found.total.more,
-        most=SCAN_MAX,
-        looked_at=None if found.whole else SCAN_MAX,
-        archived_before=found.archived_before,
-        number=number,
-        pages=max(-(-total // PAGE_SIZE), number + (found.whole and found.after is not None)),
-    )
-
-
 async def order(visit: Visit) -> Response:
-    """One order: what it is, how it stands, and what can be done with it."""
+    """One order: what it is, how it stands, what happened to it, and what can be done with it."""
     found = (await answer_of(visit)).order
     expired = words.is_expired(found)
     purses = await purses_of(visit)
     approval = await lists.of_order(visit.pool, visit.company_id, found.id)
-    can_see = found.lines_finished > 0 and visit.may(Right.CODES_VIEW)
-    seen, seen_until = await seen_by(visit, found) if can_see else ([], None)
+    rule = (await company_store.policy(visit.pool, visit.company_id)).approve_from_eur_minor
+    vat = await vat_of(visit, found.created_at.date())
+    told = await timeline(visit, found, approval)
+    can_confirm = found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE)
     return render(
         "buyer/order.html",
         visit,
-        **row(visit.services, found),
+        **row(visit, found),
         items=items_of(found),
-        net=Money(found.price_minor, found.payment_currency),
-        vat=Money(found.vat_minor, found.payment_currency),
-        refunded=Money(found.refunded_minor, found.payment_currency),
+        **_costs(visit.words, found, vat),
         purse=next((one for one in purses if one.currency == found.payment_currency), None),
-        can_confirm=found.status is Status.CREATED and not expired and visit.may(Right.ORDERS_PLACE),
+        can_confirm=can_confirm,
+        approve_from=Money(rule, "EUR") if rule is not None and needed(rule, found.eur_minor) else None,
         can_cancel=found.status is Status.PENDING and visit.may(Right.ORDERS_PLACE),
         can_place=visit.may(Right.ORDERS_PLACE),
-        can_see=can_see,
-        seen=seen,
-        seen_until=seen_until,
+        can_see=found.lines_finished > 0 and visit.may(Right.CODES_VIEW),
+        cards_max=CARDS_MAX,
+        steps=told.steps,
+        seen_until=told.seen_until,
         approval=approval if approval is not None and approval.open else None,
+        note_max=NOTE_CHARACTERS_MAX,
         guessed=await visit.look(pins.guesses, found.id),
         pending=found.status is Status.PENDING,
         expired=expired,
         outcomes=visit.state is State.SANDBOX,
-        outcome_options=[(sandbox_outcome.value, text) for sandbox_outcome, text in OUTCOMES],
+        outcome_options=[
+            (sandbox_outcome.value, visit.words.text(text, seconds=SLOW_S))
+            for sandbox_outcome, text in OUTCOMES
+        ],
     )
+
+
+def _costs(speak: Words, found: Order, vat: Vat) -> dict[str, Any]:
+    """The price in its parts, as they were fixed."""
+    currency = found.payment_currency
+    notes = [
+        vat_note(speak, vat, item.version.vat_category, item.unit.turnover_minor) for item in found.items
+    ]
+    # What the country charges today is not said of an order that was priced otherwise.
+    fits = all(
+        item.unit.vat_minor == divide_half_up(item.unit.turnover_minor * (vat.bp or 0), BP_ONE)
+        for item in found.items
+    )
+    return {
+        "net": Money(found.price_minor, currency),
+        "vat": Money(found.vat_minor, currency),
+        "vat_percent": vat.percent if fits and found.vat_minor else "",
+        "vat_notes": [note for note in dict.fromkeys(notes) if note] if fits else [],
+        "rates": rates_of([item.unit for item in found.items], currency),
+        "refunded": Money(found.refunded_minor, currency),
+    }
 
 
 async def live(visit: Visit) -> Response:
@@ -180,9 +177,11 @@ async def cancel_page(visit: Visit) -> Response:
     found = (await answer_of(visit)).order
     if found.status is not Status.PENDING:
         return visit.go(
-            f"/portal/orders/{visit.parameters['trx']}", "This order is no longer in progress.", "note"
+            f"/portal/orders/{visit.parameters['trx']}",
+            visit.words.text("This order is no longer in progress."),
+            "note",
         )
-    return render("buyer/cancel.html", visit, **row(visit.services, found), refund=_refund(found))
+    return render("buyer/cancel.html", visit, **row(visit, found), refund=_refund(found))
 
 
 async def cancel(visit: Visit) -> Response:
@@ -196,26 +195,36 @@ async def cancel(visit: Visit) -> Response:
     except OrderNotFound:
         raise
     except Refusal as refusal:
-        return visit.go(f"/portal/orders/{trx}", words.said(refusal), "bad")
+        return visit.go(f"/portal/orders/{trx}", words.said(visit.words, refusal), "bad")
     if answer.order.status is Status.DELETED:
-        return visit.go("/portal/orders", "The order is withdrawn. Nothing was charged.")
+        return visit.go("/portal/orders", visit.words.text("The order is withdrawn. Nothing was charged."))
     refunded = Money(answer.order.refunded_minor, answer.order.payment_currency)
-    visit.tell(f"Cancelled. {refunded} is back in your balance.")
+    visit.tell(
+        visit.words.text("Cancelled. {money} is back in your balance.", money=visit.words.amount(refunded))
+    )
     return see_other(f"/portal/orders/{trx}")
 
 
-def row(services: Services, found: Order) -> dict[str, Any]:
+def row(visit: Visit, found: Order) -> dict[str, Any]:
     """An order as lists and pages show it."""
     first = found.items[0]
     more = len(found.items) - 1
     return {
-        "trx": services.ids.trx_unkept(found.id),
+        "trx": visit.services.ids.trx_unkept(found.id),
         "order": found,
         "standing": words.standing(found),
-        "title": f"{first.amount} × {first.version.name}" + (f" and {more} more" if more else ""),
+        "title": _title(visit.words, f"{visit.words.number(first.amount)} × {first.version.name}", more),
+        "reference": found.reference or "",
         "total": Money(found.total_minor, found.payment_currency),
         "kind": TYPES[found.type],
     }
+
+
+def _title(speak: Words, first: str, more: int) -> str:
+    """What an order is called: its first product, and how many others there are."""
+    if not more:
+        return first
+    return speak.plural("{first} and {count} more", "{first} and {count} more", more, first=first)
 
 
 def items_of(found: Order) -> list[dict[str, Any]]:
@@ -236,29 +245,3 @@ def _refund(found: Order) -> Money:
     """What comes back when everything that is open is cancelled."""
     minor = sum((end - start) * item.unit_charge_minor for item, start, end in found.open_ranges())
     return Money(minor, found.payment_currency)
-
-
-def _filters(visit: Visit) -> tuple[OrderFilters, dict[str, str]]:
-    """Which orders are asked for; a text is a transaction number or a reference."""
-    asked = {name: visit.query.get(name) for name in ("status", "q", "type", "from", "to")}
-    if asked["status"] not in STATUSES or asked["type"] not in ("", *TYPES):
-        raise HttpError(400, "bad_filter", "There is no such status or type.")
-    order_id = visit.services.ids.order_id(asked["q"]) if asked["q"] else None
-    begins, ends = _day(asked["from"]), _day(asked["to"])
-    filters = OrderFilters(
-        order_id=order_id,
-        statuses=STATUSES[asked["status"]][1],
-        type=TYPES.index(asked["type"]) if asked["type"] else None,
-        reference=asked["q"] if asked["q"] and order_id is None else None,
-        date_from=begins,
-        date_to=None if ends is None else ends + timedelta(days=1) - timedelta(microseconds=1),
-    )
-    return filters, asked
-
-
-def _day(text: str) -> datetime | None:
-    try:
-        day = read_day(text)
-        return None if day is None else midnight(day)
-    except ValueError:
-        raise HttpError(400, "bad_date", "A date looks like 2026-01-31.") from None

@@ -15,7 +15,7 @@ from voucherd.request_log import store
 from voucherd.request_log.store import Answered, Filters
 
 PATH: Final = "/portal/requests"
-PAGE_SIZE: Final = 50
+PAGE_SIZE: Final = 25
 
 
 async def requests(visit: Visit) -> Response:
@@ -24,11 +24,14 @@ async def requests(visit: Visit) -> Response:
     before = visit.query.get("before")
     status, place = whole(asked["status"], 100, 599), whole(before)
     key = visit.services.ids.key_number(asked["key"]) if asked["key"] else None
-    wrong = (asked["status"] and status is None) or (asked["key"] and key is None)
-    if wrong or (before and place is None):
-        raise HttpError(400, "bad_filter", "There is no such place in the log.")
+    if before and place is None:
+        raise HttpError(400, "bad_filter", visit.words.text("There is no such place in the log."))
+    if asked["status"] and status is None:
+        visit.problems["status"] = visit.words.text("A number from 100 to 599")
+    if asked["key"] and key is None:
+        visit.problems["key"] = visit.words.text("A key’s number begins with key_")
     filters = Filters(asked["id"] or None, asked["path"] or None, status, key)
-    found = await _page(visit, filters, size=PAGE_SIZE + 1, before=place)
+    found = [] if visit.problems else await _page(visit, filters, size=PAGE_SIZE + 1, before=place)
     rows = [{"call": one, "key": visit.services.ids.key(one.key_id)} for one in found[:PAGE_SIZE]]
     onward = found[PAGE_SIZE - 1].seq if len(found) > PAGE_SIZE else None
     return render(

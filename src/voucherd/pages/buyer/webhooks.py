@@ -11,6 +11,7 @@ from voucherd import clock
 from voucherd.http import HttpError, Response
 from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render
+from voucherd.pages.statuses import STATUSES
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.webhooks import deeds, fanout, history
 from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
@@ -25,21 +26,23 @@ from voucherd.webhooks.endpoints import (
 from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.service import Owner
 from voucherd.webhooks.targets import BadTarget, read_target
+from voucherd.words import phrase
 
 PATH: Final = "/portal/webhooks"
 LOG_SIZE: Final = 25
 TYPES: Final = tuple(sorted(fanout.TYPES))
 SINCE: Final = {
-    "1h": ("the last hour", timedelta(hours=1)),
-    "24h": ("the last day", timedelta(days=1)),
-    "7d": ("the last week", timedelta(days=7)),
-    "30d": ("the last 30 days", history.KEPT - timedelta(minutes=1)),
+    "1h": (phrase("The last hour"), timedelta(hours=1)),
+    "24h": (phrase("The last day"), timedelta(days=1)),
+    "7d": (phrase("The last week"), timedelta(days=7)),
+    "30d": (phrase("The last 30 days"), history.KEPT - timedelta(minutes=1)),
 }
 FORMATS: Final = (
-    (MessageFormat.STANDARD.value, "Standard"),
-    (MessageFormat.CLASSIC.value, "Classic"),
+    (MessageFormat.STANDARD.value, phrase("Standard")),
+    (MessageFormat.CLASSIC.value, phrase("Classic")),
 )
-_OFF: Final = "The endpoint is off. Turn it on first."
+EACH_ORDERS: Final = phrase("Each order’s own address")
+_OFF: Final = phrase("The endpoint is off. Turn it on first.")
 
 
 async def webhooks(visit: Visit) -> Response:
@@ -51,15 +54,35 @@ async def webhooks(visit: Visit) -> Response:
 
 async def new_webhook(visit: Visit) -> Response:
     """The form for a new endpoint."""
+    return _form(visit, Draft(""), "", PATH)
+
+
+def _form(visit: Visit, draft: Draft, title: str, path: str, *, enabled: bool | None = None) -> Response:
+    """The form of an endpoint: what was sent where something is wrong with it, else what holds."""
+    given, again = visit.form, bool(visit.problems)
     return render(
-        "buyer/webhook_new.html", visit, chosen=visit.form.all("type"), types=TYPES, formats=FORMATS
+        "buyer/webhook_form.html",
+        visit,
+        title=title,
+        path=path,
+        url=given.get("url") if again else draft.url,
+        has_url=draft.url is not None,
+        description=given.get("description") if again else draft.description,
+        chosen=given.all("type") if again else draft.types,
+        format=given.get("format") if again else draft.format.value,
+        enabled="enabled" in given if again and enabled is not None else enabled,
+        types=TYPES,
+        formats=[(key, visit.words.text(label)) for key, label in FORMATS],
+        description_max=DESCRIPTION_CHARS_MAX,
     )
 
 
 async def add(visit: Visit) -> Response:
     """Add an endpoint and show its secret, this once."""
+    draft = _draft(visit)
+    if visit.problems:
+        return await new_webhook(visit)
     try:
-        draft = _draft(visit)
         endpoint, secret = await visit.do(
             deeds.add, visit.services.sealer, visit.company_id, visit.state, draft
         )
@@ -76,7 +99,7 @@ async def webhook(visit: Visit) -> Response:
     number = visit.services.ids.event_number(before) if before else None
     status = visit.query.get("status")
     if (before and number is None) or (status and status not in history.STATUSES):
-        raise HttpError(400, "bad_place", "This place in the log does not exist.")
+        raise HttpError(400, "bad_place", visit.words.text("This place in the log does not exist."))
     log = await visit.services.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
     onward = "" if log.before is None else visit.services.ids.event(log.before)
     path = _path(visit, endpoint)
@@ -84,35 +107,38 @@ async def webhook(visit: Visit) -> Response:
         {"delivery": one, "event": visit.services.ids.event(one.event_id), "path": f"{path}/replay/"}
         for one in log.deliveries
     ]
-    given = visit.form
     return render(
         "buyer/webhook.html",
         visit,
         endpoint=endpoint,
         path=path,
         rows=rows,
-        url=given.get("url") if visit.problems else endpoint.url,
-        description=given.get("description") if visit.problems else endpoint.description,
-        chosen=given.all("type") if visit.problems else endpoint.types,
-        types=TYPES,
-        formats=FORMATS,
-        format=given.get("format") if visit.problems else endpoint.format.value,
-        since=[(word, text) for word, (text, _) in SINCE.items()],
-        statuses=history.STATUSES,
+        format=visit.words.text(dict(FORMATS)[endpoint.format.value]),
+        since=[(word, visit.words.text(text)) for word, (text, _) in SINCE.items()],
+        statuses=[
+            ("", visit.words.text("All statuses")),
+            *((one, visit.words.text(STATUSES[one][0])) for one in history.STATUSES),
+        ],
         wanted=status,
         older=qualified(path, {"status": status, "before": onward}) if onward else "",
         newest=qualified(path, {"status": status}) if before else "",
     )
 
 
+async def edit(visit: Visit) -> Response:
+    """The form of an endpoint that is there."""
+    endpoint = await _endpoint(visit)
+    draft = Draft(endpoint.url, tuple(endpoint.types), endpoint.description, format=endpoint.format)
+    title = endpoint.url or visit.words.text(EACH_ORDERS)
+    return _form(visit, draft, title, _path(visit, endpoint), enabled=endpoint.enabled)
+
+
 async def change(visit: Visit) -> Response:
     """Change where an endpoint is and what it is told."""
     endpoint = await _endpoint(visit)
-    try:
-        draft = _draft(visit, with_url=endpoint.url is not None)
-    except ValueError as wrong:
-        visit.problems["form"] = str(wrong)
-        return await webhook(visit)
+    draft = _draft(visit, with_url=endpoint.url is not None)
+    if visit.problems:
+        return await edit(visit)
     changes = Changes(
         UNSET if draft.url is None else draft.url,
         draft.types,
@@ -121,14 +147,14 @@ async def change(visit: Visit) -> Response:
         format=draft.format if "format" in visit.form else UNSET,
     )
     await visit.do(deeds.change, visit.services.sealer, endpoint.id, changes)
-    return visit.go(_path(visit, endpoint), "The endpoint is changed.")
+    return visit.go(_path(visit, endpoint), visit.words.text("The endpoint is saved."))
 
 
 async def remove(visit: Visit) -> Response:
     """Remove an endpoint with its log."""
     endpoint = await _endpoint(visit)
     await visit.do(deeds.remove, endpoint.id)
-    return visit.go(PATH, "The endpoint is gone. Nothing is sent there any more.")
+    return visit.go(PATH, visit.words.text("The endpoint is removed. Nothing is sent there any more."))
 
 
 async def rotate(visit: Visit) -> Response:
@@ -144,9 +170,11 @@ async def ping(visit: Visit) -> Response:
     endpoint = await _endpoint(visit)
     try:
         await visit.do(deeds.test, endpoint.id)
-        visit.tell("A test message is on its way. It appears in the log below.")
+        visit.tell(visit.words.text("A test message is sent. It appears in the log below."))
     except (EndpointDisabled, NoOwnAddress):
-        visit.tell("Only an endpoint that is on and has an address of its own can be tried.", "bad")
+        visit.tell(
+            visit.words.text("Only an active endpoint with an address of its own can be tested."), "bad"
+        )
     return see_other(_path(visit, endpoint))
 
 
@@ -159,9 +187,9 @@ async def replay(visit: Visit) -> Response:
         raise missing()
     try:
         await visit.do(deeds.replay, event, endpoint.id)
-        visit.tell("The event is sent once more.")
+        visit.tell(visit.words.text("The event is sent again."))
     except EndpointDisabled:
-        visit.tell(_OFF, "bad")
+        visit.tell(visit.words.text(_OFF), "bad")
     return see_other(_path(visit, endpoint))
 
 
@@ -170,33 +198,37 @@ async def recover(visit: Visit) -> Response:
     endpoint = await _endpoint(visit)
     chosen = SINCE.get(visit.form.get("since"))
     if chosen is None:
-        raise HttpError(400, "bad_since", "Choose since when.")
+        raise HttpError(400, "bad_since", visit.words.text("Choose since when."))
     try:
         found = await deeds.recover(visit.pool, visit.actor, endpoint.id, clock.now() - chosen[1])
-        visit.tell(f"Events that are sent again: {found.queued}.")
+        visit.tell(visit.words.text("Events sent again: {events}.", events=found.queued))
     except EndpointDisabled:
-        visit.tell(_OFF, "bad")
+        visit.tell(visit.words.text(_OFF), "bad")
     return see_other(_path(visit, endpoint))
 
 
 def _draft(visit: Visit, *, with_url: bool = True) -> Draft:
-    """What the form asks for; a ValueError says what is wrong with it."""
-    form = visit.form
+    """What the form asks for; what is wrong with it stands beside its field."""
+    form, problems = visit.form, visit.problems
     url = form.get("url") if with_url else None
     if url is not None:
         try:
             read_target(url, visit.services.webhooks.own)
         except BadTarget as bad:
-            raise ValueError(f"The address {bad}.") from None
+            problems["url"] = visit.words.text("The address {why}.", why=bad)
     types = form.all("type")
     if not set(types) <= set(TYPES):
-        raise ValueError("There is no such event.")
+        problems["type"] = visit.words.text("There is no such event.")
     description = form.get("description")
     if len(description) > DESCRIPTION_CHARS_MAX or not description.isprintable():
-        raise ValueError(f"A description has at most {DESCRIPTION_CHARS_MAX} characters.")
+        problems["description"] = visit.words.text(
+            "A description has at most {most} characters.", most=DESCRIPTION_CHARS_MAX
+        )
     word = form.get("format") or MessageFormat.STANDARD.value
     if word not in dict(FORMATS):
-        raise ValueError("There is no such format.")
+        problems["format"] = visit.words.text("There is no such format.")
+    if problems:
+        return Draft(url)
     return Draft(url, tuple(sorted(set(types))), description, format=MessageFormat(word))
 
 

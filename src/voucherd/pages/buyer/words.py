@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from voucherd import clock
-from voucherd.orders.model import Order
+from voucherd.orders.bulk import RowProblem
+from voucherd.orders.model import AMOUNT_MAX, REFERENCE_CHARS_MAX, Order
 from voucherd.orders.rules.refusals import (
     BadInput,
     CompanyNotActive,
@@ -19,6 +20,8 @@ from voucherd.orders.rules.refusals import (
     WrongStatus,
 )
 from voucherd.orders.rules.states import Status
+from voucherd.pages.buyer.quoting import QuotedLine
+from voucherd.words import Words, phrase
 
 
 class StatusWords(NamedTuple):
@@ -28,31 +31,51 @@ class StatusWords(NamedTuple):
     kind: str
 
 
-_STANDINGS: Final = {
-    Status.CREATED: StatusWords("Not confirmed", "warn"),
-    Status.PENDING: StatusWords("In progress", "note"),
-    Status.FINISHED: StatusWords("Delivered", "good"),
-    Status.CANCELLED: StatusWords("Cancelled", ""),
-    Status.DELETED: StatusWords("Withdrawn", ""),
+_STATUSES: Final = {
+    Status.CREATED: StatusWords(phrase("Not confirmed"), "warn"),
+    Status.PENDING: StatusWords(phrase("In progress"), "note"),
+    Status.FINISHED: StatusWords(phrase("Delivered"), "good"),
+    Status.CANCELLED: StatusWords(phrase("Cancelled"), ""),
+    Status.DELETED: StatusWords(phrase("Withdrawn"), ""),
 }
-EXPIRED: Final = StatusWords("Expired", "")
-PARTLY: Final = StatusWords("Partly delivered", "warn")
+EXPIRED: Final = StatusWords(phrase("Expired"), "")
+PARTLY: Final = StatusWords(phrase("Partly delivered"), "warn")
 
 _PLAIN: Final[dict[type[Refusal], str]] = {
-    CompanyNotActive: "Your company can't order at the moment. Please contact us.",
-    CompanyNotVerified: "Your company has to be verified before it can pay for orders. Please contact us.",
-    WrongStatus: "That can't be done with this order any more. This is how it stands now.",
-    OrderExpired: "This price was kept for a limited time, which is over. Put the products into your cart again.",
-    InsufficientBalance: "Your balance does not cover this order.",
-    SpendLimitExceeded: "This order is above what your company may spend on one order, or in one day.",
+    CompanyNotActive: phrase("Your company can't order at the moment. Please contact us."),
+    CompanyNotVerified: phrase(
+        "Your company has to be verified before it can pay for orders. Please contact us."
+    ),
+    WrongStatus: phrase("That can't be done with this order any more. This is its status now."),
+    OrderExpired: phrase("The price was kept for a limited time, which is over. Order the products again."),
+    InsufficientBalance: phrase("Your balance does not cover this order."),
+    SpendLimitExceeded: phrase(
+        "This order is above what your company may spend on one order, or in one day."
+    ),
 }
+_FIELDS: Final = {
+    "faceValue": phrase("The product is not sold at this value: its page says which ones there are."),
+    "paymentCurrency": phrase("There is no exchange rate for this currency now: pay with another one."),
+    "company": phrase("There is no VAT rate for your company's country. Please contact us."),
+    "items": phrase("The order is too large. Split it into several orders."),
+}
+"""What is wrong with a field of Create, by the last part of its name."""
+
+BULK: Final = {
+    RowProblem.SLUG: phrase("The product is missing."),
+    RowProblem.AMOUNT: phrase("The amount is a whole number from 1 to {most}."),
+    RowProblem.VALUE: phrase("The value is a number such as 25.00."),
+    RowProblem.REFERENCE: phrase(
+        "A reference has at most {longest} characters, all of which can be printed."
+    ),
+    RowProblem.FORMULA: phrase("A cell is a formula, a date or an error: write its value as text."),
+}
+"""What is wrong with a row of a file."""
 
 
-def _field(name: str) -> str:
-    """A field of the API's as people know it."""
-    if name.endswith("faceValue"):
-        return "The value"
-    return {"paymentCurrency": "Currency:", "items": "The cart"}.get(name, name)
+def row_problem(speak: Words, problem: RowProblem) -> str:
+    """What is wrong with a row of a file by itself."""
+    return speak.text(BULK[problem], most=speak.number(AMOUNT_MAX), longest=speak.number(REFERENCE_CHARS_MAX))
 
 
 def is_expired(order: Order) -> bool:
@@ -66,15 +89,26 @@ def standing(order: Order) -> StatusWords:
         return EXPIRED
     if order.status is Status.CANCELLED and order.lines_finished:
         return PARTLY
-    return _STANDINGS[order.status]
+    return _STATUSES[order.status]
 
 
-def said(refusal: Refusal) -> str:
+def said(speak: Words, refusal: Refusal) -> str:
     """Why something was refused, for people."""
     if isinstance(refusal, OffersNotAvailable):
-        return f"Not available just now: {', '.join(refusal.names)}."
+        return speak.text("Not available just now: {products}.", products=", ".join(refusal.names))
     if isinstance(refusal, OutOfStock):
-        return f"There are not enough codes of {refusal.name} just now."
+        return speak.text("There are not enough codes of {product} just now.", product=refusal.name)
     if isinstance(refusal, BadInput):
-        return f"{_field(refusal.field)} {refusal.rule}."
-    return _PLAIN.get(type(refusal), "That could not be done.")
+        return speak.text(_FIELDS.get(refusal.field.rpartition(".")[2], _FIELDS["items"]))
+    return speak.text(_PLAIN.get(type(refusal), phrase("That could not be done.")))
+
+
+def line_problem(speak: Words, quoted: QuotedLine) -> str:
+    """Why a line of a cart or a file can't be had as it is."""
+    if not isinstance(quoted.refusal, OffersNotAvailable):
+        return "" if quoted.refusal is None else said(speak, quoted.refusal)
+    if not quoted.short:
+        return speak.text("Not for sale just now.")
+    if not quoted.left:
+        return speak.text("Sold out.")
+    return speak.plural("Only {count} left.", "Only {count} left.", quoted.left)

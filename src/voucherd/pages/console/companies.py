@@ -1,7 +1,8 @@
-"""Companies: who may buy, how much, at which prices, with which keys; and their wallets, movement by movement."""
+"""Companies: found, added, changed; how much they may spend, at which prices, and what their people need."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Final
 
 from voucherd import clock
@@ -10,58 +11,105 @@ from voucherd.catalogue.price_deeds import NoPriceList
 from voucherd.catalogue.price_store import UnknownPriceList
 from voucherd.companies import deeds as company_deeds
 from voucherd.companies import store as company_store
-from voucherd.companies.model import Company, CompanyDraft, CompanyExists, Policy
+from voucherd.companies.model import (
+    BadCompany,
+    Company,
+    CompanyDetails,
+    CompanyDraft,
+    CompanyExists,
+    Policy,
+)
+from voucherd.companies.places import countries
+from voucherd.companies.store import SORTS, CompanySearch
 from voucherd.db import transaction
 from voucherd.http import Response
-from voucherd.ids import State
-from voucherd.keys import deeds as key_deeds
 from voucherd.keys import store as key_store
 from voucherd.money import Money
-from voucherd.pages.console.inputs import (
-    company_of,
-    euros_of,
-    number_in,
-    number_of,
-    optional_day,
-    plain_euros,
-)
-from voucherd.pages.forms import Period
+from voucherd.pages.console.inputs import company_of, euros_of, number_of, plain_euros
+from voucherd.pages.forms import sentence
 from voucherd.pages.people.approvals import changes_later
-from voucherd.pages.render import qualified, render
-from voucherd.pages.visit import Visit, missing, see_other
+from voucherd.pages.render import ROWS_AT_ONCE, qualified, render, sheet
+from voucherd.pages.visit import Visit, see_other
 from voucherd.people import members as people
 from voucherd.people import policy as rules
 from voucherd.people.roles import Right
 from voucherd.sandbox import deeds as sandbox
-from voucherd.services import Services
+from voucherd.sheets.writing import Value
 from voucherd.wallet import store as wallets
-from voucherd.wallet.ledger import EntryKind
-from voucherd.wallet.statement import StatementFilters, StatementLine
 from voucherd.wallet.store import Balance
 
-SHOWN_MAX: Final = 100
-STATEMENT_LINES: Final = 50
-KINDS: Final = {kind.word: kind for kind in EntryKind}
-_STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
+PATH: Final = "/console/companies"
+PAGE_SIZE: Final = 50
+SHOWN_MAX: Final = 20
+"""People and keys of a company, before all of them are asked for."""
+PAGES_MAX: Final = 200
+"""Whoever looks further searches."""
 
 
 async def companies(visit: Visit) -> Response:
-    """The companies, or those whose name holds a text."""
-    wanted = visit.query.get("q")[:200]
-    found = await visit.look(company_store.search_companies, wanted, SHOWN_MAX + 1)
+    """The companies, or those that are looked for."""
+    query = visit.query
+    given, search = _search(visit)
+    page = number_of(query.get("page"), PAGES_MAX) or 1
+    async with visit.pool.acquire() as conn:
+        found = await company_store.search_companies(conn, search, PAGE_SIZE + 1, (page - 1) * PAGE_SIZE)
+        balances = await wallets.balances_of(conn, [one.id for one in found], visit.state)
+    more = len(found) > PAGE_SIZE and page < PAGES_MAX
     return render(
         "console/companies.html",
         visit,
-        companies=found[:SHOWN_MAX],
-        more=len(found) > SHOWN_MAX,
-        wanted=wanted,
-        shown_max=SHOWN_MAX,
+        companies=[
+            (one, countries().get(one.country, one.country), balances.get(one.id, []))
+            for one in found[:PAGE_SIZE]
+        ],
+        given=given,
+        sort=search.sort,
+        filtered=any(given[name] for name in ("q", "status", "verified")),
+        before=qualified(PATH, given | {"page": page - 1}) if page > 1 else "",
+        after=qualified(PATH, given | {"page": page + 1}) if more else "",
     )
+
+
+async def companies_file(visit: Visit) -> Response:
+    """The companies of the list, as a file."""
+    _, search = _search(visit)
+
+    async def pages() -> AsyncIterator[list[list[Value]]]:
+        offset = 0
+        while True:
+            async with visit.pool.acquire() as conn:
+                found = await company_store.search_companies(conn, search, ROWS_AT_ONCE, offset)
+            yield [
+                [one.id, one.name, one.country, one.vat_number, one.active, one.verified, one.expose_costs]
+                for one in found
+            ]
+            offset += len(found)
+            if len(found) < ROWS_AT_ONCE:
+                return
+
+    columns = ("number", "name", "country", "vat number", "active", "verified", "sees costs")
+    return await sheet(visit, "companies", columns, pages(), title="companies")
+
+
+def _search(visit: Visit) -> tuple[dict[str, str], CompanySearch]:
+    """The filters of the address, as it has them and as the query takes them."""
+    query = visit.query
+    given = {name: query.get(name)[:200] for name in ("q", "status", "verified", "sort")}
+    sort = given["sort"] if given["sort"] in SORTS else "name"
+    status = {"active": True, "inactive": False}.get(given["status"])
+    verified = {"yes": True, "no": False}.get(given["verified"])
+    return given, CompanySearch(given["q"], status, verified, sort)
 
 
 async def new_company(visit: Visit) -> Response:
     """The form for a new company."""
-    return render("console/company_new.html", visit)
+    usual = visit.services.settings.operator_country
+    return render(
+        "console/company_new.html",
+        visit,
+        countries=list(countries().items()),
+        country=visit.form.get("country") or usual,
+    )
 
 
 async def add_company(visit: Visit) -> Response:
@@ -69,7 +117,6 @@ async def add_company(visit: Visit) -> Response:
     form = visit.form
     if form.get("expose_costs") not in {"yes", "no"}:
         visit.problems["expose_costs"] = "Choose whether it sees what you pay, and to whom."
-        return await new_company(visit)
     try:
         draft = CompanyDraft(
             form.get("name"),
@@ -79,11 +126,44 @@ async def add_company(visit: Visit) -> Response:
             verified="verified" in form,
             expose_costs=form.get("expose_costs") == "yes",
         )
+        if visit.problems:
+            return await new_company(visit)
         company = await visit.do(sandbox.add_company, draft)
-    except (CompanyExists, ValueError) as wrong:
-        visit.problems["name" if isinstance(wrong, CompanyExists) else _field_of(str(wrong))] = str(wrong)
+    except BadCompany as bad:
+        visit.problems[bad.field] = sentence(bad)
+    except CompanyExists:
+        visit.problems["name"] = "There is a company of that name already."
+    if visit.problems:
         return await new_company(visit)
-    return visit.go(f"/console/companies/{company.id}", f"{company.name} is there.")
+    return visit.go(f"{PATH}/{company.id}", f"{company.name} is added. Invite its owner next.")
+
+
+async def edit_page(visit: Visit) -> Response:
+    """The form with a company as it is."""
+    found = await visit.look(company_of, visit)
+    values = {"name": found.name, "country": found.country, "vat_number": found.vat_number or ""}
+    if visit.problems:
+        values = {name: visit.form.get(name) for name in values}
+    return render(
+        "console/company_edit.html", visit, company=found, values=values, countries=list(countries().items())
+    )
+
+
+async def edit(visit: Visit) -> Response:
+    """Change a company's name, country or VAT number; orders keep the VAT that they were made with."""
+    form = visit.form
+    try:
+        async with transaction(visit.pool) as tx:
+            found = await company_of(tx, visit)
+            details = CompanyDetails(form.get("name"), form.get("country"), form.get("vat_number") or None)
+            await company_deeds.describe(tx, visit.actor, found.name, details)
+    except BadCompany as bad:
+        visit.problems[bad.field] = sentence(bad)
+    except CompanyExists:
+        visit.problems["name"] = "There is a company of that name already."
+    if visit.problems:
+        return await edit_page(visit)
+    return visit.go(f"{PATH}/{found.id}", "Saved. Orders that were made before keep their VAT.")
 
 
 async def company(visit: Visit) -> Response:
@@ -97,23 +177,28 @@ async def company(visit: Visit) -> Response:
         asked = policy if rule_change is None else rule_change
         keys = await key_store.list_keys(conn, found.id)
         lists = await price_store.lists(conn)
-    now = clock.now()
+    now, whole = clock.now(), visit.query.get("all") == "yes"
+    # Those that can be used come first; they are in the order of their age already.
+    keys.sort(key=lambda key: key.standing(now) not in ("valid", "replaced"))
     return render(
         "console/company.html",
         visit,
         company=found,
+        order_max=_euros(found.spend_order_eur_minor),
+        day_max=_euros(found.spend_day_eur_minor),
         order=_again(visit, "order", plain_euros(found.spend_order_eur_minor)),
         day=_again(visit, "day", plain_euros(found.spend_day_eur_minor)),
         balances=_by_currency(balances),
-        people=members,
+        people=members if whole else members[:SHOWN_MAX],
+        people_count=len(members),
         policy=policy,
         rule_change=rule_change,
-        approve_now=None
-        if policy.approve_from_eur_minor is None
-        else Money(policy.approve_from_eur_minor, "EUR"),
+        approve_now=_euros(policy.approve_from_eur_minor),
         approve_from=_again(visit, "approve_from", plain_euros(asked.approve_from_eur_minor)),
-        keys=[(key, key.standing(now)) for key in keys],
-        lists=[("", "The catalogue’s prices"), *((one.name, one.name) for one in lists)],
+        country=countries().get(found.country, found.country),
+        keys=[(key, key.standing(now)) for key in (keys if whole else keys[:SHOWN_MAX])],
+        keys_count=len(keys),
+        lists=[("", "Catalogue prices"), *((one.name, one.name) for one in lists)],
         list_name=next((one.name for one in lists if found.name in one.companies), ""),
         may_manage=visit.may(Right.COMPANIES_MANAGE),
     )
@@ -181,70 +266,8 @@ async def set_policy(visit: Visit) -> Response:
             waiting = await rules.set_policy(tx, visit.actor, found, chosen)
     if visit.problems:
         return await company(visit)
-    visit.tell("It holds from now on." if waiting is None else changes_later(waiting))
+    visit.tell("It holds from now on." if waiting is None else changes_later(waiting, visit.words))
     return _back(found)
-
-
-async def revoke_key(visit: Visit) -> Response:
-    """End the life of one of a company's keys."""
-    number = number_in(visit, "key")
-    async with transaction(visit.pool) as tx:
-        found = await company_of(tx, visit)
-        if (await key_store.find_by_id(tx, number)).company_id != found.id:
-            raise missing()
-        key = await key_deeds.revoke(tx, visit.actor, number)
-    return visit.go(f"/console/companies/{found.id}#keys", f"The key {key.prefix}… opens nothing any more.")
-
-
-async def statement(visit: Visit) -> Response:
-    """The movements of one wallet, newest first, with filters."""
-    query = visit.query
-    state = _STATES.get(query.get("state"), visit.state)
-    period = Period(visit.ask("from", optional_day), visit.ask("to", optional_day))
-    kind = query.get("kind") if query.get("kind") in KINDS else ""
-    filters = StatementFilters(period.begins, period.ends, frozenset({KINDS[kind]} if kind else ()))
-    async with visit.pool.acquire() as conn:
-        found = await company_of(conn, visit)
-        balances = await wallets.balances(conn, found.id, state)
-    currencies = [one.currency for one in balances]
-    wanted = query.get("currency").upper()
-    currency = wanted if wanted in currencies else next(iter(currencies), "")
-    part = None
-    if currency and not visit.problems:
-        account = await visit.services.statements.account(found.id, currency, state)
-        assert account is not None, "it has just been read, and no wallet is ever removed"
-        part = await visit.services.statements.page(
-            account, filters, after=number_of(query.get("after")), size=STATEMENT_LINES
-        )
-    chosen = {name: query.get(name) for name in ("from", "to")} | {"kind": kind}
-    chosen |= {"currency": currency, "state": state.word}
-    path = f"/console/companies/{found.id}/statement"
-    return render(
-        "console/statement.html",
-        visit,
-        company=found,
-        balance=next((Money(b.balance_minor, b.currency) for b in balances if b.currency == currency), None),
-        held=next((Money(b.held_minor, b.currency) for b in balances if b.currency == currency), None),
-        currencies=[(one, one) for one in currencies],
-        kinds=[("", "Everything"), *((word, word) for word in KINDS)],
-        chosen=chosen,
-        rows=[_movement(visit.services, line, currency) for line in part.lines] if part else [],
-        first="" if not query.get("after") else qualified(path, chosen),
-        older="" if part is None or part.after is None else qualified(path, chosen | {"after": part.after}),
-    )
-
-
-def _movement(services: Services, line: StatementLine, currency: str) -> dict[str, object]:
-    return {
-        "number": line.seq,
-        "at": line.at,
-        "kind": line.kind.word,
-        "amount": Money(line.amount_minor, currency),
-        "hold": Money(line.hold_minor, currency),
-        "balance": Money(line.balance_after_minor, currency),
-        "trx": None if line.order_id is None else services.ids.trx(line.order_id),
-        "reference": line.reference,
-    }
 
 
 def _by_currency(balances: list[Balance]) -> list[tuple[str, list[tuple[Money, Money] | None]]]:
@@ -256,21 +279,18 @@ def _by_currency(balances: list[Balance]) -> list[tuple[str, list[tuple[Money, M
     return sorted(found.items())
 
 
+def _euros(minor: int | None) -> Money | None:
+    return None if minor is None else Money(minor, "EUR")
+
+
 def _again(visit: Visit, name: str, stored: str) -> str:
     """The field as it was sent, where this form was; else as it is stored."""
     return visit.form.get(name, stored) if visit.problems else stored
 
 
 def _back(found: Company) -> Response:
-    return see_other(f"/console/companies/{found.id}")
+    return see_other(f"{PATH}/{found.id}")
 
 
 def _verified(company: Company) -> str:
     return "verified" if company.verified else "not verified"
-
-
-def _field_of(refusal: str) -> str:
-    """The field that a refusal of a draft is about."""
-    if "country" in refusal:
-        return "country"
-    return "vat_number" if "VAT" in refusal else "name"

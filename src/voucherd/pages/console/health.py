@@ -1,4 +1,4 @@
-"""The operator's first page: how the service is doing, and what each fact asks for. The judgement is pure."""
+"""The health of the service: what is so, and what each fact asks for. The judgement is pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from voucherd import backups, clock, heartbeat
-from voucherd.approvals import lists
 from voucherd.backups import Backup
 from voucherd.db import Connection, tenants_locked
 from voucherd.events import feed as events
@@ -21,10 +20,11 @@ from voucherd.migrate import pending
 from voucherd.pages.render import number, render
 from voucherd.pages.visit import Visit
 from voucherd.people.roles import Right
-from voucherd.people.sessions import Person
 from voucherd.purchasing import metrics as fulfilment
 from voucherd.services import Services
 from voucherd.suppliers import overview as suppliers
+from voucherd.suppliers import store as supplier_store
+from voucherd.suppliers.overview import SupplierJudgement
 from voucherd.wallet import low_balance
 from voucherd.wallet.low_balance import Low
 from voucherd.webhooks import metrics as webhooks
@@ -63,11 +63,12 @@ class HealthCheck(NamedTuple):
 
 
 _PATHS: Final = {
-    "Paid lines that wait": ("/console/orders?status=pending", Right.ORDERS_ALL),
-    "Breakers open": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
-    "Purchases that nobody knows": ("/console/purchases", Right.ATTEMPTS_MANAGE),
-    "Offers without a fresh price": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
-    "Payments to decide about": ("/console/money", Right.COMPANIES_VIEW),
+    "Paid codes to deliver": ("/console/orders?status=pending", Right.ORDERS_ALL),
+    "Failing suppliers": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Doubtful suppliers": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Purchases to decide": ("/console/purchases?problem=unknown", Right.ATTEMPTS_MANAGE),
+    "Supplier prices out of date": ("/console/suppliers", Right.SUPPLIERS_MANAGE),
+    "Low balances": ("/console/companies", Right.COMPANIES_VIEW),
 }
 """Where more is told about a fact, and who may read it there."""
 
@@ -78,6 +79,8 @@ class HealthFacts(Struct):
     state: State
     orders: fulfilment.Pulse
     offers: suppliers.SupplierFigures
+    suppliers: dict[str, SupplierJudgement]
+    """How each supplier that we buy from is doing, by its name."""
     webhooks: webhooks.WebhookFigures
     events: events.EventRate
     low: list[Low]
@@ -88,8 +91,6 @@ class HealthFacts(Struct):
     backup: Backup | None
     locked: bool
     """Whether row-level security stands behind the queries."""
-    proposals: int | None
-    """Payments that wait for whoever looks, if that is somebody who decides about them."""
     batchers: dict[str, tuple[int, int, int]]
     """Calls that wait, batches and calls so far, of this process."""
 
@@ -103,22 +104,38 @@ class Queue(NamedTuple):
     oldest: str
 
 
-async def overview(visit: Visit) -> Response:
-    """Where things stand."""
-    facts = await _look(visit.services, visit.state, visit.someone)
-    groups = _checks(facts)
-    every = [check for _, checks in groups for check in checks]
+async def health(visit: Visit) -> Response:
+    """Every fact about the service, with what it asks for."""
+    facts = await look(visit.services, visit.state)
+    groups = checks(facts)
     return render(
-        "console/overview.html",
+        "console/health.html",
         visit,
         groups_of_checks=groups,
-        worst=worst(every),
-        acts=[check.name for check in every if check.mark is Mark.ACT],
-        looks=[check.name for check in every if check.mark is Mark.LOOK],
+        line=health_line(groups),
         queues=_queues(facts),
-        low=facts.low if visit.may(Right.COMPANIES_VIEW) else [],
         processes=facts.processes,
     )
+
+
+class HealthLine(NamedTuple):
+    """The health of the service in one sentence, and what is not as it should be."""
+
+    text: str
+    mark: Mark
+    troubles: list[HealthCheck]
+
+
+def health_line(groups: list[tuple[str, list[HealthCheck]]]) -> HealthLine:
+    """What the service as a whole asks for."""
+    every = [check for _, group in groups for check in group]
+    troubles = sorted((one for one in every if one.mark is not Mark.GOOD), key=lambda one: -_rank(one.mark))
+    if not troubles:
+        return HealthLine("All systems normal", Mark.GOOD, [])
+    acts = sum(one.mark is Mark.ACT for one in troubles)
+    count, verb = (acts, "action") if acts else (len(troubles), "a look")
+    text = f"1 thing needs {verb}" if count == 1 else f"{count} things need {verb}"
+    return HealthLine(text, troubles[0].mark, troubles)
 
 
 def _queues(facts: HealthFacts) -> list[Queue]:
@@ -137,13 +154,14 @@ def _queues(facts: HealthFacts) -> list[Queue]:
     return sorted(found, key=lambda one: (-one.lines, one.company))
 
 
-async def _look(services: Services, state: State, person: Person) -> HealthFacts:
+async def look(services: Services, state: State) -> HealthFacts:
     """The facts of now."""
     async with services.pool.acquire() as conn:
         return HealthFacts(
             state=state,
             orders=await fulfilment.take(conn),
             offers=await _offers(conn),
+            suppliers=await _judged(conn, state),
             webhooks=await webhooks.take(conn),
             events=await events.take(conn),
             low=await low_balance.low(conn, state),
@@ -153,13 +171,23 @@ async def _look(services: Services, state: State, person: Person) -> HealthFacts
             embedded=services.settings.database_url is None,
             backup=await backups.last(conn),
             locked=await tenants_locked(conn),
-            proposals=await _proposals(conn, state, person),
             batchers={name: (g.waiting, g.batches, g.calls) for name, g in services.orders.batchers.items()},
         )
 
 
-async def _proposals(conn: Connection, state: State, person: Person) -> int | None:
-    return await lists.waiting(conn, None, state, person.id) if person.may(Right.MONEY_APPROVE) else None
+async def _judged(conn: Connection, state: State) -> dict[str, SupplierJudgement]:
+    """The judgement about each active supplier of a state, by name."""
+    lately = await suppliers.lately(conn, state)
+    return {
+        row.name: suppliers.judge(
+            lately.get(row.id, suppliers.NO_CALLS),
+            row.health.word(row.now),
+            active=True,
+            quote_error=row.quote_error,
+        )
+        for row in await supplier_store.suppliers(conn)
+        if row.state is state and row.active
+    }
 
 
 async def _offers(conn: Connection) -> suppliers.SupplierFigures:
@@ -173,15 +201,9 @@ async def _offers(conn: Connection) -> suppliers.SupplierFigures:
     )
 
 
-def worst(checks: list[HealthCheck]) -> Mark:
-    """What the service as a whole asks for."""
-    marks = {check.mark for check in checks}
-    return next(mark for mark in (Mark.ACT, Mark.LOOK, Mark.GOOD) if mark in marks or mark is Mark.GOOD)
-
-
-def _checks(facts: HealthFacts) -> list[tuple[str, list[HealthCheck]]]:
+def checks(facts: HealthFacts) -> list[tuple[str, list[HealthCheck]]]:
     """Every fact with its mark and the page that tells more, in groups."""
-    groups = {"Orders": _orders, "Suppliers": _suppliers, "Clients": _clients, "Machine": _machine}
+    groups = {"Orders": _orders, "Suppliers": _suppliers, "Companies": _clients, "System": _machine}
     return [(title, [_led(check) for check in of(facts)]) for title, of in groups.items()]
 
 
@@ -198,31 +220,38 @@ def _orders(facts: HealthFacts) -> Iterator[HealthCheck]:
     )
     waits = f"The oldest has waited for {duration(oldest)}."
     delivered = "Everything that was paid for is delivered."
-    mark = _above(oldest, WAIT_LOOK_S, WAIT_ACT_S)
-    yield _count("Paid lines that wait", lines, delivered, waits, mark)
+    yield _count("Paid codes to deliver", lines, delivered, waits, _above(oldest, WAIT_LOOK_S, WAIT_ACT_S))
     waiting, batches, calls = facts.batchers["confirm"]
     size = f"{calls / batches:.1f}" if batches else "–"
-    said = f"{number(calls)} calls in {number(batches)} batches of this process; {number(waiting)} wait now."
+    said = f"Confirm calls that share one transaction on this server, on average; {number(waiting)} wait now."
     yield HealthCheck(
-        "Calls in a Confirm batch", size, said, Mark.LOOK if waiting >= GATE_LOOK else Mark.GOOD
+        "Calls confirmed together", size, said, Mark.LOOK if waiting >= GATE_LOOK else Mark.GOOD
     )
     rate = f"{'≥ ' if facts.events.many else ''}{number(facts.events.count)}"
     last = facts.events.last_at
-    said = "None yet." if last is None else f"The last one on {last:%-d %b at %H:%M} UTC."
-    yield HealthCheck("Events in five minutes", rate, said)
+    ago = "" if last is None else duration((clock.now() - last).total_seconds())
+    said = "None yet." if last is None else f"The last one {ago} ago."
+    yield HealthCheck("Events in the last 5 minutes", rate, said)
 
 
 def _suppliers(facts: HealthFacts) -> Iterator[HealthCheck]:
-    away = sorted(name for name, one in facts.orders.suppliers.items() if one.breaker)
-    shut = f"Not bought from now: {', '.join(away[:5])}{' …' if len(away) > 5 else ''}."
-    yield _count(
-        "Breakers open", len(away), f"{number(len(facts.orders.suppliers))} suppliers can be asked.", shut
-    )
-    known, unknown = "The end of every purchase is known.", "A person has to find out what came of them."
-    yield _count("Purchases that nobody knows", facts.offers.unknown, known, unknown, Mark.ACT)
+    failing = [f"{name} ({judged.text})" for name, judged in facts.suppliers.items() if judged.kind == "bad"]
+    good = f"{number(len(facts.suppliers))} suppliers can be asked."
+    yield _count("Failing suppliers", len(failing), good, f"{_named(failing)}.", Mark.ACT)
+    doubtful = [
+        f"{name} ({judged.text})" for name, judged in facts.suppliers.items() if judged.kind == "warn"
+    ]
+    none = "No supplier is doubtful."
+    yield _count("Doubtful suppliers", len(doubtful), none, f"{_named(doubtful)}.")
+    known, unknown = "The outcome of every purchase is known.", "Find out at the supplier what came of them."
+    yield _count("Purchases to decide", facts.offers.unknown, known, unknown, Mark.ACT)
     stale = facts.offers.stale + facts.offers.none
-    said = f"{number(facts.offers.fresh)} prices are fresh; those that are not can't be used."
-    yield _count("Offers without a fresh price", stale, said, said)
+    said = f"{number(facts.offers.fresh)} prices are current; the others can’t be bought at."
+    yield _count("Supplier prices out of date", stale, said, said)
+
+
+def _named(names: list[str]) -> str:
+    return f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
 
 
 def _clients(facts: HealthFacts) -> Iterator[HealthCheck]:
@@ -232,32 +261,32 @@ def _clients(facts: HealthFacts) -> Iterator[HealthCheck]:
         f"{number(facts.webhooks.failing)} endpoints fail, {number(facts.webhooks.disabled)} were turned off."
     )
     mark = max(_above(late, WEBHOOK_LOOK_S, WEBHOOK_ACT_S), Mark.LOOK if trouble else Mark.GOOD, key=_rank)
-    yield HealthCheck("Webhooks are late by", duration(late), said, mark)
-    none = "No company is below what it wants to be told about."
-    yield _count("Low balances", len(facts.low), none, "They are listed below.")
-    if facts.proposals is not None:
-        none, some = "Nobody has proposed to move money.", "Others have proposed to move money."
-        yield _count("Payments to decide about", facts.proposals, none, some)
+    yield HealthCheck("Webhook delay", duration(late), said, mark)
+    none = "No balance is below its owner’s warning level."
+    some = "They are below what their owners want to be warned at."
+    yield _count("Low balances", len(facts.low), none, some)
 
 
 def _machine(facts: HealthFacts) -> Iterator[HealthCheck]:
     present = [one for one in facts.processes if one.works and one.present]
     hosts = sorted({one.host for one in present})
     if present:
-        yield HealthCheck("Workers at work", number(len(present)), f"On {', '.join(hosts[:5])}.")
+        yield HealthCheck("Workers running", number(len(present)), f"On {', '.join(hosts[:5])}.")
     else:
-        said = "Nothing is delivered late, refunded, bought or sent: start `voucherd worker` or `voucherd serve`."
-        yield HealthCheck("Workers at work", "0", said, Mark.ACT)
-    same, older = "The schema is this program's.", "Run `voucherd migrate`."
-    yield _count("Migrations to run", len(facts.pending), same, older, Mark.ACT)
+        said = "Nothing is bought, refunded or sent: start `voucherd worker` or `voucherd serve`."
+        yield HealthCheck("Workers running", "0", said, Mark.ACT)
+    same, older = "The database fits this version.", "Run `voucherd migrate`."
+    yield _count("Database updates to run", len(facts.pending), same, older, Mark.ACT)
     yield HealthCheck(
-        "Database", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes, all together."
+        "Database size", f"{number(facts.database_bytes // _MIB)} MiB", "Tables and indexes together."
     )
     if facts.embedded or facts.backup is not None:
         yield _backup(facts.backup)
     if not facts.locked:
-        said = "Row-level security is off, because a role is missing: see the operator's guide."
-        yield HealthCheck("Second lock between companies", "off", said, Mark.LOOK)
+        said = (
+            "The second lock between companies is off, because a role is missing: see the operators’ guide."
+        )
+        yield HealthCheck("Row-level security", "off", said, Mark.LOOK)
 
 
 def _backup(taken: Backup | None) -> HealthCheck:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import date
 from typing import Final
 
 from voucherd import clock
+from voucherd.catalogue import store as product_store
 from voucherd.catalogue.texts import read_amount
 from voucherd.companies import store as company_store
-from voucherd.companies.model import Company
+from voucherd.companies.model import Company, CompanyNotFound
 from voucherd.db import Connection
 from voucherd.money import DIGITS, Money
 from voucherd.pages.visit import Visit, missing
 
+OFFERED_MAX: Final = 500
+"""Companies or products that a field offers; whoever has more types the name."""
+FILE_ROWS_MAX: Final = 100_000
+"""Rows of a list that is taken away as a file."""
+_PICKED: Final = re.compile(r".*\(([a-z0-9-]{1,100})\)")
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 _INT_MAX: Final = 2**31 - 1
 _DAY: Final = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}")
@@ -39,6 +46,41 @@ async def company_of(conn: Connection, visit: Visit) -> Company:
     if found is None:
         raise missing()
     return found
+
+
+async def company_options(conn: Connection) -> list[tuple[str, str]]:
+    """Companies to pick from, by name; of more than fit into a page the first ones."""
+    return [(name, name) for name in await company_store.names(conn, OFFERED_MAX)]
+
+
+async def company_in_query(conn: Connection, visit: Visit) -> int | None:
+    """The company that the address names; one that does not exist is a problem beside its field."""
+    name = visit.query.get("company")
+    if not name:
+        return None
+    try:
+        return (await company_store.find_company(conn, name)).id
+    except CompanyNotFound:
+        visit.problems["company"] = "There is no company with this name."
+        return None
+
+
+async def product_options(conn: Connection) -> list[tuple[str, str]]:
+    """Products to pick from, by slug; of more than fit into a page the first ones."""
+    listings = await product_store.list_products(conn, limit=OFFERED_MAX)
+    return [(one.version.slug, f"{one.version.name} ({one.version.slug})") for one in listings]
+
+
+async def product_names(conn: Connection, slugs: Collection[str]) -> dict[str, str]:
+    """What the products of these slugs are called."""
+    found = await product_store.current(conn, sorted(set(slugs)))
+    return {slug: listing.version.name for slug, listing in found.items()}
+
+
+def picked(text: str) -> str:
+    """The slug of a product that was picked from a list, or typed."""
+    found = _PICKED.fullmatch(text.strip())
+    return found[1] if found else text.strip()
 
 
 def day_of(text: str) -> date:

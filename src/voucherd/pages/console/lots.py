@@ -2,87 +2,187 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.rules import is_slug
 from voucherd.db import Connection
-from voucherd.http import Response
+from voucherd.http import HttpError, Response
+from voucherd.ids import State
+from voucherd.pages.console.inputs import FILE_ROWS_MAX, picked, product_names, product_options
 from voucherd.pages.console.purchases import before_of
 from voucherd.pages.forms import whole
-from voucherd.pages.render import qualified, render
+from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.visit import Visit
 from voucherd.purchasing import records
-from voucherd.purchasing.records import PurchaseProblem
+from voucherd.purchasing.records import PurchaseProblem, Record
+from voucherd.sheets.writing import Row
 from voucherd.vault import lots as shelves
 from voucherd.vault import store as vault
 from voucherd.vault.store import LotLine
 
 PAGE_SIZE: Final = 50
 SOON: Final = timedelta(days=30)
+FILE_PAGE: Final = 1_000
+FILE_COLUMNS: Final = (
+    *(
+        "lot",
+        "product",
+        "face value",
+        "face currency",
+        "left",
+        "size",
+        "cost of one",
+        "currency",
+        "value left",
+    ),
+    *("expires", "supplier", "imported"),
+)
+LATE_COLUMNS: Final = (
+    "product",
+    "supplier",
+    "late codes",
+    "cost",
+    "currency",
+    "left of its lots",
+    "placed",
+    "purchase",
+)
 
 
 async def lots(visit: Visit) -> Response:
     """The lots: what expires first, or the newest with those that are sold out."""
-    slug, sold_out = visit.query.get("slug"), visit.query.get("sold_out") == "yes"
     before, after = visit.query.get("before"), visit.query.get("after")
     async with visit.pool.acquire() as conn:
         now = await conn.fetchval("SELECT now()")
-        product_id = await _product(conn, slug) if slug else None
+        wanted = await _wanted(conn, visit)
         found: list[LotLine] = []
-        if slug and product_id is None:
-            pass
-        elif sold_out:
-            found = await vault.list_lots(
-                conn,
-                slug=slug or None,
-                state=visit.state,
-                sold_out=True,
-                before=whole(before),
-                limit=PAGE_SIZE + 1,
-            )
-        else:
-            found = await shelves.by_expiry(
-                conn, visit.state, product_id=product_id, after=_place(after), size=PAGE_SIZE + 1
-            )
+        if not visit.problems:
+            found = await wanted.page(conn, whole(before), _place(after), PAGE_SIZE + 1)
+        names = await product_names(conn, [one.slug for one in found])
+        products = await product_options(conn)
     page = found[:PAGE_SIZE]
-    given = {"slug": slug, "sold_out": "yes" if sold_out else ""}
+    given = {"slug": wanted.slug, "sold_out": "yes" if wanted.sold_out else ""}
     onward = ""
     if len(found) > PAGE_SIZE:
-        place = {"before": str(page[-1].id)} if sold_out else {"after": _written(page[-1])}
+        place = {"before": str(page[-1].id)} if wanted.sold_out else {"after": _written(page[-1])}
         onward = qualified("/console/lots", given | place)
     return render(
         "console/lots.html",
         visit,
-        rows=[(lot, *_warning(lot, now)) for lot in page],
-        slug=slug,
-        sold_out=given["sold_out"],
-        problem="There is no product of that slug." if slug and product_id is None else "",
+        rows=[(lot, names.get(lot.slug, lot.slug), *_warning(lot, now)) for lot in page],
+        products=[("", "Every product"), *products],
+        given=given,
         before=qualified("/console/lots", given) if before or after else "",
         after=onward,
     )
 
 
+async def lots_file(visit: Visit) -> Response:
+    """The same lots as a file."""
+    wanted = await visit.look(_wanted, visit)
+    if visit.problems:
+        raise HttpError(400, "bad_filter", " ".join(visit.problems.values()))
+    return await sheet(visit, "lots", FILE_COLUMNS, _file_rows(visit, wanted), title="Lots")
+
+
+async def _file_rows(visit: Visit, wanted: LotFilters) -> AsyncIterator[list[Row]]:
+    before, after = None, None
+    for _ in range(FILE_ROWS_MAX // FILE_PAGE):
+        async with visit.pool.acquire() as conn:
+            found = await wanted.page(conn, before, after, FILE_PAGE)
+        yield [_file_row(one) for one in found]
+        if len(found) < FILE_PAGE:
+            return
+        before, after = found[-1].id, (found[-1].expires_at, found[-1].id)
+
+
+def _file_row(lot: LotLine) -> Row:
+    return (
+        *(lot.id, lot.slug, lot.face.decimal(), lot.face.currency, lot.left, lot.size),
+        *(lot.purchase.decimal(), lot.purchase.currency, lot.value_left.decimal()),
+        *(lot.expires_at, lot.supplier, lot.imported_at),
+    )
+
+
+class LotFilters(NamedTuple):
+    """Which lots the address asks for."""
+
+    slug: str
+    product_id: int | None
+    sold_out: bool
+    state: State
+
+    async def page(
+        self, conn: Connection, before: int | None, after: tuple[datetime | None, int] | None, size: int
+    ) -> list[LotLine]:
+        """Some of them: the newest before a lot, or those that expire after one."""
+        if self.sold_out:
+            slug = self.slug or None
+            return await vault.list_lots(
+                conn, slug=slug, state=self.state, sold_out=True, before=before, limit=size
+            )
+        return await shelves.by_expiry(conn, self.state, product_id=self.product_id, after=after, size=size)
+
+
+async def _wanted(conn: Connection, visit: Visit) -> LotFilters:
+    slug = picked(visit.query.get("slug"))
+    product_id = await _product(conn, slug) if slug else None
+    if slug and product_id is None:
+        visit.problems["slug"] = "There is no such product."
+    return LotFilters(slug, product_id, visit.query.get("sold_out") == "yes", visit.state)
+
+
 async def late(visit: Visit) -> Response:
     """Codes that came when no line wanted them any more (OP-46)."""
     async with visit.pool.acquire() as conn:
-        found = await records.newest(
-            conn,
-            problem=PurchaseProblem.LATE,
-            state=visit.state,
-            before=await before_of(conn, visit),
-            limit=PAGE_SIZE + 1,
-        )
+        before = await before_of(conn, visit)
+        found = await _late(conn, visit.state, before, PAGE_SIZE + 1)
         page = found[:PAGE_SIZE]
         left = await records.left_of(conn, [one.id for one in page])
+        names = await product_names(conn, [one.slug for one in page])
     return render(
         "console/late.html",
         visit,
-        rows=[(one, left.get(one.id, 0)) for one in page],
+        rows=[(one, names.get(one.slug, one.slug), left.get(one.id, 0)) for one in page],
+        before="/console/late-codes" if before else "",
         after=qualified("/console/late-codes", {"before": page[-1].id}) if len(found) > PAGE_SIZE else "",
     )
+
+
+async def late_file(visit: Visit) -> Response:
+    """The same as a file."""
+    return await sheet(visit, "late-codes", LATE_COLUMNS, _late_rows(visit), title="Late codes")
+
+
+async def _late_rows(visit: Visit) -> AsyncIterator[list[Row]]:
+    before = None
+    for _ in range(FILE_ROWS_MAX // records.PAGE_MAX):
+        async with visit.pool.acquire() as conn:
+            found = await _late(conn, visit.state, before, records.PAGE_MAX)
+            left = await records.left_of(conn, [one.id for one in found])
+        yield [
+            (
+                *(
+                    one.slug,
+                    one.supplier,
+                    one.spare,
+                    None if one.spare_cost is None else one.spare_cost.decimal(),
+                ),
+                *(one.cost_currency, left.get(one.id, 0), one.placed_at, str(one.id)),
+            )
+            for one in found
+        ]
+        if len(found) < records.PAGE_MAX:
+            return
+        before = found[-1]
+
+
+async def _late(conn: Connection, state: State, before: Record | None, limit: int) -> list[Record]:
+    return await records.newest(conn, problem=PurchaseProblem.LATE, state=state, before=before, limit=limit)
 
 
 async def _product(conn: Connection, slug: str) -> int | None:
@@ -93,13 +193,13 @@ async def _product(conn: Connection, slug: str) -> int | None:
 def _warning(lot: LotLine, now: datetime) -> tuple[str, str]:
     """How to mark a lot, and what to say."""
     if lot.left == 0:
-        return "", "sold out"
+        return "", "Sold out"
     if lot.expires_at is None or lot.expires_at > now + SOON:
         return "", ""
     if lot.expires_at <= now:
-        return "bad", "expired"
+        return "bad", "Expired"
     days = (lot.expires_at - now).days
-    return "warn", "today" if days == 0 else f"in {days} day{'s' if days > 1 else ''}"
+    return "warn", "Today" if days == 0 else f"In {days} day{'s' if days > 1 else ''}"
 
 
 def _written(lot: LotLine) -> str:

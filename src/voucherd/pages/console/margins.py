@@ -9,10 +9,10 @@ from msgspec import Struct
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import BP_ONE
 from voucherd.catalogue.products import Fee, ProductDraft, ProductVersion, price_with_fee
-from voucherd.catalogue.texts import face_text
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.money import RATE_DIGITS, Money, digits, divide_half_up, plain, to_minor, worth
+from voucherd.pages.render import amount, figure
 from voucherd.suppliers import overview
 from voucherd.suppliers.offers import QuoteTerms
 from voucherd.vault import shelf
@@ -20,15 +20,15 @@ from voucherd.vault import shelf
 SOURCES_MAX: Final = 12
 
 _FIELDS: Final = {
-    "name": "name",
-    "brand_name": "brand",
-    "product_type": "type",
-    "category": "category",
-    "redeem_type": "redeemed as",
-    "region": "region",
+    "name": "Name",
+    "brand_name": "Brand",
+    "product_type": "Type",
+    "category": "Category",
+    "redeem_type": "Redeemed as",
+    "region": "Region",
     "vat_category": "VAT",
-    "async_delivery": "later delivery",
-    "incentive": "incentive",
+    "async_delivery": "Later delivery",
+    "incentive": "Incentive",
 }
 
 
@@ -56,7 +56,7 @@ def percent_words(share_bp: int) -> str:
 def guard_words(margin_min_bp: int) -> str:
     """What the guard against losses refuses."""
     if margin_min_bp <= -BP_ONE:
-        return "The guard against losses is off: everything is sold at any price."
+        return "The protection against losses is off: everything is sold at any price."
     if margin_min_bp == 0:
         return "A sale below its cost is refused."
     return f"A sale at less than {percent_words(margin_min_bp)} above its cost is refused."
@@ -74,7 +74,7 @@ async def costs(conn: Connection, version: ProductVersion, state: State) -> list
         face = Money(face_minor, version.face_currency)
         for lot in lots:
             cost = Money(lot.purchase_minor, lot.purchase_currency)
-            found.append(Cost(f"lot {lot.id}", face, cost, lot.left, _margin(earned, lot.cost)))
+            found.append(Cost(f"Lot {lot.id}", face, cost, lot.left, _margin(earned, lot.cost)))
     for offer in offers:
         if offer.price_minor is None or offer.currency is None or offer.fx_e8 is None:
             continue
@@ -114,7 +114,7 @@ def differences(older: ProductVersion, newer: ProductVersion) -> list[tuple[str,
         for field, label in _FIELDS.items()
         if getattr(older, field) != getattr(newer, field)
     ]
-    for label, words in (("face value", face_text), ("price", price_words)):
+    for label, words in (("Face value", face_words), ("Price", price_words)):
         if words(older) != words(newer):
             found.append((label, words(older), words(newer)))
     return found
@@ -127,30 +127,45 @@ def _words(value: object) -> str:
 def price_words(version: ProductVersion) -> str:
     """The price, or how it is made from the face value."""
     if version.price_minor is not None and version.price_currency is not None:
-        return str(Money(version.price_minor, version.price_currency))
+        return amount(Money(version.price_minor, version.price_currency))
     times = _times(version.fee_variable_e8 or 0)
     fixed = version.fee_fixed_minor or 0
-    return f"×{times} + {Money(fixed, version.face_currency)}" if fixed else f"×{times}"
+    added = f" + {amount(Money(fixed, version.face_currency))}" if fixed else ""
+    return f"Face value × {times}{added}"
+
+
+def face_words(version: ProductVersion) -> str:
+    """The face value, or the range of them, as pages write amounts."""
+    currency = version.face_currency
+    if version.face_minor is not None:
+        return amount(Money(version.face_minor, currency))
+    low, high = version.face_min_minor or 0, version.face_max_minor or 0
+    return f"{figure(Money(low, currency))}–{amount(Money(high, currency))}"
 
 
 def face_fields(draft: ProductDraft) -> dict[str, str]:
     """The face value as the form's fields have it."""
     face = draft.face
     if isinstance(face, Money):
-        return {"face_value": str(face), "face_value_range": ""}
-    low = plain(face.min_minor, digits(face.currency))
-    return {"face_value": "", "face_value_range": f"{low}-{Money(face.max_minor, face.currency)}"}
+        return {"face_value": str(face.decimal()), "face_to": "", "face_currency": face.currency}
+    low, high = (plain(minor, digits(face.currency)) for minor in (face.min_minor, face.max_minor))
+    return {"face_value": low, "face_to": high, "face_currency": face.currency}
 
 
 def selling_fields(draft: ProductDraft) -> dict[str, str]:
     """The price or the fee as the form's fields have it."""
-    selling = draft.selling
+    selling, currency = draft.selling, draft.face.currency
     if not isinstance(selling, Fee):
-        return {"price": str(selling), "fee": ""}
-    currency = draft.face.currency
+        price = {"price": str(selling.decimal()), "price_currency": selling.currency}
+        return price | {"fee_times": "", "fee_plus": ""}
     fixed = to_minor(selling.fixed, currency)
-    times = _times(selling.variable_e8)
-    return {"price": "", "fee": f"{times}+{plain(fixed, digits(currency))}" if fixed else times}
+    plus = plain(fixed, digits(currency)) if fixed else ""
+    return {
+        "price": "",
+        "price_currency": currency,
+        "fee_times": _times(selling.variable_e8),
+        "fee_plus": plus,
+    }
 
 
 def _times(variable_e8: int) -> str:

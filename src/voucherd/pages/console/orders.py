@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
+from voucherd import trail
+from voucherd.actors import ActorKind
 from voucherd.catalogue.cache import VersionCache
 from voucherd.companies import store as company_store
-from voucherd.companies.model import CompanyNotFound
 from voucherd.db import Connection
-from voucherd.http import Response
+from voucherd.http import HttpError, Response
+from voucherd.ids import Identifiers
+from voucherd.keys import store as key_store
 from voucherd.money import Money
 from voucherd.orders import archived, cancel_by_operator, register
 from voucherd.orders.model import REFERENCE_CHARS_MAX, TYPES, Order
-from voucherd.orders.register import Registered
+from voucherd.orders.register import Leading, Registered
 from voucherd.orders.rules.refusals import Refusal
 from voucherd.orders.rules.states import Payment, Status
 from voucherd.pages.buyer.orders import items_of
+from voucherd.pages.console.inputs import FILE_ROWS_MAX, company_in_query, company_options
+from voucherd.pages.console.timeline import OrderHistory, timeline
 from voucherd.pages.forms import read_period
-from voucherd.pages.render import qualified, render
+from voucherd.pages.render import qualified, render, sheet
+from voucherd.pages.statuses import STATUSES as SHOWN
 from voucherd.pages.visit import Visit, missing, see_other
+from voucherd.people import user_store
 from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
+from voucherd.sheets.writing import Row
 from voucherd.vault import reveals
+from voucherd.vault.reveals import RevealRow
 from voucherd.wallet import store
 
 PATH: Final = "/console/orders"
@@ -31,80 +41,166 @@ ROWS_SHOWN: Final = 100
 """Ranges of lines, events, deliveries and so on of one order that are shown."""
 
 STATUSES: Final = {status.name.lower(): status for status in Status}
-KINDS: Final = {
-    Status.CREATED: "note",
-    Status.PENDING: "warn",
-    Status.FINISHED: "good",
-    Status.CANCELLED: "bad",
-    Status.DELETED: "",
-}
-_GIVEN: Final = ("company", "status", "reference", "from", "to")
+FILE_PAGE: Final = 1_000
+FILE_COLUMNS: Final = (
+    *(
+        "order",
+        "company",
+        "product",
+        "amount",
+        "items",
+        "status",
+        "payment",
+        "delivered",
+        "cancelled",
+        "codes",
+    ),
+    *("total", "currency", "reference", "created"),
+)
+_GIVEN: Final = ("q", "company", "status", "from", "to", "sort")
+OLDEST: Final = "created"
+NEWEST: Final = "-created"
 
 
 async def orders(visit: Visit) -> Response:
     """Orders of every company, newest first."""
-    query = visit.query
-    trx = query.get("trx")
-    problem = ""
-    if trx:
-        if await _read(visit.services, trx) is not None:
-            return see_other(f"{PATH}/{trx}")
-        problem = "There is no order of that number."
-    given = {name: query.get(name)[:REFERENCE_CHARS_MAX] for name in _GIVEN}
-    period = read_period(query)
-    before = visit.services.ids.order_id(query.get("before")) if query.get("before") else None
+    number = visit.query.get("q")
+    if number and (found := await _read(visit.services, number)) is not None:
+        return see_other(f"{PATH}/{visit.services.ids.trx_unkept(found.id)}")
+    before = visit.services.ids.order_id(visit.query.get("before")) if visit.query.get("before") else None
     async with visit.pool.acquire() as conn:
-        company_id, unknown = await _company(conn, given["company"])
-        filters = register.OrderSearch(
-            visit.state,
-            company_id,
-            STATUSES.get(given["status"]),
-            given["reference"] or None,
-            period.begins,
-            period.ends,
-        )
+        filters = await _filters(conn, visit)
+        companies = await company_options(conn)
         page = register.OrderSearchPage([], None)
-        if not unknown:
-            page = await register.search(conn, filters, size=PAGE_SIZE, before=before)
+        if not visit.problems:
+            oldest = _sort(visit) == OLDEST
+            page = await register.search(conn, filters, size=PAGE_SIZE, before=before, oldest=oldest)
+        leading = await register.leading(conn, [one.id for one in page.rows])
+    given = _given(visit)
     onward = "" if page.before is None else visit.services.ids.trx_unkept(page.before)
     return render(
         "console/orders.html",
         visit,
-        rows=[_row(visit.services, one) for one in page.rows],
+        rows=[_row(visit.services, one, leading.get(one.id)) for one in page.rows],
         given=given,
-        trx=trx,
-        problem=problem or unknown or period.problem,
-        statuses=[("", "Any"), *((word, word) for word in STATUSES)],
+        companies=[("", "Every company"), *companies],
+        statuses=[("", "Any status"), *((word, SHOWN[word][0]) for word in STATUSES)],
+        sort=_sort(visit),
         before=qualified(PATH, given) if before else "",
         after=qualified(PATH, given | {"before": onward}) if onward else "",
-        filtered=any(given.values()),
+        filtered=any(given[name] for name in _GIVEN if name != "sort"),
+    )
+
+
+async def orders_file(visit: Visit) -> Response:
+    """The same orders as a file."""
+    filters = await visit.look(_filters, visit)
+    if visit.problems:
+        raise HttpError(400, "bad_filter", " ".join(visit.problems.values()))
+    return await sheet(visit, "orders", FILE_COLUMNS, _file_rows(visit, filters), title="Orders")
+
+
+async def _file_rows(visit: Visit, filters: register.OrderSearch) -> AsyncIterator[list[Row]]:
+    before, ids = None, visit.services.ids
+    for _ in range(FILE_ROWS_MAX // FILE_PAGE):
+        async with visit.pool.acquire() as conn:
+            oldest = _sort(visit) == OLDEST
+            page = await register.search(conn, filters, size=FILE_PAGE, before=before, oldest=oldest)
+            leading = await register.leading(conn, [one.id for one in page.rows])
+        yield [_file_row(ids, one, leading.get(one.id)) for one in page.rows]
+        before = page.before
+        if before is None:
+            return
+
+
+def _file_row(ids: Identifiers, one: Registered, leading: Leading | None) -> Row:
+    return (
+        ids.trx_unkept(one.id),
+        one.company,
+        *(("", 0, 0) if leading is None else (leading.name, leading.amount, leading.items)),
+        SHOWN[one.status.name.lower()][0],
+        SHOWN[one.payment_status.name.lower()][0],
+        *(one.lines_finished, one.lines_cancelled, one.lines),
+        Money(one.total_minor, one.payment_currency).decimal(),
+        one.payment_currency,
+        one.reference,
+        one.created_at,
+    )
+
+
+def _given(visit: Visit) -> dict[str, str]:
+    return {name: visit.query.get(name)[:REFERENCE_CHARS_MAX] for name in _GIVEN}
+
+
+def _sort(visit: Visit) -> str:
+    return OLDEST if visit.query.get("sort") == OLDEST else NEWEST
+
+
+async def _filters(conn: Connection, visit: Visit) -> register.OrderSearch:
+    """What the address asks for; what it asks wrongly is a problem beside its field."""
+    given, period = _given(visit), read_period(visit.query, visit.words)
+    if period.problem:
+        visit.problems["from"] = period.problem
+    if given["q"].startswith("TRX"):
+        visit.problems["q"] = "There is no order with this number."
+    return register.OrderSearch(
+        visit.state,
+        await company_in_query(conn, visit),
+        STATUSES.get(given["status"]),
+        given["q"] or None,
+        period.begins,
+        period.ends,
     )
 
 
 async def order(visit: Visit) -> Response:
-    """One order: lines, money, events, purchases, deliveries, and who has seen its codes."""
+    """One order: what happened to it, its codes by their lots, and who was told."""
     found = await _found(visit)
+    trx = visit.parameters["trx"]
     async with visit.pool.acquire() as conn:
         company = (await company_store.companies(conn, [found.company_id]))[found.company_id]
         happened = await register.happened(conn, found.id, ROWS_SHOWN)
-        facts: dict[str, Any] = {
-            "company": company,
-            "happened": happened,
-            "told": await register.notifications(conn, [one.id for one in happened], ROWS_SHOWN),
-            "movements": await store.movements(conn, found.id, ROWS_SHOWN),
-            "purchases": await records.of_order(conn, found.id, ROWS_SHOWN),
-            "reveals": await reveals.of_order(conn, found.id, ROWS_SHOWN, created_at=found.created_at),
-        }
+        told = await register.notifications(conn, [one.id for one in happened], ROWS_SHOWN)
+        seen = await reveals.of_order(conn, found.id, ROWS_SHOWN, created_at=found.created_at)
+        subject, until = f"order {trx}", found.updated_at
+        deeds = await trail.about(conn, found.company_id, subject, found.created_at, until, ROWS_SHOWN)
+        history = OrderHistory(
+            found,
+            happened,
+            deeds,
+            await store.movements(conn, found.id, ROWS_SHOWN),
+            await records.of_order(conn, found.id, ROWS_SHOWN),
+            seen.rows,
+            await names_of(conn, seen.rows),
+            visit.may(Right.ATTEMPTS_MANAGE),
+        )
     can_cancel = found.status in (Status.CREATED, Status.PENDING)
     return render(
         "console/order.html",
         visit,
         **_about(visit, found),
-        **facts,
+        company=company,
+        timeline=timeline(history),
+        archived_until=seen.archived_until if found.lines_finished else None,
+        told=told,
         ranges=_ranges(found),
         items=items_of(found),
         can_cancel=can_cancel and visit.may(Right.ORDERS_CANCEL),
     )
+
+
+async def names_of(conn: Connection, rows: list[RevealRow]) -> dict[tuple[ActorKind, int], str]:
+    """What the keys and people are called that saw codes."""
+
+    def of(*kinds: ActorKind) -> set[int]:
+        return {one.actor_id for one in rows if one.actor_kind in kinds and one.actor_id is not None}
+
+    keys = await key_store.prefixes(conn, of(ActorKind.KEY))
+    people = await user_store.emails(conn, of(ActorKind.PERSON, ActorKind.OPERATOR))
+    named = {(ActorKind.KEY, number): f"{prefix}…" for number, prefix in keys.items()}
+    for kind in (ActorKind.PERSON, ActorKind.OPERATOR):
+        named |= {(kind, number): email for number, email in people.items()}
+    return named
 
 
 async def cancel_page(visit: Visit) -> Response:
@@ -114,7 +210,7 @@ async def cancel_page(visit: Visit) -> Response:
     if isinstance(foretold, Refusal):
         return visit.go(
             f"{PATH}/{visit.parameters['trx']}",
-            f"The order is {found.status.name.lower()} and can’t be cancelled.",
+            f"The order is {SHOWN[found.status.name.lower()][0].lower()}: there is nothing left to cancel.",
             "bad",
         )
     company = (await visit.look(company_store.companies, [found.company_id]))[found.company_id]
@@ -140,15 +236,6 @@ async def cancel(visit: Visit) -> Response:
     return see_other(f"{PATH}/{trx}")
 
 
-async def _company(conn: Connection, name: str) -> tuple[int | None, str]:
-    if not name:
-        return None, ""
-    try:
-        return (await company_store.find_company(conn, name)).id, ""
-    except CompanyNotFound:
-        return None, "There is no company of that name."
-
-
 async def _read(services: Services, trx: str) -> Order | None:
     order_id = services.ids.order_id(trx)
     if order_id is None:
@@ -163,13 +250,13 @@ async def _found(visit: Visit) -> Order:
     return found
 
 
-def _row(services: Services, one: Registered) -> dict[str, Any]:
+def _row(services: Services, one: Registered, leading: Leading | None) -> dict[str, Any]:
     return {
         "trx": services.ids.trx_unkept(one.id),
         "order": one,
+        "leading": leading,
         "total": Money(one.total_minor, one.payment_currency),
         "status": one.status.name.lower(),
-        "kind": KINDS[one.status],
     }
 
 
@@ -180,9 +267,8 @@ def _about(visit: Visit, found: Order) -> dict[str, Any]:
         "trx": visit.parameters["trx"],
         "order": found,
         "type": TYPES[found.type],
-        "standing": found.status.name.lower(),
-        "kind": KINDS[found.status],
-        "payment": Payment(found.payment_status).name.lower().replace("_", " "),
+        "order_status": found.status.name.lower(),
+        "payment": Payment(found.payment_status).name.lower(),
         "total": Money(found.total_minor, currency),
         "vat": Money(found.vat_minor, currency),
         "charged": Money(found.charged_minor, currency),
@@ -193,18 +279,17 @@ def _about(visit: Visit, found: Order) -> dict[str, Any]:
 
 def _ranges(found: Order) -> list[dict[str, Any]]:
     """What became of which lines: a range a row, never a code."""
-    slugs = [(item.first_line, item.version.slug) for item in found.items]
+    names = [(item.first_line, item.version.name) for item in found.items]
 
     def product(line: int) -> str:
-        return next(slug for first, slug in reversed(slugs) if first <= line)
+        return next(name for first, name in reversed(names) if first <= line)
 
     rows: list[dict[str, Any]] = [
         {
             "first": one.line_from,
             "last": one.line_to,
             "product": product(one.line_from),
-            "standing": "cancelled" if one.lot_id is None else "delivered",
-            "kind": "bad" if one.lot_id is None else "good",
+            "status": "cancelled" if one.lot_id is None else "delivered",
             "lot": one.lot_id,
         }
         for one in found.outcomes
@@ -213,9 +298,8 @@ def _ranges(found: Order) -> list[dict[str, Any]]:
         {
             "first": start,
             "last": end,
-            "product": item.version.slug,
-            "standing": "open",
-            "kind": "warn",
+            "product": item.version.name,
+            "status": "waiting",
             "lot": None,
         }
         for item, start, end in found.open_ranges()

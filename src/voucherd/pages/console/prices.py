@@ -4,33 +4,79 @@ from __future__ import annotations
 
 import asyncio
 import io
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from voucherd.catalogue import price_deeds, price_list_files, price_store, store
-from voucherd.catalogue.logos import BrandNotFound
 from voucherd.catalogue.price_deeds import BadListName, BadRow
-from voucherd.catalogue.price_list_files import PriceChange
+from voucherd.catalogue.price_list_files import ListedEntry, PriceChange
 from voucherd.catalogue.price_store import PriceList, PriceListExists, PriceListInUse
+from voucherd.catalogue.products import Listing
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.store import UnknownProduct
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
+from voucherd.money import Money
 from voucherd.pages.console.inputs import number_in, optional_day
-from voucherd.pages.render import in_pages, render, sheet
+from voucherd.pages.console.pickers import (
+    NotPicked,
+    brand_options,
+    currency_options,
+    pick_brand,
+    pick_product,
+    product_options,
+    shown,
+    with_currency,
+)
+from voucherd.pages.forms import sentence
+from voucherd.pages.render import amount, in_pages, number, render, sheet
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
+from voucherd.sheets.writing import Value
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 ROWS_MAX: Final = 5_000
 """Rows of a file: each is looked up by itself, and a browser does not wait for ever."""
 SHOWN_MAX: Final = 100
+_SORTS: Final[dict[str, Callable[[PriceList], Any]]] = {
+    "name": lambda one: one.name.casefold(),
+    "prices": lambda one: one.entries,
+    "companies": lambda one: len(one.companies),
+}
 
 
 async def price_lists(visit: Visit) -> Response:
-    """Every price list, how much it says, and who has it."""
+    """Every price list, how many prices it has, and whose it is."""
+    given, found = await _lists(visit)
+    return render(
+        "console/prices.html",
+        visit,
+        lists=found,
+        name=visit.form.get("name"),
+        given=given,
+        sort=given["sort"],
+    )
+
+
+async def lists_file(visit: Visit) -> Response:
+    """The same as a file."""
+    _, found = await _lists(visit)
+    rows: list[list[Value]] = [[one.name, one.entries, ", ".join(one.companies)] for one in found]
+    columns = ("list", "prices", "companies")
+    return await sheet(visit, "price-lists", columns, in_pages(rows), title="price lists")
+
+
+async def _lists(visit: Visit) -> tuple[dict[str, str], list[PriceList]]:
+    given = {"q": visit.query.get("q")[:100], "sort": visit.query.get("sort")}
     found = await visit.look(price_store.lists)
-    return render("console/prices.html", visit, lists=found, name=visit.form.get("name"))
+    wanted = given["q"].casefold()
+    found = [one for one in found if any(wanted in name.casefold() for name in (one.name, *one.companies))]
+    key = _SORTS.get(given["sort"].removeprefix("-"))
+    if key is None:
+        return given | {"sort": "name"}, found
+    return given, sorted(found, key=key, reverse=given["sort"].startswith("-"))
 
 
 async def add_list(visit: Visit) -> Response:
@@ -44,29 +90,60 @@ async def add_list(visit: Visit) -> Response:
 
 
 async def price_list(visit: Visit) -> Response:
-    """What one price list says."""
+    """The prices of one list."""
+    wanted = visit.query.get("q")[:100].casefold()
     async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
         entries = await price_store.entries(conn, found.id)
-        shown = entries[:SHOWN_MAX]
-        products = await store.current(conn, [one.slug for one in shown if one.slug is not None])
+        more = 0 if wanted else max(len(entries) - SHOWN_MAX, 0)
+        # Only a search has to know what all of them are called.
+        entries = entries if wanted else entries[:SHOWN_MAX]
+        products = await store.current(conn, [one.slug for one in entries if one.slug is not None])
+        brands, options = await brand_options(conn), await product_options(conn)
+    names = dict(brands)
     rows = [
         {
             "slug": one.slug,
             "brand": one.brand_slug,
-            "says": next(filter(None, one.said), ""),
+            "name": _name(one, products, names),
+            "says": _said(one),
             "from": one.valid_from,
             "until": one.valid_until,
             "applies": one.slug is None or one.entry.fits(products[one.slug].version),
         }
-        for one in shown
+        for one in entries
     ]
+    rows = [row for row in rows if wanted in f"{row['name']} {row['slug'] or ''}".casefold()]
     return render(
         "console/price_list.html",
         visit,
         list=found,
-        rows=rows,
-        more=len(entries) - len(shown),
+        rows=rows[:SHOWN_MAX],
+        wanted=visit.query.get("q"),
+        more=more or len(rows) - SHOWN_MAX,
+        products=[("", "All products"), *options],
+        product=shown(options, visit.form.get("product")),
+        brands=[("", "All brands"), *brands],
+        brand=shown(brands, visit.form.get("brand")),
+        currencies=currency_options(["EUR"]),
+    )
+
+
+def _name(one: ListedEntry, products: Mapping[str, Listing], brands: Mapping[str, str]) -> str:
+    """Whose price it is, as people call it."""
+    if one.slug is not None:
+        return products[one.slug].version.name
+    if one.brand_slug is not None:
+        return f"All of {brands.get(one.brand_slug, one.brand_slug)}"
+    return "All products"
+
+
+def _said(one: ListedEntry) -> str:
+    discount, price, fee = one.said
+    if discount is not None:
+        return f"{discount} off"
+    return (
+        amount(Money.read(price)) if price is not None else f"Face value × {(fee or '').replace('+', ' + ')}"
     )
 
 
@@ -78,26 +155,35 @@ async def remove_list(visit: Visit) -> Response:
     except PriceListInUse as used:
         visit.problems["list"] = str(used)
         return await price_list(visit)
-    return visit.go("/console/prices", f"The price list {found.name} is gone.", "note")
+    return visit.go("/console/prices", f"The price list {found.name} is removed.", "note")
 
 
 async def set_entry(visit: Visit) -> Response:
-    """Say what a list's companies pay for a product, a brand, or everything."""
+    """Set what a list's companies pay for a product, a brand, or everything."""
+    problems = visit.problems
     wanted = _wanted(visit)
     async with transaction(visit.pool) as tx:
         found = await _found(tx, visit)
-        if not visit.problems:
+        for field, pick in (("product", _slug), ("brand", pick_brand)):
+            try:
+                if visit.form.get(field):
+                    wanted = replace(wanted, **{field: await pick(tx, visit.form.get(field))})
+            except NotPicked as wrong:
+                problems[field] = str(wrong)
+        if not problems:
             try:
                 await price_deeds.set_entry(tx, visit.actor, found.name, wanted)
             except BadProduct as bad:
-                visit.problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = str(bad)
-            except UnknownProduct as unknown:
-                visit.problems["product"] = str(unknown)
-            except BrandNotFound as unknown:
-                visit.problems["brand"] = str(unknown)
-    if visit.problems:
+                problems["terms" if bad.field in ("discount", "price", "fee") else bad.field] = sentence(
+                    bad.rule
+                )
+    if problems:
         return await price_list(visit)
-    return visit.go(f"/console/prices/{found.id}", "The list says so from now on.")
+    return visit.go(f"/console/prices/{found.id}", "Saved. It holds for new orders.")
+
+
+async def _slug(conn: Connection, text: str) -> str:
+    return (await pick_product(conn, text)).version.slug
 
 
 async def remove_entry(visit: Visit) -> Response:
@@ -108,7 +194,7 @@ async def remove_entry(visit: Visit) -> Response:
         if visit.problems:
             raise missing()
         await price_deeds.remove_entry(tx, visit.actor, found.name, wanted)
-    return visit.go(f"/console/prices/{found.id}", "The list says it no more.", "note")
+    return visit.go(f"/console/prices/{found.id}", "The price is removed.", "note")
 
 
 async def import_entries(visit: Visit) -> Response:
@@ -123,7 +209,7 @@ async def import_entries(visit: Visit) -> Response:
             lambda: price_list_files.read_file(list(reading.rows(io.BytesIO(upload.content))))
         )
         if len(rows) > ROWS_MAX:
-            raise SheetRefused(f"a page takes {ROWS_MAX:,} rows at most: `voucherd price import` takes more")
+            raise SheetRefused(f"a file has {number(ROWS_MAX)} rows at most here")
         async with transaction(visit.pool) as tx:
             count = await price_deeds.import_file(tx, visit.actor, found.name, upload.name, rows)
             if trial:
@@ -133,10 +219,11 @@ async def import_entries(visit: Visit) -> Response:
         return await price_list(visit)
     except _OnlyTried:
         visit.tell(
-            f"It could be imported: {count} entries instead of {found.entries}. Nothing was changed.", "note"
+            f"Checked, not imported: it has {count} prices instead of {found.entries}. Nothing was changed.",
+            "note",
         )
     else:
-        visit.tell(f"{found.name} has {count} entries now.")
+        visit.tell(f"{found.name} has {count} prices now.")
     return see_other(f"/console/prices/{found.id}")
 
 
@@ -165,4 +252,6 @@ def _wanted(visit: Visit) -> PriceChange:
     """The entry that a form is about."""
     from_, until = visit.read("from", optional_day), visit.read("until", optional_day)
     terms = {name: visit.form.get(name) or None for name in ("product", "brand", "discount", "price", "fee")}
+    if terms["price"] is not None:
+        terms["price"] = with_currency(terms["price"], visit.form.get("price_currency"))
     return PriceChange(**terms, from_=from_, until=until)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from voucherd.catalogue import product_deeds, store
@@ -10,6 +11,7 @@ from voucherd.catalogue.products import (
     PRODUCT_TYPES,
     REDEEM_TYPES,
     VAT_CATEGORIES,
+    Face,
     Leaflet,
     Listing,
     ProductChanges,
@@ -20,50 +22,68 @@ from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.search import ProductSearch
 from voucherd.catalogue.store import ProductExists
 from voucherd.catalogue.texts import face_text, read_face, read_selling
+from voucherd.companies.places import countries
 from voucherd.http import HttpError, Response
 from voucherd.pages.console import margins
-from voucherd.pages.console.margins import face_fields, price_words, selling_fields
+from voucherd.pages.console.inputs import FILE_ROWS_MAX
+from voucherd.pages.console.margins import face_fields, face_words, price_words, selling_fields
+from voucherd.pages.console.pickers import brand_options, currency_options, with_currency
 from voucherd.pages.forms import FormFields, sentence
-from voucherd.pages.render import qualified, render
+from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.visit import Visit
+from voucherd.sheets.writing import Row
 from voucherd.storefront import search
 from voucherd.vault import lots
 
 PAGE_SIZE: Final = 50
+FILE_PAGE: Final = 500
+FILE_COLUMNS: Final = ("slug", "name", "brand", "type", "region", "face value", "price", "for sale")
 EDITIONS_SHOWN: Final = 25
 PATH: Final = "/console/products"
 
+REGIONS: Final = {"ww": "Worldwide", "eu": "European Union"}
+_NEEDED: Final = {"face_value": "write the face value", "price": "write a price, or a fee"}
+TYPE_WORDS: Final = {
+    "giftcard": "Gift card",
+    "gamecard": "Game card",
+    "paymentcard": "Payment card",
+    "topup": "Top-up",
+    "subscription": "Subscription",
+}
 _ACTIVE: Final = {"yes": True, "no": False}
 BRANDS_OFFERED_MAX: Final = 200
 _TEXTS: Final = ("name", "brand", "product_type", "category", "redeem_type", "region", "vat_category")
 _LEAFLET: Final = ("redeem_instructions", "terms", "image_url")
-_WRITTEN: Final = (*_TEXTS, *_LEAFLET, "face_value", "face_value_range", "price", "fee", "slug")
+_FACE: Final = ("face_value", "face_to", "face_currency")
+_SELLING: Final = ("price", "price_currency", "fee_times", "fee_plus")
+_WRITTEN: Final = (*_TEXTS, *_LEAFLET, *_FACE, *_SELLING, "slug")
 _FLAGS: Final = ("async_delivery", "incentive", "active", "allow_loss")
-_FIELDS: Final = {"type": "product_type"}
+_FIELDS: Final = {"type": "product_type", "face_value_range": "face_to", "fee": "fee_times"}
 """Fields whose rule is told under another name."""
+WORDS: Final = {
+    "giftcard": "Gift card",
+    "gamecard": "Game card",
+    "topup": "Top-up",
+    "paymentcard": "Payment card",
+    "currency": "Money on an account",
+    "product": "A product",
+    "subscription": "Subscription",
+    "multi_purpose": "On the fee only",
+    "single_purpose": "On the whole price",
+    "exempt": "None: exempt",
+}
+"""What people read of the fixed words of products."""
 CHOICES: Final[dict[str, Any]] = {
-    "types": [(one, one) for one in PRODUCT_TYPES],
-    "redeem_types": [(one, one) for one in REDEEM_TYPES],
-    "vat_categories": [(one, one.replace("_", " ")) for one in VAT_CATEGORIES],
+    "types": [(one, WORDS[one]) for one in PRODUCT_TYPES],
+    "redeem_types": [(one, WORDS[one]) for one in REDEEM_TYPES],
+    "vat_categories": [(one, WORDS[one]) for one in VAT_CATEGORIES],
 }
 
 
 async def products(visit: Visit) -> Response:
     """Every product, for sale or not, by slug."""
     query = visit.query
-    given = {
-        name: query.get(name)[: search.QUERY_CHARS_MAX]
-        for name in ("q", "brand", "category", "type", "active")
-    }
-    words = search.terms(given["q"])[: search.TERMS_MAX]
-    filters = ProductSearch(
-        words=words,
-        query=search.prefix_query(words),
-        brand_slug=given["brand"] or None,
-        category=given["category"] or None,
-        product_type=given["type"] if given["type"] in PRODUCT_TYPES else None,
-        active=_ACTIVE.get(given["active"]),
-    )
+    given, filters = _given(visit), _filters(visit)
     after, before = query.get("after"), query.get("before")
     async with visit.pool.acquire() as conn:
         found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
@@ -79,7 +99,7 @@ async def products(visit: Visit) -> Response:
     return render(
         "console/products.html",
         visit,
-        rows=[(one, face_text(one.version), price_words(one.version)) for one in page],
+        rows=[(one, _kind(one), face_words(one.version), price_words(one.version)) for one in page],
         given=given,
         brands=[
             ("", "Every brand"),
@@ -87,11 +107,58 @@ async def products(visit: Visit) -> Response:
             *((one.slug, one.name) for one in brands if few or one.slug == given["brand"]),
         ],
         categories=[("", "Every category"), *((one, one) for one in categories)],
-        types=[("", "Every type"), *CHOICES["types"]],
+        types=[("", "Every type"), *((one, TYPE_WORDS.get(one, one)) for one in PRODUCT_TYPES)],
         before=qualified(PATH, given | {"before": first}) if earlier and page else "",
         after=qualified(PATH, given | {"after": last}) if later and page else "",
         filtered=any(given.values()),
     )
+
+
+def _kind(one: Listing) -> str:
+    """The type of a product and where it can be redeemed, in words."""
+    region = one.version.region
+    where = "worldwide" if region == "ww" else region.upper()
+    return f"{TYPE_WORDS.get(one.version.product_type, one.version.product_type)}, {where}"
+
+
+def _given(visit: Visit) -> dict[str, str]:
+    names = ("q", "brand", "category", "type", "active")
+    return {name: visit.query.get(name)[: search.QUERY_CHARS_MAX] for name in names}
+
+
+def _filters(visit: Visit) -> ProductSearch:
+    """Which products the address asks for."""
+    given = _given(visit)
+    words = search.terms(given["q"])[: search.TERMS_MAX]
+    return ProductSearch(
+        words=words,
+        query=search.prefix_query(words),
+        brand_slug=given["brand"] or None,
+        category=given["category"] or None,
+        product_type=given["type"] if given["type"] in PRODUCT_TYPES else None,
+        active=_ACTIVE.get(given["active"]),
+    )
+
+
+async def products_file(visit: Visit) -> Response:
+    """The same products as a file; the one that an import reads is another."""
+    return await sheet(visit, "products", FILE_COLUMNS, _file_rows(visit, _filters(visit)), title="Products")
+
+
+async def _file_rows(visit: Visit, filters: ProductSearch) -> AsyncIterator[list[Row]]:
+    after = ""
+    for _ in range(FILE_ROWS_MAX // FILE_PAGE):
+        found = await visit.look(register.page_of_products, filters, after=after, size=FILE_PAGE)
+        yield [
+            (
+                *(one.version.slug, one.version.name, one.version.brand_name, one.version.product_type),
+                *(one.version.region, face_text(one.version), str(price_words(one.version)), one.active),
+            )
+            for one in found
+        ]
+        if len(found) < FILE_PAGE:
+            return
+        after = found[-1].version.slug
 
 
 async def product(visit: Visit) -> Response:
@@ -108,8 +175,10 @@ async def product(visit: Visit) -> Response:
         visit,
         listing=listing,
         leaflet=leaflet,
-        face=face_text(version),
+        face=face_words(version),
         price=price_words(version),
+        named=WORDS,
+        region=REGIONS.get(version.region) or countries().get(version.region.upper(), version.region),
         editions=_history([(one, price_words(one.version)) for one in editions[:EDITIONS_SHOWN]]),
         more_editions=len(editions) > EDITIONS_SHOWN,
         shelves=shelves,
@@ -125,16 +194,14 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
         older = editions[at + 1][0].version if at + 1 < len(editions) else None
         new = edition.version
         changed = [] if older is None else margins.differences(older, new)
-        rows.append({"since": edition.since, "price": price, "face": face_text(new), "changed": changed})
+        rows.append({"since": edition.since, "price": price, "face": face_words(new), "changed": changed})
     return rows
 
 
 async def new_page(visit: Visit) -> Response:
     """The form for a product to be."""
-    return _form(
-        visit,
-        dict.fromkeys(_WRITTEN, "") | {"vat_category": "multi_purpose", "region": "ww", "active": "yes"},
-    )
+    usual = {"vat_category": "multi_purpose", "region": "ww", "active": "yes", "face_currency": "EUR"}
+    return await _form(visit, dict.fromkeys(_WRITTEN, "") | usual | {"price_currency": "EUR"})
 
 
 async def add(visit: Visit) -> Response:
@@ -144,10 +211,10 @@ async def add(visit: Visit) -> Response:
         draft = ProductDraft(slug=form.get("slug"), **_read(form))
         await visit.do(product_deeds.add, draft, active="active" in form)
     except BadProduct as bad:
-        return _again(visit, bad)
+        return await _again(visit, bad)
     except ProductExists:
-        visit.problems["slug"] = "There is a product of that name already."
-        return _again(visit)
+        visit.problems["slug"] = "There is a product with this slug already."
+        return await _again(visit)
     return visit.go(f"{PATH}/{draft.slug}", f"{draft.name} was added.")
 
 
@@ -157,7 +224,7 @@ async def edit_page(visit: Visit) -> Response:
         listing = await register.find(conn, visit.parameters["slug"])
         version_id = listing.version.version_id
         leaflet = (await store.leaflets(conn, [version_id]))[version_id]
-    return _form(visit, _values(listing, leaflet), listing.version.slug)
+    return await _form(visit, _values(listing, leaflet), listing.version.slug)
 
 
 async def edit(visit: Visit) -> Response:
@@ -168,7 +235,7 @@ async def edit(visit: Visit) -> Response:
         changes = ProductChanges(**_read(form), active="active" in form, allow_loss="allow_loss" in form)
         await visit.do(product_deeds.change, slug, changes)
     except BadProduct as bad:
-        return _again(visit, bad, slug)
+        return await _again(visit, bad, slug)
     return visit.go(f"{PATH}/{slug}", "Saved. Orders that were made before keep their prices.")
 
 
@@ -189,8 +256,10 @@ def _read(form: FormFields) -> dict[str, Any]:
     """The fields that a new product and a change have in common."""
     return {
         **{name: form.get(name) for name in _TEXTS},
-        "face": read_face(form.get("face_value") or None, form.get("face_value_range") or None),
-        "selling": read_selling(form.get("price") or None, form.get("fee") or None),
+        "face": _face(form),
+        "selling": read_selling(
+            with_currency(form.get("price"), form.get("price_currency")) or None, _fee(form) or None
+        ),
         "async_delivery": "async_delivery" in form,
         "incentive": "incentive" in form,
         # Without the carriage returns that browsers send.
@@ -198,16 +267,44 @@ def _read(form: FormFields) -> dict[str, Any]:
     }
 
 
-def _form(visit: Visit, values: dict[str, str], slug: str = "") -> Response:
-    return render("console/product_form.html", visit, values=values, slug=slug, **CHOICES)
+def _face(form: FormFields) -> Face:
+    """The face value, or the range of them up to the second amount."""
+    low, high, currency = (form.get(name) for name in _FACE)
+    if high and low:
+        return read_face(None, f"{low}-{with_currency(high, currency)}")
+    return read_face(with_currency(low, currency) or None, form.get("face_value_range") or None)
 
 
-def _again(visit: Visit, bad: BadProduct | None = None, slug: str = "") -> Response:
+def _fee(form: FormFields) -> str:
+    times, plus = form.get("fee_times"), form.get("fee_plus")
+    return f"{times}+{plus}" if times and plus else times or form.get("fee")
+
+
+async def _form(visit: Visit, values: dict[str, str], slug: str = "") -> Response:
+    async with visit.pool.acquire() as conn:
+        brands = [(name, name) for _, name in await brand_options(conn)]
+        categories = [(one, one) for one in await register.categories(conn)]
+    return render(
+        "console/product_form.html",
+        visit,
+        values=values,
+        slug=slug,
+        brands=brands,
+        categories=categories,
+        regions=[*REGIONS.items(), *((code.lower(), name) for code, name in countries().items())],
+        currencies=currency_options(["EUR"]),
+        **CHOICES,
+    )
+
+
+async def _again(visit: Visit, bad: BadProduct | None = None, slug: str = "") -> Response:
     """The form as it was sent, with its problem."""
     if bad is not None:
-        visit.problems[_FIELDS.get(bad.field, bad.field.replace("-", "_"))] = sentence(bad.rule)
+        field = bad.field.replace("-", "_")
+        rule = _NEEDED.get(field, bad.rule) if bad.rule.startswith("is needed") else bad.rule
+        visit.problems[_FIELDS.get(field, field)] = sentence(rule)
     values = {name: visit.form.get(name) for name in _WRITTEN}
-    return _form(visit, values | {name: "yes" if name in visit.form else "" for name in _FLAGS}, slug)
+    return await _form(visit, values | {name: "yes" if name in visit.form else "" for name in _FLAGS}, slug)
 
 
 def _values(listing: Listing, leaflet: Leaflet) -> dict[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -15,18 +16,22 @@ from voucherd.catalogue.rules import BadProduct
 from voucherd.catalogue.texts import read_amount
 from voucherd.db import Connection
 from voucherd.http import Response
+from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
+from voucherd.pages.console.inputs import FILE_ROWS_MAX, product_names
+from voucherd.pages.console.purchase_words import PHASES, PROBLEMS, reason_words
 from voucherd.pages.forms import sentence
-from voucherd.pages.render import qualified, render
+from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.purchasing import attempts, by_hand, records
 from voucherd.purchasing.attempts import Attempt, AttemptPhase
 from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooManyCodes, masked
 from voucherd.purchasing.outcomes import AttemptClosed, Hand, NothingNew
 from voucherd.purchasing.records import ID_DIGITS, PurchaseProblem, Record
+from voucherd.sheets.writing import Row
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
@@ -35,13 +40,34 @@ from voucherd.suppliers.stocking import NoRateFor
 PATH: Final = "/console/purchases"
 PAGE_SIZE: Final = 50
 
+WORDS: Final[dict[str, Any]] = {
+    "PHASES": PHASES,
+    "PROBLEMS": PROBLEMS,
+    "WORD_OF": {phase.name.lower(): text for phase, (text, _) in PHASES.items()},
+    "reason_words": reason_words,
+}
+"""What templates say of purchases with."""
+FILE_COLUMNS: Final = (
+    *(
+        "purchase",
+        "supplier",
+        "product",
+        "face value",
+        "face currency",
+        "ordered",
+        "codes",
+        "late",
+        "quarantined",
+    ),
+    *("status", "reason", "cost", "currency", "supplier's id", "placed", "ended"),
+)
 _PHASES: Final = {phase.name.lower(): phase for phase in AttemptPhase}
 _ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS}}}")
 _WORDS: Final = {
     AttemptPhase.CALLING: "This purchase is being made at this moment: wait until the call has ended.",
     AttemptPhase.ASKING: "This purchase is being asked about already.",
     AttemptPhase.FAILED: "This purchase has failed already.",
-    AttemptPhase.UNKNOWN: "Nobody knows what became of it: settle it, or ask again.",
+    AttemptPhase.UNKNOWN: "Its outcome is unknown: decide it, or check again.",
 }
 
 
@@ -52,37 +78,92 @@ class Stake(Struct, frozen=True):
     amount: Money
 
 
+class PurchaseFilters(NamedTuple):
+    """Which purchases the address asks for."""
+
+    supplier: str | None
+    phase: AttemptPhase | None
+    problem: PurchaseProblem | None
+    state: State
+
+    async def newest(self, conn: Connection, before: Record | None, limit: int) -> list[Record]:
+        """The newest that fit, behind that one."""
+        return await records.newest(conn, **self._asdict(), before=before, limit=limit)
+
+
+def _filters(visit: Visit, known: Sequence[str]) -> PurchaseFilters:
+    supplier, problem = visit.query.get("supplier"), visit.query.get("problem")
+    return PurchaseFilters(
+        supplier if supplier in known else None,
+        _PHASES.get(visit.query.get("status")),
+        PurchaseProblem(problem) if problem in set(PurchaseProblem) else None,
+        visit.state,
+    )
+
+
+async def _known_suppliers(conn: Connection, state: State) -> list[str]:
+    return [row.name for row in await supplier_store.suppliers(conn) if row.state is state]
+
+
 async def purchases(visit: Visit) -> Response:
-    """Purchases that need a hand, or any others; newest first."""
-    problem = visit.query.get("problem", "any" if visit.query.get("supplier") else "unknown")
-    supplier, status = visit.query.get("supplier"), visit.query.get("status")
+    """Purchases at suppliers, newest first."""
     async with visit.pool.acquire() as conn:
-        known = [row.name for row in await supplier_store.suppliers(conn) if row.state is visit.state]
-        found = await records.newest(
-            conn,
-            supplier=supplier if supplier in known else None,
-            phase=_PHASES.get(status),
-            problem=PurchaseProblem(problem) if problem in set(PurchaseProblem) else None,
-            state=visit.state,
-            before=await before_of(conn, visit),
-            limit=PAGE_SIZE + 1,
-        )
+        known = await _known_suppliers(conn, visit.state)
+        before = await before_of(conn, visit)
+        found = await _filters(visit, known).newest(conn, before, PAGE_SIZE + 1)
+        names = await product_names(conn, [one.slug for one in found])
     page = found[:PAGE_SIZE]
-    given = {"problem": problem, "supplier": supplier, "status": status}
+    given = {name: visit.query.get(name) for name in ("problem", "supplier", "status")}
     onward = qualified(PATH, given | {"before": page[-1].id}) if page else ""
     return render(
         "console/purchases.html",
         visit,
-        rows=page,
+        rows=[(one, names.get(one.slug, one.slug)) for one in page],
         given=given,
-        choices=[
-            ("unknown", "Need a hand"),
-            ("any", "Any"),
-            *((p, p) for p in PurchaseProblem if p != "unknown"),
-        ],
+        choices=[("", "All"), *((one.value, text) for one, text in PROBLEMS.items())],
         suppliers=[("", "Every supplier"), *((name, name) for name in known)],
-        statuses=[("", "Any"), *((word, word) for word in _PHASES)],
+        statuses=[("", "Any status"), *((word, PHASES[phase][0]) for word, phase in _PHASES.items())],
+        before=qualified(PATH, given) if before else "",
         after=onward if len(found) > PAGE_SIZE else "",
+        **WORDS,
+    )
+
+
+async def purchases_file(visit: Visit) -> Response:
+    """The same purchases as a file."""
+    filters = _filters(visit, await visit.look(_known_suppliers, visit.state))
+    return await sheet(visit, "purchases", FILE_COLUMNS, _file_rows(visit, filters), title="Purchases")
+
+
+async def _file_rows(visit: Visit, filters: PurchaseFilters) -> AsyncIterator[list[Row]]:
+    before = None
+    for _ in range(FILE_ROWS_MAX // records.PAGE_MAX):
+        async with visit.pool.acquire() as conn:
+            found = await filters.newest(conn, before, records.PAGE_MAX)
+        yield [_file_row(one) for one in found]
+        if len(found) < records.PAGE_MAX:
+            return
+        before = found[-1]
+
+
+def _file_row(one: Record) -> Row:
+    cost = one.cost
+    return (
+        *(
+            str(one.id),
+            one.supplier,
+            one.slug,
+            Money(one.face_minor, one.face_currency).decimal(),
+            one.face_currency,
+        ),
+        *(one.count, one.codes, one.spare, one.quarantined, PHASES[one.phase][0], reason_words(one.reason)),
+        *(
+            None if cost is None else cost.decimal(),
+            one.cost_currency,
+            one.external_id,
+            one.placed_at,
+            one.ended_at,
+        ),
     )
 
 
@@ -104,7 +185,7 @@ async def purchase(visit: Visit) -> Response:
     facts["price"] = Money(record.price_minor, record.currency)
     facts["price_max"] = Money(record.price_max_minor, record.currency)
     facts["face"] = Money(record.face_minor, record.face_currency)
-    return render("console/purchase.html", visit, one=record, **facts)
+    return render("console/purchase.html", visit, one=record, **facts, **WORDS)
 
 
 async def ask(visit: Visit) -> Response:
@@ -114,7 +195,7 @@ async def ask(visit: Visit) -> Response:
         row = await supplier_store.supplier(conn, record.supplier)
     back = see_other(f"{PATH}/{record.id}")
     if not registry.can_look_up(row.kind, row.config):
-        visit.tell(f"{row.name} can’t be asked about purchases: settle it by hand.", "bad")
+        visit.tell(f"{row.name} can’t be asked about purchases: decide it by hand.", "bad")
         return back
     try:
         await by_hand.retry(visit.pool, attempt, _hand(visit))
@@ -242,7 +323,7 @@ def _reason(visit: Visit, field: str) -> Hand | None:
 def _refused(visit: Visit, record: Record, refused: AttemptClosed | TooEarly) -> Response:
     if isinstance(refused, TooEarly):
         at = f"{record.settles_at:%H:%M:%S}"
-        text = f"A request may be on its way to {record.supplier} until {at} UTC: it could be bought twice."
+        text = f"The purchase can still arrive from {record.supplier} until {at} UTC: wait until then."
     else:
         text = _standing_words(record, refused.phase)
     return visit.go(f"{PATH}/{record.id}", text, "bad")

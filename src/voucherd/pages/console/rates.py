@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
@@ -12,10 +13,13 @@ from voucherd.catalogue.rate_deeds import BadMargin, rate_text, share_text
 from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
 from voucherd.catalogue.vat_store import BadVatRate
+from voucherd.companies.places import countries
 from voucherd.http import Response
 from voucherd.pages.console.inputs import currency_of, day_of
-from voucherd.pages.render import render
+from voucherd.pages.console.pickers import currency_options
+from voucherd.pages.render import in_pages, render, sheet
 from voucherd.pages.visit import Visit, missing
+from voucherd.sheets.writing import Value
 
 HISTORY_SHOWN_MAX: Final = 90
 
@@ -26,16 +30,32 @@ async def rates(visit: Visit) -> Response:
         found = await store.list_rates(conn)
         margins = await fx_store.margins(conn)
         standing = await fx_store.feed(conn)
-    today = standing.now.date()
+    today, names, wanted = standing.now.date(), dict(currency_options()), visit.query.get("q")[:60].casefold()
     return render(
         "console/rates.html",
         visit,
-        rows=[(rate, rate_text(rate.eur_e8), (today - rate.day).days) for rate in found],
+        rows=[
+            (rate, names[rate.currency], rate_text(rate.eur_e8), (today - rate.day).days)
+            for rate in found
+            if wanted in names[rate.currency].casefold()
+        ],
+        wanted=visit.query.get("q"),
+        currencies=[("", "Choose …"), *currency_options()],
         margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
         feed=standing,
         due=visit.services.settings.fx_url is not None and fx_feed.is_due(standing),
         url=visit.services.settings.fx_url,
     )
+
+
+async def rates_file(visit: Visit) -> Response:
+    """The rates in force as a file."""
+    found = await visit.look(store.list_rates)
+    rows: list[list[Value]] = [
+        [one.currency, Decimal(rate_text(one.eur_e8)), one.day.isoformat(), one.source] for one in found
+    ]
+    columns = ("currency", "worth in EUR", "day", "source")
+    return await sheet(visit, "rates", columns, in_pages(rows), title="rates")
 
 
 async def set_rate(visit: Visit) -> Response:
@@ -64,7 +84,7 @@ async def import_rates(visit: Visit) -> Response:
         return await rates(visit)
     count = await visit.do(rate_deeds.import_rates, upload.name, days)
     return visit.go(
-        "/console/fx", f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are set."
+        "/console/fx", f"{count} rates of {len(days)} {'day' if len(days) == 1 else 'days'} are imported."
     )
 
 
@@ -86,7 +106,7 @@ async def remove_margin(visit: Visit) -> Response:
     """Take the margin of a pair away."""
     of, to = visit.form.get("of"), visit.form.get("to")
     await visit.do(rate_deeds.remove_margin, of, to)
-    return visit.go("/console/fx", f"Prices in {of} that are paid in {to} are converted as they are.", "note")
+    return visit.go("/console/fx", f"The margin of prices in {of} paid in {to} is removed.", "note")
 
 
 async def currency(visit: Visit) -> Response:
@@ -96,15 +116,16 @@ async def currency(visit: Visit) -> Response:
     if not found:
         raise missing()
     rows = [(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]]
-    return render("console/currency.html", visit, code=code, rows=rows, count=len(found))
+    name = dict(currency_options()).get(code, code)
+    return render("console/currency.html", visit, code=code, name=name, rows=rows, count=len(found))
 
 
 async def vat(visit: Visit) -> Response:
     """The VAT rates: what holds, what held, and what is to come."""
-    found = await visit.look(vat_store.history)
-    countries: dict[str, dict[str, Any]] = {}
+    found, names = await visit.look(vat_store.history), countries()
+    rows: dict[str, dict[str, Any]] = {}
     for one in found:
-        row = countries.setdefault(one.country, {"now": None, "past": [], "coming": []})
+        row = rows.setdefault(one.country, {"now": None, "past": [], "coming": []})
         told = (share_text(one.rate_bp), one.valid_from)
         if not one.begun:
             row["coming"].append(told)
@@ -115,9 +136,21 @@ async def vat(visit: Visit) -> Response:
     return render(
         "console/vat.html",
         visit,
-        countries=countries,
-        choices=[(code, code) for code in sorted(EU_COUNTRIES)],
+        rows=sorted(rows.items(), key=lambda one: names[one[0]]),
+        names=names,
+        choices=sorted(((code, names[code]) for code in EU_COUNTRIES), key=lambda one: one[1]),
     )
+
+
+async def vat_file(visit: Visit) -> Response:
+    """Every VAT rate as a file."""
+    found = await visit.look(vat_store.history)
+    rows: list[list[Value]] = [
+        [one.country, countries()[one.country], Decimal(one.rate_bp).scaleb(-2), one.valid_from.isoformat()]
+        for one in found
+    ]
+    columns = ("country", "name", "rate in %", "from")
+    return await sheet(visit, "vat-rates", columns, in_pages(rows), title="vat rates")
 
 
 async def set_vat(visit: Visit) -> Response:
@@ -131,7 +164,7 @@ async def set_vat(visit: Visit) -> Response:
     except BadVatRate as bad:
         visit.problems[bad.field] = bad.rule
         return await vat(visit)
-    return visit.go("/console/vat", f"{country} has {share_text(rate_bp)} from {first} on.")
+    return visit.go("/console/vat", f"{countries()[country]} has {share_text(rate_bp)} from {first} on.")
 
 
 async def remove_vat(visit: Visit) -> Response:
@@ -140,4 +173,4 @@ async def remove_vat(visit: Visit) -> Response:
     if first is None:
         raise missing()
     await visit.do(rate_deeds.withdraw_vat, country, first)
-    return visit.go("/console/vat", f"{country} keeps its rate on {first}.", "note")
+    return visit.go("/console/vat", f"{countries().get(country, country)} keeps its rate on {first}.", "note")

@@ -15,7 +15,7 @@ from voucherd.ids import State
 from voucherd.money import Money
 from voucherd.pages.console.inputs import optional_day
 from voucherd.pages.forms import midnight
-from voucherd.pages.render import attachment, figure, qualified, render
+from voucherd.pages.render import attachment, figure, in_pages, qualified, render, sheet
 from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
 from voucherd.reports.model import By, Report, ReportLine, TooManyRows
@@ -83,7 +83,7 @@ class ReportKind(NamedTuple):
 _SOLD: Final = (By.PRODUCT, By.BRAND, By.COMPANY, By.SUPPLIER, By.COUNTRY, By.DAY, By.MONTH)
 KINDS: Final = {
     "sales": ReportKind(
-        "Sales", "What was delivered and paid for.", sold.sales, _SOLD, "priceEur", "Sold, in EUR before VAT"
+        "Sales", "What was delivered and paid for.", sold.sales, _SOLD, "priceEur", "Sales, in EUR before VAT"
     ),
     "margin": ReportKind(
         "Margin",
@@ -103,11 +103,11 @@ KINDS: Final = {
     ),
     "stock": ReportKind(
         "Stock",
-        "What is on the shelf now, and what expires within 30 days.",
+        "What is in stock now, and what expires within 30 days.",
         _stock,
         (By.PRODUCT, By.BRAND, By.SUPPLIER),
         "valueEur",
-        "Value on the shelf, in EUR",
+        "Value in stock, in EUR",
     ),
 }
 
@@ -158,12 +158,11 @@ async def report(visit: Visit) -> Response:
         highest="" if chart is None else _round_euros(chart.highest),
         lowest="" if chart is None else _round_euros(chart.lowest),
         totals=None if found is None else _totals(found),
-        file=qualified(f"/console/reports/{wish.kind}/csv", chosen),
     )
 
 
 async def report_file(visit: Visit) -> Response:
-    """The same report as a CSV file."""
+    """The same report as a file."""
     wish = await _wish(visit)
     if visit.problems:
         said = "; ".join(f"{field}: {text}" for field, text in visit.problems.items())
@@ -174,8 +173,11 @@ async def report_file(visit: Visit) -> Response:
         raise HttpError(400, "too_much", "This is too much for a page: choose a shorter time.") from None
     except SalesArchived as archived:
         raise HttpError(400, "archived", f"From: {archived}.") from None
-    name = f"{wish.kind}-{wish.first}-{wish.last}.csv"
-    return attachment(name, (await asyncio.to_thread(csv_text, found)).encode())
+    name = f"{wish.kind}-{wish.first}-{wish.last}"
+    if visit.query.get("format") == "xlsx":
+        rows = [[*line.labels, *values(found, line)] for line in found.lines]
+        return await sheet(visit, name, columns(found), in_pages(rows), title=KINDS[wish.kind].label)
+    return attachment(f"{name}.csv", (await asyncio.to_thread(csv_text, found)).encode())
 
 
 async def _wish(visit: Visit) -> Wish:
@@ -210,7 +212,7 @@ async def _ask(services: Services, wish: Wish, by: list[By]) -> Report:
 def _choices(name: str) -> list[tuple[str, str]]:
     """What the rows may be about; stock is about products unless told otherwise."""
     words_of = [(one.value, one.value.capitalize()) for one in KINDS[name].by]
-    return words_of if name == "stock" else [("", "Currency alone"), *words_of]
+    return words_of if name == "stock" else [("", "Currency only"), *words_of]
 
 
 async def _chart(services: Services, wish: Wish, found: Report) -> Chart:

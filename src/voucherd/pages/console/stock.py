@@ -1,18 +1,27 @@
-"""Codes from a file: uploaded, tried out, and taken in whole or not at all."""
+"""Codes from a file: uploaded, checked, and imported in whole or not at all."""
 
 from __future__ import annotations
 
 import io
 from typing import Any, Final
 
-from voucherd.catalogue.rules import BadProduct, is_slug
-from voucherd.catalogue.store import UnknownProduct
-from voucherd.catalogue.texts import face_text, read_amount
+from voucherd.catalogue.rules import BadProduct
+from voucherd.catalogue.texts import read_amount
 from voucherd.http import Response
+from voucherd.pages.console.margins import face_words
+from voucherd.pages.console.pickers import (
+    NotPicked,
+    currency_options,
+    pick_product,
+    product_options,
+    shown,
+    with_currency,
+)
 from voucherd.pages.console.uploads import Far, FilePages, chosen_file
 from voucherd.pages.forms import sentence
 from voucherd.pages.visit import Visit
 from voucherd.suppliers import stocking
+from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.stocking import BadSupplierName, FaceMissing, NoRateFor, NoSuchFace, StockTerms
 from voucherd.vault import uploads
 from voucherd.vault.imports import ImportRefused, ImportReport, rehearse
@@ -28,13 +37,26 @@ _FIELDS: Final = ("slug", "supplier", "purchase", "face")
 async def import_page(visit: Visit) -> Response:
     """The form for a file of codes, and the last files."""
     given = visit.form if visit.problems else visit.query
-    return await FILES.form(visit, values={name: given.get(name) for name in _FIELDS})
+    values = {name: given.get(name) for name in _FIELDS}
+    async with visit.pool.acquire() as conn:
+        products = await product_options(conn)
+        suppliers = [(one.name, one.name) for one in await supplier_store.suppliers(conn)]
+    values["slug"] = shown(products, values["slug"])
+    return await FILES.form(
+        visit,
+        values=values | {"purchase_currency": given.get("purchase_currency") or "EUR"},
+        products=[("", "Choose …"), *products],
+        suppliers=suppliers,
+        currencies=currency_options(["EUR"]),
+    )
 
 
 async def upload(visit: Visit) -> Response:
-    """Keep the file, and try out what an import of it would do."""
-    values = {name: visit.form.get(name) for name in _FIELDS}
-    terms = await _terms(visit, values)
+    """Keep the file, and check what an import of it would do."""
+    form = visit.form
+    values = {name: form.get(name) for name in _FIELDS}
+    values["purchase"] = with_currency(values["purchase"], form.get("purchase_currency"))
+    terms = await read_terms(visit, values)
     file = None if terms is None else chosen_file(visit)
     if terms is None or file is None:
         return await import_page(visit)
@@ -63,9 +85,9 @@ async def take(visit: Visit) -> Response:
     row = await FILES.find(visit)
     skip_bad, back = "skip_bad" in visit.form, f"{FILES.path}/{row.id}"
     if row.report is not None and row.report.get("bad_count") and not skip_bad:
-        text = "Some lines are bad. Correct the file, or say that they are to be left out."
+        text = "Some lines are wrong. Correct the file, or tick that they are left out."
         return visit.go(back, text, "bad")
-    terms = await _terms(visit, {name: str(row.terms.get(name, "")) for name in _FIELDS})
+    terms = await read_terms(visit, {name: str(row.terms.get(name, "")) for name in _FIELDS})
     if terms is None:
         return visit.go(back, next(iter(visit.problems.values())), "bad")
 
@@ -110,27 +132,30 @@ def _bad(lines: list[BadLine]) -> list[tuple[int, str]]:
     return [(line.line, line.reason) for line in lines]
 
 
-async def _terms(visit: Visit, values: dict[str, str]) -> StockTerms | None:
-    """The product and the cost of the codes; None, and a problem beside the field that is wrong."""
-    slug, problems = values["slug"], visit.problems
+async def read_terms(visit: Visit, values: dict[str, str]) -> StockTerms | None:
+    """The product and the cost of the codes; None, and a problem beside the field that is wrong.
+
+    The values are then as they are kept with the file: the product's slug, and amounts with their currency.
+    """
+    problems = visit.problems
     try:
-        purchase = read_amount("purchase", values["purchase"])
-        face = read_amount("face", values["face"]) if values["face"] else None
-        if not is_slug(slug):
-            raise UnknownProduct(slug)
         async with visit.pool.acquire() as conn:
-            return await stocking.terms(conn, slug, values["supplier"], face, purchase)
+            version = (await pick_product(conn, values["slug"])).version
+            values["slug"] = version.slug
+            values["face"] = with_currency(values["face"], version.face_currency)
+            purchase = read_amount("purchase", values["purchase"])
+            face = read_amount("face", values["face"]) if values["face"] else None
+            return await stocking.terms(conn, version.slug, values["supplier"], face, purchase)
+    except NotPicked as wrong:
+        problems["slug"] = str(wrong)
     except BadProduct as bad:
-        problems[bad.field] = "Must be an amount and a currency, such as 46.90 EUR."
+        problems[bad.field] = "Must be an amount, such as 46.90."
     except BadSupplierName as bad_name:
         problems["supplier"] = sentence(bad_name)
-    except UnknownProduct:
-        problems["slug"] = "There is no product of that slug."
     except FaceMissing as needed:
-        words = face_text(needed.version)
-        problems["face"] = f"Is needed: the product’s face value is variable, {words}."
+        problems["face"] = f"Is needed: the product’s face value is variable, {face_words(needed.version)}."
     except NoSuchFace as other:
-        problems["face"] = f"The product has {face_text(other.version)}."
+        problems["face"] = f"The product has {face_words(other.version)}."
     except NoRateFor as unrated:
         problems["purchase"] = f"There is no exchange rate for {unrated.currency}."
     return None

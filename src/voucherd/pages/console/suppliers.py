@@ -2,52 +2,107 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import datetime, timedelta
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
 from voucherd.http import Response
-from voucherd.money import Money
+from voucherd.pages.console.offers import offer_facts
+from voucherd.pages.console.supplier_forms import KIND_NAMES, WHAT, speak_with
 from voucherd.pages.forms import whole
-from voucherd.pages.render import render
+from voucherd.pages.render import in_pages, number, render, sheet
 from voucherd.pages.visit import Visit
-from voucherd.suppliers import deeds, overview, registry, trial
+from voucherd.sheets.writing import Value
+from voucherd.suppliers import deeds, overview, registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.deeds import LIMITS, SupplierChanges
-from voucherd.suppliers.overview import Lately, SupplierFigures
-from voucherd.suppliers.store import OfferRow, SupplierRow
-from voucherd.suppliers.trial import TrialFinding
+from voucherd.suppliers.drafts import ON_UNKNOWN
+from voucherd.suppliers.overview import NO_CALLS, Lately, SupplierFigures, judge
+from voucherd.suppliers.store import OfferSearch, SupplierRow
+from voucherd.suppliers.trial import OFFERS_TRIED
 
 PATH: Final = "/console/suppliers"
-OFFERS_SHOWN: Final = 100
-TEST_S_MAX: Final = 25.0
+OFFERS_SHOWN: Final = 20
 
 _LABELS: Final = {
-    "timeout_s": "Seconds for a call",
-    "settle_s": "Seconds until a purchase can’t turn up any more",
-    "quote_age_s": "Seconds that a price may be used",
-    "concurrency_max": "Calls at once",
+    "timeout_s": ("Call timeout", "Seconds that one call may take."),
+    "settle_s": ("Settling time", "Seconds after a call in which a purchase may still turn up."),
+    "quote_age_s": ("Price lifetime", "Seconds that a price may be used."),
+    "concurrency_max": ("Parallel calls", "At most so many at once."),
 }
-_NOTHING: Final = Lately(0, 0, 0, None, None)
-_BREAKERS: Final = {"closed": "good", "half-open": "warn", "open": "bad"}
-_ON_UNKNOWN: Final = ("wait", "rebuy")
+_SETTINGS: Final = {
+    "url": "Address",
+    "base_url": "Address",
+    "currency": "Currency",
+    "bulk_max": "Codes in one purchase, at most",
+    "resolve_upto": "Now or never up to",
+    "guard": "Highest price is kept by",
+    "price": "Price of one code",
+    "outcome": "Outcome",
+    "stock": "Stock",
+}
+"""What a page shows of a config, and what it is called there."""
+_STATUSES: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
+    "active": lambda one: one["row"].active,
+    "paused": lambda one: not one["row"].active,
+    "failing": lambda one: one["judged"].kind in ("bad", "warn"),
+}
+_SORTS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "name": lambda one: one["row"].name,
+    "failed": lambda one: one["lately"].failed_percent,
+    "waiting": lambda one: one["counted"].lines,
+    "time": lambda one: one["lately"].middle_ms or 0,
+}
 
 
 async def suppliers(visit: Visit) -> Response:
-    """Every supplier of the state, with its health."""
+    """Every supplier of the state, with its health, or those that are looked for."""
+    given, rows = await _found(visit)
+    return render(
+        "console/suppliers.html",
+        visit,
+        rows=rows,
+        given=given,
+        sort=given["sort"] or "name",
+        filtered=bool(given["q"] or given["status"]),
+        kinds=KIND_NAMES,
+    )
+
+
+async def suppliers_file(visit: Visit) -> Response:
+    """The same as a file."""
+    _, rows = await _found(visit)
+    columns = ("supplier", "kind", "status", "active", "calls", "failed", "unknown", "in progress", "waiting codes",
+               "milliseconds")  # fmt: skip
+    lines: list[list[Value]] = [
+        [
+            *(one["row"].name, one["row"].kind, one["judged"].text, one["row"].active),
+            *(one["lately"].calls, one["lately"].failed, one["counted"].unknown, one["counted"].calls),
+            *(one["counted"].lines, one["lately"].middle_ms),
+        ]
+        for one in rows
+    ]
+    return await sheet(visit, "suppliers", columns, in_pages(lines), title="suppliers")
+
+
+async def _found(visit: Visit) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The filters of the address, and the suppliers that they let through, in their order."""
+    given = {name: visit.query.get(name)[:60] for name in ("q", "status", "sort")}
     async with visit.pool.acquire() as conn:
         found = [row for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         counted = await overview.figures(conn)
         lately = await overview.lately(conn, visit.state)
-    return render(
-        "console/suppliers.html",
-        visit,
-        rows=[
-            _health(row, counted.get(row.id, SupplierFigures()), lately.get(row.id, _NOTHING))
-            for row in found
-        ],
-    )
+    rows = [
+        _health(row, counted.get(row.id, SupplierFigures()), lately.get(row.id, NO_CALLS))
+        for row in found
+        if given["q"].lower() in row.name
+    ]
+    wanted = _STATUSES.get(given["status"])
+    rows = rows if wanted is None else [one for one in rows if wanted(one)]
+    sort = _SORTS.get(given["sort"].removeprefix("-"))
+    if sort is None:
+        return given | {"sort": ""}, rows
+    return given, sorted(rows, key=sort, reverse=given["sort"].startswith("-"))
 
 
 async def supplier(visit: Visit) -> Response:
@@ -55,8 +110,9 @@ async def supplier(visit: Visit) -> Response:
     async with visit.pool.acquire() as conn:
         row = await supplier_store.supplier(conn, visit.parameters["name"])
         counted = (await overview.figures(conn)).get(row.id, SupplierFigures())
-        lately = (await overview.lately(conn, row.state)).get(row.id, _NOTHING)
-        sold = await supplier_store.offers(conn, row.id)
+        lately = (await overview.lately(conn, row.state)).get(row.id, NO_CALLS)
+        sold = await supplier_store.search_offers(conn, row.id, OfferSearch(), OFFERS_SHOWN)
+        count = await supplier_store.count_offers(conn, row.id)
     slack = Decimal(row.price_slack_bp).scaleb(-2).normalize()
     values = {name: str(getattr(row, name)) for name in LIMITS}
     values |= {"price_slack": f"{slack:f}%", "on_unknown": row.on_unknown}
@@ -69,10 +125,12 @@ async def supplier(visit: Visit) -> Response:
         limits=_LABELS,
         values=values,
         looks_up=registry.can_look_up(row.kind, row.config),
+        kind_name=KIND_NAMES[row.kind][0],
         # Not its tables: somebody may have put a secret into their headers after all.
-        config={name: value for name, value in row.config.items() if isinstance(value, str | int | bool)},
-        offers=[_offer(row, offer) for offer in sold[:OFFERS_SHOWN]],
-        offers_more=max(len(sold) - OFFERS_SHOWN, 0),
+        config=[(label, _shown(row.config[key])) for key, label in _SETTINGS.items() if row.config.get(key)],
+        offers=[offer_facts(row, offer) for offer in sold],
+        offers_count=count,
+        offers_more=count > len(sold),
     )
 
 
@@ -83,14 +141,14 @@ async def change(visit: Visit) -> Response:
     numbers: dict[str, Any] = {name: whole(form.get(name), *ends) for name, ends in LIMITS.items()}
     for name, (low, high) in LIMITS.items():
         if numbers[name] is None:
-            problems[name] = f"Must be a whole number from {low:,} to {high:,}."
+            problems[name] = f"Must be a whole number from {number(low)} to {number(high)}."
     slack_bp = None
     try:
         slack_bp = deeds.read_slack(form.get("price_slack"))
     except ValueError:
         problems["price_slack"] = "Must be a share such as 1% or 0.5%, up to 100%."
     on_unknown = form.get("on_unknown")
-    if on_unknown not in _ON_UNKNOWN:
+    if on_unknown not in ON_UNKNOWN:
         problems["on_unknown"] = "Choose one."
     if problems:
         return await supplier(visit)
@@ -105,7 +163,7 @@ async def activate(visit: Visit) -> Response:
     await _store(visit, row, SupplierChanges(active=active))
     return visit.go(
         f"{PATH}/{row.name}",
-        f"{row.name} is asked again." if active else f"Nothing more is bought at {row.name}.",
+        f"{row.name} is active." if active else f"{row.name} is paused: nothing more is bought there.",
     )
 
 
@@ -115,80 +173,39 @@ async def close_breaker(visit: Visit) -> Response:
     done = await visit.do(deeds.close_breaker, row.name)
     return visit.go(
         f"{PATH}/{row.name}",
-        "Its failures are forgotten: it is asked again at once." if done else "Its breaker was closed.",
+        "It is asked again at once." if done else "It was being asked already.",
     )
 
 
 async def test(visit: Visit) -> Response:
     """Speak with a supplier, if that is asked for; nothing is bought."""
     row = await visit.look(supplier_store.supplier, visit.parameters["name"])
-    found: list[TrialFinding] | None = None
+    found = None
     if visit.query.get("run") == "yes":
-        try:
-            async with asyncio.timeout(TEST_S_MAX):
-                found, _ = await trial.try_out(visit.pool, visit.services.sealer, row)
-        except TimeoutError:
-            found = [TrialFinding("answers", False, f"it took longer than {TEST_S_MAX:.0f} seconds")]
-    return render("console/supplier_test.html", visit, row=row, found=found)
+        sold = await visit.look(supplier_store.search_offers, row.id, OfferSearch(), OFFERS_TRIED)
+        found = await speak_with(visit, row.spec(visit.services.sealer), row.on_unknown, sold)
+    return render("console/supplier_test.html", visit, row=row, found=found, what=WHAT)
 
 
 async def _store(visit: Visit, row: SupplierRow, made: SupplierChanges) -> None:
     await visit.do(deeds.change, row.name, made, visit.services.sealer)
 
 
+def _shown(value: object) -> str:
+    """A setting as people read it: the program's own words begin with a capital letter, addresses stay."""
+    text = str(value)
+    return text.capitalize() if text.isalpha() and text.islower() else text
+
+
 def _health(row: SupplierRow, counted: SupplierFigures, lately: Lately) -> dict[str, Any]:
     word = row.health.word(row.now)
-    quotes = [(counted.fresh, "fresh"), (counted.stale, "stale"), (counted.none, "without a price")]
+    quotes = [(counted.fresh, "current"), (counted.stale, "too old"), (counted.none, "without a price")]
     return {
         "row": row,
         "counted": counted,
         "lately": lately,
+        "judged": judge(lately, word, active=row.active, quote_error=row.quote_error),
         "breaker": word,
-        "breaker_kind": _BREAKERS[word],
         "open_until": row.health.open_until if word == "open" else None,
         "quotes": ", ".join(f"{count} {what}" for count, what in quotes if count) or "none",
     }
-
-
-def _offer(row: SupplierRow, offer: OfferRow) -> dict[str, Any]:
-    first = Money(offer.face_minor, offer.face_currency)
-    last = None if offer.face_to_minor is None else Money(offer.face_to_minor, offer.face_currency)
-    price = price_to = None
-    if offer.price_minor is not None and offer.currency is not None:
-        price = Money(offer.price_minor, offer.currency)
-        price_to = None if offer.price_to_minor is None else Money(offer.price_to_minor, offer.currency)
-    kind, standing = _standing(row, offer)
-    return {
-        "offer": offer,
-        "face": first,
-        "face_to": last,
-        "price": price,
-        "price_to": price_to,
-        "age": age_words(offer.quoted_at, row.now),
-        "kind": kind,
-        "standing": standing,
-    }
-
-
-def _standing(row: SupplierRow, offer: OfferRow) -> tuple[str, str]:
-    """Whether the offer can serve now, and why not."""
-    if not offer.active:
-        return "", "withdrawn"
-    if offer.quoted_at is None:
-        return "note", "not quoted yet"
-    if offer.quote_id is None:
-        return "bad", "not sold there"
-    if row.now - offer.quoted_at >= timedelta(seconds=row.quote_age_s):
-        return "warn", "stale"
-    return ("good", "fresh") if offer.stock else ("warn", "out of stock")
-
-
-def age_words(then: datetime | None, now: datetime) -> str:
-    """How long ago that was, in its largest unit."""
-    if then is None:
-        return "–"
-    seconds = max(0, int((now - then).total_seconds()))
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

@@ -3,54 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from voucherd import trail
 from voucherd.companies import store as company_store
-from voucherd.companies.model import CompanyNotFound
-from voucherd.http import Response
-from voucherd.pages.console.inputs import number_of, optional_day
-from voucherd.pages.forms import midnight
-from voucherd.pages.render import qualified, render
+from voucherd.db import Connection
+from voucherd.http import HttpError, Response
+from voucherd.pages.console.inputs import (
+    FILE_ROWS_MAX,
+    company_in_query,
+    company_options,
+    number_of,
+    optional_day,
+)
+from voucherd.pages.console.orders import names_of
+from voucherd.pages.console.timeline import VIAS, viewer_words
+from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.visit import Visit
-from voucherd.trail import TrailFilters, TrailPage, archived, chain
+from voucherd.sheets.writing import Row
+from voucherd.trail import TrailFilters, TrailPage, TrailRow, archived, chain
 from voucherd.trail import heads as heads_file
 from voucherd.trail.verification import Flaw, verify
 from voucherd.vault import reveals
 from voucherd.vault.reveals import OrderReveals
 
-PAGE: Final = 50
+PAGE: Final = 40
 REVEALS_SHOWN_MAX: Final = 200
 FLAWS_SHOWN_MAX: Final = 20
 VERIFY_S_MAX: Final = 20.0
+FILE_COLUMNS: Final = (
+    *("at", "by", "who", "action", "subject", "detail", "company", "state", "address", "request"),
+)
 _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
 
 async def deeds_done(visit: Visit) -> Response:
     """What was done, newest first, with filters."""
     chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
-    first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
     found = TrailPage([], None)
     async with visit.pool.acquire() as conn:
-        owner = None
-        if chosen["company"]:
-            try:
-                owner = (await company_store.find_company(conn, chosen["company"])).id
-            except CompanyNotFound as unknown:
-                visit.problems["company"] = str(unknown)
+        filters = await _filters(conn, visit)
         if not visit.problems:
-            filters = TrailFilters(
-                company_id=owner,
-                actor=chosen["actor"] or None,
-                action=chosen["action"] or None,
-                since=None if first is None else midnight(first),
-                until=None if last is None else midnight(last + timedelta(days=1)),
-            )
             before = number_of(visit.query.get("before"))
             found = await trail.search(conn, filters, before=before, limit=PAGE)
-        named = {row.company_id for row in found.rows if row.company_id is not None}
-        names = {key: one.name for key, one in (await company_store.companies(conn, named)).items()}
+        names = await _company_names(conn, found.rows)
+        companies = await company_options(conn)
         heads = await chain.heads(conn)
     path = "/console/trail"
     return render(
@@ -58,11 +57,56 @@ async def deeds_done(visit: Visit) -> Response:
         visit,
         rows=[(row, names.get(row.company_id or 0), _words(row.detail)) for row in found.rows],
         chosen=chosen,
+        companies=[("", "Every company"), *companies],
         heads=heads,
         newest=qualified(path, chosen) if visit.query.get("before") else "",
         older="" if found.before is None else qualified(path, chosen | {"before": found.before}),
         archived_until=found.archived_until,
     )
+
+
+async def deeds_file(visit: Visit) -> Response:
+    """The same deeds as a file."""
+    filters = await visit.look(_filters, visit)
+    if visit.problems:
+        raise HttpError(400, "bad_filter", " ".join(visit.problems.values()))
+    return await sheet(visit, "audit-trail", FILE_COLUMNS, _file_rows(visit, filters), title="Audit trail")
+
+
+async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[Row]]:
+    before = None
+    for _ in range(FILE_ROWS_MAX // trail.PAGE_MAX):
+        async with visit.pool.acquire() as conn:
+            found = await trail.search(conn, filters, before=before, limit=trail.PAGE_MAX)
+            names = await _company_names(conn, found.rows)
+        yield [
+            (
+                *(row.at, row.actor_kind.word, row.actor, row.action, row.subject, _words(row.detail)),
+                names.get(row.company_id or 0),
+                *(None if row.state is None else row.state.word, row.address, row.request_id),
+            )
+            for row in found.rows
+        ]
+        before = found.before
+        if before is None:
+            return
+
+
+async def _filters(conn: Connection, visit: Visit) -> TrailFilters:
+    """What the address asks for; what it asks wrongly is a problem beside its field."""
+    first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
+    return TrailFilters(
+        company_id=await company_in_query(conn, visit),
+        actor=visit.query.get("actor")[:300] or None,
+        action=visit.query.get("action")[:300] or None,
+        since=None if first is None else visit.words.midnight(first),
+        until=None if last is None else visit.words.midnight(last + timedelta(days=1)),
+    )
+
+
+async def _company_names(conn: Connection, rows: Sequence[TrailRow]) -> dict[int, str]:
+    named = {row.company_id for row in rows if row.company_id is not None}
+    return {key: one.name for key, one in (await company_store.companies(conn, named)).items()}
 
 
 async def check_trail(visit: Visit) -> Response:
@@ -95,9 +139,11 @@ async def reveals_of(visit: Visit) -> Response:
     """Who has seen the codes of one order."""
     trx = visit.query.get("trx")
     order_id = visit.services.ids.order_id(trx) if trx else None
-    found = OrderReveals([], None)
+    found, names = OrderReveals([], None), {}
     if order_id is not None:
-        found = await visit.look(reveals.of_order, order_id, REVEALS_SHOWN_MAX)
+        async with visit.pool.acquire() as conn:
+            found = await reveals.of_order(conn, order_id, REVEALS_SHOWN_MAX)
+            names = await names_of(conn, found.rows)
     unknown = bool(trx) and order_id is None
     return render(
         "console/reveals.html",
@@ -105,7 +151,7 @@ async def reveals_of(visit: Visit) -> Response:
         status=422 if unknown else 200,
         trx=trx,
         unknown=unknown,
-        rows=found.rows,
+        rows=[(row, viewer_words(names, row.actor_kind, row.actor_id), VIAS[row.via]) for row in found.rows],
         archived_until=found.archived_until,
     )
 

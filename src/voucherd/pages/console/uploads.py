@@ -26,7 +26,7 @@ logger = structlog.get_logger(__name__)
 TICK_S: Final = 1.0
 LOOK_EVERY_S: Final = 0.5
 LOOKS_MAX: Final = 1_200
-BROKEN: Final = "Something went wrong on our side. Nothing was taken; try again."
+BROKEN: Final = "Something went wrong on our side. Nothing was imported; try again."
 
 Far: TypeAlias = Callable[[int, int], None]
 """Told how much is done, of how much."""
@@ -89,7 +89,7 @@ class FilePages:
         async with transaction(visit.pool) as tx:
             content = await uploads.begin_taking(tx, visit.services.sealer, row.id)
         if content is None:
-            visit.tell("This file is being taken already, or was kept too long: upload it again.", "bad")
+            visit.tell("This file is being imported already, or was kept too long: upload it again.", "bad")
         else:
             _run(visit.services, row.id, partial(take_in, content))
         return see_other(f"{self.path}/{row.id}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from typing import Any, Final
 
 from voucherd.approvals import deeds, lists
 from voucherd.approvals import store as approvals
@@ -18,10 +19,12 @@ from voucherd.orders.rules.refusals import (
     CompanyNotVerified,
     InsufficientBalance,
     OffersNotAvailable,
+    OrderNotFound,
     OutOfStock,
     SpendLimitExceeded,
 )
 from voucherd.pages.buyer.checkout import WAIT_S_MAX, buyer_of
+from voucherd.pages.buyer.orders import items_of
 from voucherd.pages.forms import whole
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, missing, see_other
@@ -30,34 +33,37 @@ from voucherd.people.approvers import NoSecondPerson
 from voucherd.people.members import Member
 from voucherd.people.policy import NoSuchChange
 from voucherd.people.roles import Right, approval_right
+from voucherd.words import Words, phrase
 
 ORDERS: Final = "/portal/approvals"
 PAYMENTS: Final = "/console/money"
-NO_SECOND_PERSON: Final = (
-    "You are no second person here yet: whoever is new, and whoever let somebody new in, waits for a day or for"
-    " another approver."
+NO_SECOND_PERSON: Final = phrase(
+    "You can’t approve yet: whoever is new, and whoever let somebody new in, waits for a day, or until another"
+    " approver confirms it."
 )
 
 _REFUSED: Final[dict[type[Exception], str]] = {
-    InsufficientBalance: "The balance does not cover this order. It can be approved once it does.",
-    SpendLimitExceeded: "The order is above what the company may spend.",
-    OutOfStock: "Some of it is out of stock just now.",
-    OffersNotAvailable: "Some of it is not for sale any more.",
-    CompanyNotActive: "The company may not order just now.",
-    CompanyNotVerified: "The company is not verified yet.",
+    InsufficientBalance: phrase("The balance does not cover this order. It can be approved once it does."),
+    SpendLimitExceeded: phrase("The order is above your company’s spending limit."),
+    OutOfStock: phrase("Some of it is sold out."),
+    OffersNotAvailable: phrase("Some of it is not for sale any more."),
+    CompanyNotActive: phrase("Your company can’t order at the moment."),
+    CompanyNotVerified: phrase("Your company is not verified yet."),
 }
-_OVER: Final = "It was decided before, or its time is over."
+_OVER: Final = phrase("It was decided before, or it has expired.")
 
 
 async def orders(visit: Visit) -> Response:
-    """The orders that wait for a second person, and those that waited before."""
+    """The orders that wait for a second person, with what is in them and why; and those that waited before."""
     found = await lists.of_company(visit.pool, visit.company_id, visit.state)
     amount = (await company_store.policy(visit.pool, visit.company_id)).approve_from_eur_minor
+    asked = await asyncio.gather(*(_asked(visit, one) for one in found if one.open))
     trxs = {one.id: visit.services.ids.trx(one.order_id) for one in found if one.order_id is not None}
     return render(
         "people/approvals.html",
         visit,
-        found=found,
+        asked=asked,
+        decided=[one for one in found if not one.open],
         trxs=trxs,
         path=ORDERS,
         may_decide=visit.may(Right.ORDERS_APPROVE),
@@ -65,6 +71,21 @@ async def orders(visit: Visit) -> Response:
         rule_change=await company_store.find_rule_change(visit.pool, visit.company_id),
         resting=await resting(visit),
     )
+
+
+async def _asked(visit: Visit, approval: Approval) -> dict[str, Any]:
+    """A request that is open, with its order; one whose order is gone has none."""
+    assert approval.order_id is not None, "these requests are about orders"
+    try:
+        order = (await visit.services.orders.find(approval.order_id, visit.company_id, visit.state)).order
+    except OrderNotFound:
+        return {"approval": approval, "order": None, "trx": "", "items": []}
+    return {
+        "approval": approval,
+        "order": order,
+        "trx": visit.services.ids.trx_unkept(order.id),
+        "items": items_of(order),
+    }
 
 
 async def resting(visit: Visit) -> list[Member]:
@@ -87,8 +108,8 @@ async def confirm_person(visit: Visit) -> Response:
             person = await members.member(tx, number, side)
             await approvers.confirm(tx, visit.actor, person)
     except NoSecondPerson:
-        return visit.go(back, NO_SECOND_PERSON, "bad")
-    return visit.go(back, f"{person.email} is confirmed.")
+        return visit.go(back, visit.words.text(NO_SECOND_PERSON), "bad")
+    return visit.go(back, visit.words.text("{email} is confirmed.", email=person.email))
 
 
 async def confirm_rule(visit: Visit) -> Response:
@@ -99,16 +120,18 @@ async def confirm_rule(visit: Visit) -> Response:
     try:
         await visit.do(policy.confirm_rule, visit.company, amount)
     except NoSecondPerson:
-        return visit.go(ORDERS, NO_SECOND_PERSON, "bad")
+        return visit.go(ORDERS, visit.words.text(NO_SECOND_PERSON), "bad")
     except NoSuchChange:
-        return visit.go(ORDERS, "The rule was changed or withdrawn meanwhile. Look at it again.", "bad")
-    return visit.go(ORDERS, "The rule is changed.")
+        return visit.go(ORDERS, visit.words.text("The rule was changed or withdrawn meanwhile."), "bad")
+    return visit.go(ORDERS, visit.words.text("The rule is changed."))
 
 
-def changes_later(change: RuleChange) -> str:
+def changes_later(change: RuleChange, words: Words) -> str:
     """What to say of a looser rule that has to wait."""
-    when = f"{change.holds_from:%Y-%m-%d %H:%M} UTC"
-    return f"The rule about second persons changes at {when}, or once another approver confirms it."
+    return words.text(
+        "The approval rule changes on {when}, or once another approver confirms it.",
+        when=words.moment(change.holds_from),
+    )
 
 
 async def approve_order(visit: Visit) -> Response:
@@ -118,15 +141,14 @@ async def approve_order(visit: Visit) -> Response:
     try:
         await consent.agree(visit.services.orders, visit.pool, buyer, approval.id, wait_s_max=WAIT_S_MAX)
     except NoSecondPerson:
-        visit.tell(NO_SECOND_PERSON, "bad")
+        visit.tell(visit.words.text(NO_SECOND_PERSON), "bad")
     except (ApprovalClosed, SamePerson) as refused:
-        visit.tell(
-            _OVER if isinstance(refused, ApprovalClosed) else "Somebody else has to approve it.", "bad"
-        )
+        said = _OVER if isinstance(refused, ApprovalClosed) else phrase("Somebody else has to approve it.")
+        visit.tell(visit.words.text(said), "bad")
     except tuple(_REFUSED) as refusal:
-        visit.tell(_REFUSED[type(refusal)], "bad")
+        visit.tell(visit.words.text(_REFUSED[type(refusal)]), "bad")
     else:
-        visit.tell("The order is approved and confirmed.")
+        visit.tell(visit.words.text("The order is approved and confirmed."))
     return see_other(ORDERS)
 
 
@@ -144,11 +166,11 @@ async def reject_order(visit: Visit) -> Response:
     try:
         await visit.do(deeds.reject, approval.id)
     except SamePerson:
-        visit.tell("What you asked for yourself you can withdraw.", "bad")
+        visit.tell(visit.words.text("You asked for this yourself: you can withdraw it."), "bad")
     except ApprovalClosed:
-        visit.tell(_OVER, "bad")
+        visit.tell(visit.words.text(_OVER), "bad")
     else:
-        visit.tell("Rejected. The order is not confirmed, and can be cancelled.")
+        visit.tell(visit.words.text("Rejected. The order is not confirmed, and can be cancelled."))
     return see_other(ORDERS)
 
 
@@ -158,9 +180,9 @@ async def withdraw_order(visit: Visit) -> Response:
     try:
         await visit.do(deeds.withdraw, approval.id)
     except ApprovalNotFound:
-        raise HttpError(403, "not_yours", "Only whoever asked can withdraw it.") from None
+        raise HttpError(403, "not_yours", phrase("Only the person who asked can withdraw it.")) from None
     except ApprovalClosed:
-        visit.tell(_OVER, "bad")
+        visit.tell(visit.words.text(_OVER), "bad")
     else:
-        visit.tell("Withdrawn.")
+        visit.tell(visit.words.text("The request is withdrawn."))
     return see_other(ORDERS)

@@ -10,10 +10,9 @@ from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import account, links, user_store
 from voucherd.people.links import LinkKind
-from voucherd.people.passwords import CHARACTERS_MIN
+from voucherd.people.passwords import CHARACTERS_MAX, CHARACTERS_MIN, WeakPassword
 from voucherd.people.users import hash_password
-
-PASSWORD_HINT: Final = f"At least {CHARACTERS_MIN} characters. A few words that only you think of are best."
+from voucherd.words import Words, phrase
 
 
 async def forgotten_page(visit: Visit) -> Response:
@@ -37,10 +36,15 @@ class PasswordPages:
         """The form for a password, for who has the link."""
         holder = await links.look(visit.pool, visit.parameters["token"], self.kind)
         if holder is None:
-            raise _over()
+            raise _over(visit.words)
         path = visit.request.path
         return render(
-            "people/choose.html", visit, title=self.title, email=holder.email, path=path, hint=PASSWORD_HINT
+            "people/choose.html",
+            visit,
+            title=self.title,
+            email=holder.email,
+            path=path,
+            hint=password_hint(visit.words),
         )
 
     async def choose(self, visit: Visit) -> Response:
@@ -49,22 +53,40 @@ class PasswordPages:
         # Looked at before the password is hashed: that is work, and not for who makes up links.
         holder = await links.look(visit.pool, token, self.kind)
         if holder is None:
-            raise _over()
+            raise _over(visit.words)
         known = await user_store.known_of(visit.pool, holder.user_id)
         try:
             password_hash = await hash_password(visit.form.raw("password"), known)
-        except ValueError as short:
-            visit.problems["password"] = f"{str(short).capitalize()}."
+        except WeakPassword as weak:
+            visit.problems["password"] = weak_password(visit.words, weak)
             return await self.page(visit)
         async with transaction(visit.pool) as tx:
             if not await account.choose_password(tx, token, self.kind, password_hash, visit.origin):
-                raise _over()
+                raise _over(visit.words)
         return see_other("/sign-in?done=password")
 
 
-RESET: Final = PasswordPages(LinkKind.RESET, "Choose a new password")
-INVITATION: Final = PasswordPages(LinkKind.INVITATION, "Welcome")
+RESET: Final = PasswordPages(LinkKind.RESET, phrase("Choose a new password"))
+INVITATION: Final = PasswordPages(LinkKind.INVITATION, phrase("Welcome"))
 
 
-def _over() -> HttpError:
-    return HttpError(410, "link_over", "This link was used before, or it is too old. Ask for a new one.")
+def password_hint(words: Words) -> str:
+    """What is said beside the field for a new password."""
+    return words.text(
+        "At least {count} characters. A few words that only you think of are best.", count=CHARACTERS_MIN
+    )
+
+
+def weak_password(words: Words, weak: WeakPassword) -> str:
+    """Why a password was refused."""
+    if weak.guessable:
+        return words.text(
+            "This password is easy to guess. Use a few words that have nothing to do with you or each other."
+        )
+    return words.text("A password has {low} to {high} characters.", low=CHARACTERS_MIN, high=CHARACTERS_MAX)
+
+
+def _over(words: Words) -> HttpError:
+    return HttpError(
+        410, "link_over", words.text("This link was used before, or it is too old. Ask for a new one.")
+    )

@@ -8,33 +8,25 @@ from typing import Concatenate, Final, ParamSpec
 from voucherd.actors import Actor
 from voucherd.companies import store as company_store
 from voucherd.companies.model import Policy
-from voucherd.db import Tx, transaction
+from voucherd.db import Connection, Pool, Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.money import Money
-from voucherd.pages.forms import sentence, whole
+from voucherd.pages.forms import whole
 from voucherd.pages.people.approvals import changes_later
 from voucherd.pages.render import render
+from voucherd.pages.roles import DUTIES, STAFF_DUTIES, role_word
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import deeds as people
 from voucherd.people import members
 from voucherd.people import policy as rules
-from voucherd.people.deeds import EnoughInvitations, Invitation, OwnSecondFactor
+from voucherd.people.deeds import EnoughInvitations, Invitation, Invited, OwnSecondFactor
 from voucherd.people.members import LastOwner, Member, TooManyPeople
-from voucherd.people.users import COMPANY_ROLES, OPERATOR_ROLES, UserDraft, UserExists
+from voucherd.people.users import UserDraft, UserExists
+from voucherd.words import phrase
 
 P = ParamSpec("P")
 
-OPERATOR: Final = "the operator's console"
-ROLES: Final = {
-    "owner": "everything, and decides who belongs to the team",
-    "buyer": "orders and sees codes",
-    "finance": "sees money",
-    "viewer": "looks, changes nothing",
-    "developer": "keys and webhooks",
-    "admin": "everything, and decides who belongs to the staff",
-    "support": "companies, orders and purchases",
-    "stock": "products, stock and suppliers",
-}
+ENOUGH: Final = phrase("There are enough open invitations. Each is good for 7 days.")
 
 
 class Team:
@@ -46,7 +38,6 @@ class Team:
     async def page(self, visit: Visit) -> Response:
         """Everybody who belongs here."""
         side = _side(visit)
-        roles = sorted(OPERATOR_ROLES if side is None else COMPANY_ROLES)
         policy = None if side is None else await company_store.policy(visit.pool, side)
         rule_change = None if side is None else await company_store.find_rule_change(visit.pool, side)
         # A rule that waits is what somebody wants: sent again with another box ticked, it must not be forgotten.
@@ -57,7 +48,7 @@ class Team:
             visit,
             path=self.path,
             members=await members.members(visit.pool, side),
-            roles=[(role, f"{role}: {ROLES[role]}") for role in roles],
+            roles=_roles(visit),
             policy=policy,
             rule_change=rule_change,
             approve_now=_euros(policy),
@@ -66,31 +57,38 @@ class Team:
             role=visit.form.get("role") or ("support" if side is None else "buyer"),
         )
 
+    async def person(self, visit: Visit) -> Response:
+        """One of them, and what can be changed."""
+        one = await _person(visit.pool, visit)
+        return render("people/person.html", visit, path=self.path, one=one, roles=_roles(visit))
+
     async def invite(self, visit: Visit) -> Response:
         """Add somebody, and mail a link to choose a password."""
         email, role = visit.form.get("email"), visit.form.get("role")
         try:
             async with transaction(visit.pool) as tx:
                 draft = UserDraft(email, _side(visit), role)
-                user = await people.invite(tx, visit.actor, draft, _invitation(visit))
+                done = await people.invite(tx, visit.actor, draft, _invitation(visit))
         except TooManyPeople:
-            visit.problems["email"] = f"There are {members.PEOPLE_MAX} people here already."
+            text = visit.words.text("There are {count} people here already.", count=members.PEOPLE_MAX)
+            visit.problems["email"] = text
         except UserExists:
-            visit.problems["email"] = "This address belongs here already."
-        except ValueError as wrong:
-            visit.problems["email"] = sentence(wrong)
+            visit.problems["email"] = visit.words.text("This person is here already.")
+        except ValueError:
+            visit.problems["email"] = visit.words.text("Enter an e-mail address, such as ann@example.com.")
         if visit.problems:
             return await self.page(visit)
-        return visit.go(self.path, f"An invitation is on its way to {user.email}.")
+        return invited(visit, done, self.path)
 
     async def invite_again(self, visit: Visit) -> Response:
         """Mail another link to somebody who has not chosen a password yet."""
         try:
-            person = await _do(visit, people.invite_again, _invitation(visit))
+            async with transaction(visit.pool) as tx:
+                person = await _person(tx, visit)
+                done = await people.invite_again(tx, visit.actor, person, _invitation(visit))
         except EnoughInvitations:
-            said = "Enough invitations are on their way. Look into the mailbox first."
-            return visit.go(self.path, said, "bad")
-        return visit.go(self.path, f"Another invitation is on its way to {person.email}.")
+            return visit.go(self._one(visit), visit.words.text(ENOUGH), "bad")
+        return invited(visit, done, self._one(visit))
 
     async def set_role(self, visit: Visit) -> Response:
         """Give somebody another role."""
@@ -100,8 +98,11 @@ class Team:
         except LastOwner:
             return self._stays(visit)
         except ValueError:
-            raise HttpError(400, "bad_role", "There is no such role here.") from None
-        return visit.go(self.path, f"{person.email} is {role} now.")
+            raise HttpError(400, "bad_role", phrase("There is no such role.")) from None
+        said = visit.words.text(
+            "{email} has the role {role} now.", email=person.email, role=visit.words.find(role_word(role))
+        )
+        return visit.go(self._one(visit), said)
 
     async def deactivate(self, visit: Visit) -> Response:
         """Let somebody in no more; who is signed in is signed out."""
@@ -110,22 +111,27 @@ class Team:
         except LastOwner:
             return self._stays(visit)
         if person.id != visit.someone.id:
-            visit.tell(f"{person.email} can’t sign in any more.")
-        return see_other(self.path)
+            visit.tell(visit.words.text("{email} can’t sign in any more.", email=person.email))
+        return see_other(self._one(visit))
 
     async def activate(self, visit: Visit) -> Response:
         """Let somebody in again."""
         person = await _do(visit, people.activate)
-        return visit.go(self.path, f"{person.email} can sign in again.")
+        said = visit.words.text("{email} can sign in again.", email=person.email)
+        return visit.go(self._one(visit), said)
 
     async def reset_second_factor(self, visit: Visit) -> Response:
         """Take the second factors of somebody away who has lost them."""
         try:
             person = await _do(visit, people.reset_second_factor)
         except OwnSecondFactor:
-            raise HttpError(400, "own_second_factor", "Your own are on the page of your account.") from None
-        said = f"{person.email} signs in with the password alone, until a second factor is set up."
-        return visit.go(self.path, said)
+            raise HttpError(
+                400, "own_second_factor", phrase("You find your own second factors in your account.")
+            ) from None
+        said = visit.words.text(
+            "{email} signs in with the password alone until a second factor is set up.", email=person.email
+        )
+        return visit.go(self._one(visit), said)
 
     async def set_policy(self, visit: Visit) -> Response:
         """Choose what the company asks of its people."""
@@ -135,22 +141,46 @@ class Team:
             if amount is not None and amount <= 0:
                 raise ValueError
         except ValueError:
-            visit.problems["approve_from"] = "An amount looks like 1000 or 1000.00."
+            visit.problems["approve_from"] = visit.words.text("Enter an amount, such as 1000 or 1000.00.")
             return await self.page(visit)
         asked = Policy(visit.form.get("second_factor") == "yes", amount)
         waiting = await visit.do(rules.set_policy, visit.company, asked)
-        said = "The rules are changed." if waiting is None else changes_later(waiting)
+        said = (
+            visit.words.text("The rules are saved.")
+            if waiting is None
+            else changes_later(waiting, visit.words)
+        )
         return visit.go(self.path, said, "good" if waiting is None else "note")
 
     def _stays(self, visit: Visit) -> Response:
-        role = members.top_role(_side(visit))
-        return visit.go(self.path, f"Nobody else is {role} here: give somebody else that role first.", "bad")
+        words = visit.words
+        role = words.find(role_word(members.top_role(_side(visit))))
+        said = words.text("Nobody else has the role {role}. Give it to somebody else first.", role=role)
+        return visit.go(self._one(visit), said, "bad")
+
+    def _one(self, visit: Visit) -> str:
+        return f"{self.path}/{whole(visit.parameters['person'])}"
 
 
 TEAM: Final = Team("/portal/team")
 
 
 STAFF: Final = Team("/console/staff")
+
+
+def invited(visit: Visit, done: Invited, path: str) -> Response:
+    """Go on after an invitation; where nothing is mailed, show the link to hand over, this once."""
+    if done.link is None:
+        said = visit.words.text("An invitation was sent to {email}.", email=done.person.email)
+        return visit.go(path, said)
+    return render("people/invited.html", visit, email=done.person.email, link=done.link, path=path)
+
+
+def _roles(visit: Visit) -> list[tuple[str, str, str]]:
+    """The roles to choose from: by their word, what they are called, and what each may do."""
+    duties = STAFF_DUTIES if _side(visit) is None else DUTIES
+    find = visit.words.find
+    return [(role, find(role_word(role)), find(duty)) for role, duty in duties.items()]
 
 
 def _euros(policy: Policy | None) -> Money | None:
@@ -160,8 +190,12 @@ def _euros(policy: Policy | None) -> Money | None:
 
 def _invitation(visit: Visit) -> Invitation:
     me = visit.someone
-    where = OPERATOR if me.company is None else me.company.name
-    return Invitation(visit.services.settings.public_url, where, me.name or me.email)
+    settings = visit.services.settings
+    where = settings.operator_name if me.company is None else me.company.name
+    by_hand = settings.smtp_url is None
+    return Invitation(
+        settings.public_url, where, me.name or me.email, language=visit.words.language, by_hand=by_hand
+    )
 
 
 def _side(visit: Visit) -> int | None:
@@ -177,10 +211,15 @@ async def _do(
     **kwargs: P.kwargs,
 ) -> Member:
     """Do a deed about the person that the path names, of one's own side; that person."""
+    async with transaction(visit.pool) as tx:
+        person = await _person(tx, visit)
+        await deed(tx, visit.actor, person, *args, **kwargs)
+    return person
+
+
+async def _person(connection: Connection | Pool, visit: Visit) -> Member:
+    """The person that the path names, of one's own side."""
     number = whole(visit.parameters["person"])
     if number is None:
         raise missing()
-    async with transaction(visit.pool) as tx:
-        person = await members.member(tx, number, _side(visit))
-        await deed(tx, visit.actor, person, *args, **kwargs)
-    return person
+    return await members.member(connection, number, _side(visit))

@@ -16,12 +16,14 @@ from voucherd.catalogue import logos
 from voucherd.http import Request, Response
 from voucherd.limits import unknown_links
 from voucherd.pages.assets import FOR_EVER
-from voucherd.pages.recipient.words import LANGUAGES, PageWords, pick
 from voucherd.pages.render import render
-from voucherd.pages.visit import Visit, missing
+from voucherd.pages.visit import Visit, cookies_of, missing, session_cookie_name
+from voucherd.people import sessions
 from voucherd.recipients.pins import PIN_DIGITS_MAX, PinCheck, Tried
 from voucherd.recipients.service import Closed, ShownVoucher
 from voucherd.recipients.vouchers import VoucherStatus
+from voucherd.setup import store as shop_store
+from voucherd.words import LANGUAGES, Words, phrase, pick
 
 _UNSEEN: Final = (b"x-robots-tag", b"noindex, nofollow, noarchive, nosnippet")
 _STATUSES: Final = {None: 200, PinCheck.WRONG: 422, PinCheck.NOT_NOW: 429}
@@ -48,11 +50,11 @@ _PROGRAMS: Final = re.compile(
 )
 
 TITLES: Final = {
-    "giftcard": "Your gift card from {brand}",
-    "gamecard": "Your game card from {brand}",
-    "topup": "Your top-up from {brand}",
-    "paymentcard": "Your payment card from {brand}",
-    "subscription": "Your subscription from {brand}",
+    "giftcard": phrase("Your gift card from {brand}"),
+    "gamecard": phrase("Your game card from {brand}"),
+    "topup": phrase("Your top-up from {brand}"),
+    "paymentcard": phrase("Your payment card from {brand}"),
+    "subscription": phrase("Your subscription from {brand}"),
 }
 
 
@@ -61,10 +63,21 @@ async def voucher(visit: Visit) -> Response:
     if visit.services.unknown_links.spent(visit.request.client_ip):
         return _notice(visit, 429)
     person = is_person(visit.request)
-    closed = await visit.services.recipients.open(visit.parameters["token"], person=person)
+    sender_id = await _sender(visit) if person else None
+    closed = await visit.services.recipients.open(
+        visit.parameters["token"], person=person, sender_id=sender_id
+    )
     if closed is None:
         return _unknown(visit)
     return _page(visit, closed, None)
+
+
+async def _sender(visit: Visit) -> int | None:
+    """The company of whoever is signed in at this browser, whose own look at a link counts for nothing (OP-165)."""
+    token = cookies_of(visit.request).get(session_cookie_name(visit.services.settings))
+    session = await sessions.find(visit.pool, token) if token else None
+    company = None if session is None or session.pending else session.person.company
+    return None if company is None else company.id
 
 
 async def reveal(visit: Visit) -> Response:
@@ -89,7 +102,7 @@ async def logo(visit: Visit) -> Response:
     name = visit.parameters["name"]
     content = None
     if logos.NAME.fullmatch(name):
-        content = await visit.look(logos.find_logo, name)
+        content = await visit.look(logos.find_logo, name) or await visit.look(shop_store.find_logo, name)
     if content is None:
         raise missing()
     return Response(200, content, logos.TYPES[name.rpartition(".")[2]], cache_control=FOR_EVER)
@@ -110,9 +123,10 @@ def _unknown(visit: Visit) -> Response:
     return _notice(visit, 404)
 
 
-def _words(visit: Visit) -> PageWords:
-    accepted = visit.request.headers.get(b"accept-language", b"").decode("latin-1")
-    return PageWords(pick(visit.query.get("lang"), accepted))
+def _words(visit: Visit) -> Words:
+    """In the language that the address asks for, else the browser's."""
+    visit.words = Words(pick(visit.query.get("lang"), visit.words.language))
+    return visit.words
 
 
 def _page(visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: str = "") -> Response:
@@ -130,7 +144,7 @@ def _page(visit: Visit, closed: Closed, shown: ShownVoucher | None, *, stale: st
         test=bool(found.state),
         title=words.text(TITLES[found.product_type], brand=found.brand),
         value=words.money(found.face),
-        until=None if found.expires_at is None else words.day(found.expires_at),
+        until=None if found.expires_at is None else words.long_day(found.expires_at),
         place=words.place(found.region),
         steps=steps(found.instructions),
         word=visit.services.recipients.form_word(token, now) if ready and shown is None else "",
@@ -156,7 +170,7 @@ def steps(instructions: str) -> list[str]:
     return [text for _, text in told] if in_order else []
 
 
-def _problem(words: PageWords, tried: Tried | None) -> str:
+def _problem(words: Words, tried: Tried | None) -> str:
     """What is to be said of a PIN that did not open anything."""
     if tried is None:
         return ""
@@ -181,8 +195,8 @@ def _notice(visit: Visit, status: int) -> Response:
     return response
 
 
-def _facts(visit: Visit, words: PageWords) -> dict[str, object]:
-    return {"t": words.text, "language": words.language, "languages": LANGUAGES, "path": visit.request.path}
+def _facts(visit: Visit, words: Words) -> dict[str, object]:
+    return {"language": words.language, "languages": LANGUAGES, "path": visit.request.path}
 
 
 def is_person(request: Request) -> bool:

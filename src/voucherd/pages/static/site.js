@@ -1,51 +1,21 @@
-// Comforts for pages that work without them: copying, asking first, live progress, and one click at a time.
+// Comforts for pages that work without them: copying, printing, live progress, and one click at a time.
 "use strict";
 
 for (const button of document.querySelectorAll("[data-copy]")) {
+  const words = button.querySelector("span") || button;
+  const label = words.textContent;
   button.hidden = !navigator.clipboard;
   button.addEventListener("click", async () => {
-    const label = button.textContent;
     await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = button.dataset.copied || "Copied";
-    setTimeout(() => { button.textContent = label; }, 1500);
+    button.classList.add("copied");
+    words.textContent = button.dataset.copied || "Copied";
+    setTimeout(() => { words.textContent = label; button.classList.remove("copied"); }, 1500);
   });
 }
 
 for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => window.print());
-}
-
-// A form with data-confirm asks in a dialog before it is sent; data-confirm-label names what it does.
-for (const form of document.querySelectorAll("form[data-confirm]")) {
-  form.addEventListener("submit", (event) => {
-    if (form.dataset.confirmed) return;
-    event.preventDefault();
-    const submitter = event.submitter;
-    const dialog = document.createElement("dialog");
-    const text = document.createElement("p");
-    const actions = document.createElement("div");
-    const yes = document.createElement("button");
-    const no = document.createElement("button");
-    text.id = "dialog-text";
-    text.textContent = form.dataset.confirm;
-    dialog.setAttribute("aria-labelledby", text.id);
-    actions.className = "actions";
-    yes.textContent = form.dataset.confirmLabel || (submitter ? submitter.textContent : "Yes");
-    yes.className = "primary";
-    no.textContent = "Back";
-    yes.addEventListener("click", () => {
-      form.dataset.confirmed = "yes";
-      dialog.close();
-      form.requestSubmit(submitter || undefined);
-    });
-    no.addEventListener("click", () => dialog.close());
-    dialog.addEventListener("close", () => dialog.remove());
-    actions.append(yes, no);
-    dialog.append(text, actions);
-    document.body.append(dialog);
-    dialog.showModal();
-  });
 }
 
 // A form with data-busy can be sent once; its button says that it is at work.
@@ -81,6 +51,13 @@ for (const box of document.querySelectorAll("[data-live]")) {
   source.addEventListener("reload", () => { source.close(); location.reload(); });
 }
 
+// The server writes times in the browser's own zone for whoever has chosen none.
+if (document.body.dataset.zone !== undefined) {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  if (zone) document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
+}
+
 // An open menu closes when the person looks elsewhere.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
@@ -92,5 +69,14 @@ document.addEventListener("keydown", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) { menu.open = false; menu.querySelector("summary").focus(); }
 });
 
-// On a phone the navigation is one line: let the page that is open be in sight.
-document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// The search field of the console: "/" or Ctrl-K leads there from anywhere but another field.
+document.addEventListener("keydown", (event) => {
+  const field = document.querySelector(".search input");
+  if (!field) return;
+  const typing = event.target.closest?.("input, select, textarea, [contenteditable]");
+  const slash = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (!slash && !(event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey))) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});
