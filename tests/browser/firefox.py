@@ -40,6 +40,10 @@ def firefox() -> str | None:
     return shutil.which("firefox-esr") or shutil.which("firefox")
 
 
+class Refused(AssertionError):
+    """The browser did not do what it was told."""
+
+
 class Firefox:
     """One window of Firefox."""
 
@@ -56,7 +60,8 @@ class Firefox:
         await self._writer.drain()
         _, number, error, result = await self.hear()
         assert number == self._count
-        assert error is None, f"{command}: {error}"
+        if error is not None:
+            raise Refused(f"{command}: {error}")
         return result.get("value") if isinstance(result, dict) and set(result) == {"value"} else result
 
     async def hear(self) -> Any:
@@ -95,8 +100,10 @@ class Firefox:
 
     async def _until(self, script: str, *given: Any) -> None:
         for _ in range(int(HANG_S / _LOOK_S)):
-            if await self.run(script, *given):
-                return
+            # A page that is just about to be left or to come runs no script.
+            with suppress(Refused):
+                if await self.run(script, *given):
+                    return
             await asyncio.sleep(_LOOK_S)
         shown = await self.run("return location.href + '\\n' + document.body.innerText;")
         raise AssertionError(f"{given} is not on the page: {shown}")

@@ -16,7 +16,10 @@ from tests.browser.walker import Demo, Sign
 AXE: Final = "axe.min.js"
 _LOOK: Final = """
 const done = arguments[arguments.length - 1];
-axe.run().then(found => done(found.violations.map(one => [one.id, one.nodes.map(node => node.target)])));
+axe.run().then(
+  found => done(found.violations.map(one => [one.id, one.nodes.map(node => node.target)])),
+  error => done(String(error)),
+);
 """
 
 
@@ -62,6 +65,7 @@ async def test_a_buyer_gets_from_the_catalogue_to_a_code_in_firefox(window: Fire
     await assert_sound(window)
     await window.click("Put into cart")
     await window.click("Continue to confirm")
+    await window.see("Confirm and pay")
     await assert_sound(window)
     await window.click("Confirm and pay")
     await window.see("Paid and delivered")

@@ -90,9 +90,10 @@ async def rename(tx: Tx, brand: Brand, name: str) -> list[tuple[str, bool]]:
                 WHERE id IN (SELECT version_id FROM product) AND brand_id = $1
                 RETURNING id, product_id)
             UPDATE product p SET version_id = c.id FROM copied c WHERE p.id = c.product_id
-            RETURNING p.slug, p.active""",  # noqa: S608 - Constants of ours.
+            RETURNING p.slug, p.active, p.version_id""",  # noqa: S608 - Constants of ours.
         brand.brand_id,
     )
+    store.forget(row[2] for row in rows)
     # The listing sees no difference between the versions: what changed is the name of their brand.
     await tx.execute(
         """

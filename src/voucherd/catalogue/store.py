@@ -363,9 +363,15 @@ async def _read(
     return read
 
 
+def forget(version_ids: Iterable[int]) -> None:
+    """Whoever makes versions makes sure that nothing is remembered under their ids."""
+    for version_id in version_ids:
+        _CACHE.forget(version_id)
+
+
 async def _read_new(tx: Tx, version_id: int) -> ProductVersion:
     """A version that this transaction may have made. It is not kept: the transaction may yet be undone."""
-    _CACHE.forget(version_id)
+    forget([version_id])
     row = await tx.fetchrow(f"{_VERSION} WHERE v.id = $1", version_id)
     assert row is not None, "A product always points at a version."
     return _version(row)
