@@ -22,6 +22,7 @@ from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.pages.console.inputs import FILE_ROWS_MAX, product_names
+from voucherd.pages.console.orders import names_at
 from voucherd.pages.console.purchase_words import PHASES, PROBLEMS, reason_words
 from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render, sheet
@@ -177,6 +178,8 @@ async def purchase(visit: Visit) -> Response:
             "lots": await records.lots(conn, record.id),
             "deeds": await records.deeds(conn, record.id),
         }
+        doers = [record.settled_by, *(deed.data.get("by") for deed in facts["deeds"])]
+        facts["names"] = await names_at(conn, doers)
     kept = await by_hand.quarantined(visit.pool, visit.services.sealer, attempt, _hand(visit), reveal=False)
     facts["quarantined"] = [(masked(one.code), masked(one.serial), one.reason, one.at) for one in kept]
     facts["lines"] = [(visit.services.ids.trx_unkept(line.order_id), line) for line in lines]
