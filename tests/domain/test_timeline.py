@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from markupsafe import Markup
+from msgspec import structs
 
 from tests.handmade import NOW, order, product, unit
 from voucherd.actors import ActorKind
@@ -98,6 +100,29 @@ def test_what_a_key_confirmed_was_paid_by_that_key() -> None:
         reveals=[shown(1, 1, Via.CONFIRM)],
     )
     assert next(row.by for row in timeline(paid) if row.title == "Paid") == "API key"
+
+
+def test_people_who_have_told_a_name_are_called_by_it() -> None:
+    """OP-173: who confirmed, and who decided about a purchase; what a key did is no person's."""
+    ann, bob = (
+        Markup('<span title="ann@buyer.example">Ann</span>'),
+        Markup('<span title="b@shop.example">Bob</span>'),
+    )
+    bought_by_hand = structs.replace(bought(AttemptPhase.BOUGHT), settled_by="b@shop.example")
+    found = OrderHistory(
+        order(2, (product(), unit(), 2), created_at=at(0)),
+        deeds=[deed(1, "order.confirm")],
+        movements=[moved(1, EntryKind.ORDER, -1_900)],
+        purchases=[bought_by_hand],
+        reveals=[shown(1, 4, Via.PORTAL, ActorKind.PERSON, 5), shown(2, 5, Via.FILE, ActorKind.KEY, 5)],
+        names={(ActorKind.PERSON, 5): ann},
+        settlers={"b@shop.example": bob},
+    )
+    by = {(row.title, str(row.by)) for row in timeline(found)}
+    assert ("Paid", ann) in by
+    assert ("Bought from Acme", bob) in by
+    assert ("Codes shown", f"{ann}, 192.0.2.7") in by
+    assert ("Codes shown", "API key, 192.0.2.7") in by
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,28 @@ async def test_an_endpoint_is_made_tried_changed_and_removed(shop: Shop) -> None
     assert (await owner.get("/portal/webhooks/wh_nonsense")).status_code == 404
 
 
+async def test_reasons_about_webhooks_are_told_in_the_readers_language(shop: Shop) -> None:
+    """OP-171: why an address is refused and why an endpoint was turned off; no English is left in them."""
+    owner = await someone(shop, "owner", await shop.company())
+    await shop.pool.execute("UPDATE app_user SET language = 'nl' WHERE id = $1", owner.user_id)
+    for url, said in (
+        ("http://hooks.shop.com/", "Het adres moet met https:// beginnen."),
+        ("https://127.0.0.1/", "Het adres moet naar een host op het openbare internet leiden."),
+        ("https://hooks.shop.com:99/", "Het adres moet een van de poorten 443, 4443, 8443, 9443 gebruiken."),
+        ("https://hooks.shop.com/#a", "Het adres mag geen # bevatten."),
+    ):
+        refused = await owner.post("/portal/webhooks", {"url": url})
+        assert (refused.status_code, said in refused.text) == (422, True), url
+    await owner.post("/portal/webhooks", {"url": "https://hooks.shop.com/"})
+    path = await webhook_of(owner)
+    for reason, said in (("gone", "“410 Gone”"), ("failing", "vijf dagen")):
+        await shop.pool.execute("UPDATE webhook SET enabled = false, disabled_reason = $1", reason)
+        for page in (path, "/portal/webhooks"):
+            told = (await owner.get(page)).text
+            assert said in told, (reason, page)
+            assert f">{reason}<" not in told, (reason, page)
+
+
 async def test_the_guide_has_a_sandbox_key_of_the_reader_in_its_examples(shop: Shop) -> None:
     """OP-91: a click makes one that works, shows it in the first command, and ends the one before."""
     company = await shop.company()

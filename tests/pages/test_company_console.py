@@ -221,14 +221,17 @@ async def test_the_operator_lets_a_company_be_warned_of_a_low_balance(shop: Shop
     admin, support = await someone(shop, "admin"), await someone(shop, "support")
     acme = await shop.company()
     home = f"/console/companies/{acme.id}"
-    wish = {"state": "live", "currency": "EUR", "below": "1234.50"}
+    wish = {"currency": "EUR", "below": "1234.50"}
     assert (await support.post(f"{home}/alert", wish)).status_code == 403
     assert "is warned below" in (await admin.post(f"{home}/alert", wish, follow=True)).text
-    assert 'value="1234.50"' in (await admin.get(f"{home}/statement?currency=EUR&state=live")).text
-    assert (
-        "The warning is as it was"
-        in (await admin.post(f"{home}/alert", wish | {"below": "-1"}, follow=True)).text
-    )
+    assert 'value="1234.50"' in (await admin.get(f"{home}/statement?currency=EUR")).text
+    assert 'value="1234.50"' not in (await admin.get(f"/sandbox{home}/statement?currency=EUR")).text
+    for wrong in ("-1", "much"):
+        answer = await admin.post(f"{home}/alert", wish | {"below": wrong})
+        assert answer.status_code == 422, wrong
+        assert 'id="p-below"' in answer.text, wrong
+        assert f'value="{wrong}"' in answer.text, wrong
+        assert "Top-up</span>" in answer.text, "the movements are still there"
     for _ in range(2):
         gone = await admin.post(f"{home}/alert", wish | {"below": ""}, follow=True)
         assert "is not warned" in gone.text

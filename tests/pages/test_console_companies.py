@@ -67,6 +67,8 @@ async def test_the_operator_reads_a_company_and_revokes_a_key(shop: Shop) -> Non
     home = f"/console/companies/{ours.id}"
     page = (await support.get(home)).text
     assert page.count("1\u202f234.50") == 2
+    assert f'href="{home}/statement?currency=EUR"' in page
+    assert f'href="/sandbox{home}/statement?currency=EUR"' in page
     assert owner.email in page
     assert "Revoke" not in page
     assert (await support.post(f"{home}/standing", {})).status_code == 403
@@ -77,7 +79,7 @@ async def test_the_operator_reads_a_company_and_revokes_a_key(shop: Shop) -> Non
     assert "is revoked" in (await admin.post(f"{home}/keys/{key.id}/revoke", follow=True)).text
     answer = await shop.client.get("/api/1.03/order", headers=ours.bearer(key.state))
     assert answer.status_code in (401, 403)
-    statement = await support.get(f"{home}/statement?currency=EUR&state=sandbox&kind=top-up&from=2020-01-01")
+    statement = await support.get(f"/sandbox{home}/statement?currency=EUR&kind=top-up&from=2020-01-01")
     assert "1\u202f234.50" in statement.text
     assert "No movements" in (await support.get(f"{home}/statement?kind=refund")).text
     assert (await support.get(f"{home}/statement?from=2020-13-01")).status_code == 422

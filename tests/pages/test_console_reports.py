@@ -27,7 +27,7 @@ async def test_reports_show_what_was_sold(shop: Shop) -> None:
     assert "Nothing was sold in that time" in by.text
     for path in ("margin?by=product", "margin?by=company", "vat?by=month", "stock?by=brand", "sales?by=day"):
         assert (await finance.get(f"/console/reports/{path}")).status_code == 200, path
-    assert "gift" in (await finance.get("/console/reports/margin?by=product")).text
+    assert "Gift</th>" in (await finance.get("/console/reports/margin?by=product")).text
     file = await finance.get("/console/reports/sales/csv?by=company")
     head, row = file.text.splitlines()
     assert head.startswith("company,currency,codes,price,vat")
@@ -38,6 +38,28 @@ async def test_reports_show_what_was_sold(shop: Shop) -> None:
         assert (await finance.get(f"/console/reports/sales/csv?{wrong}")).status_code == 400, wrong
     assert (await finance.get("/console/reports/profit")).status_code == 404
     await shop.assert_books_balance()
+
+
+async def test_pages_of_reports_say_names_and_files_say_slugs(shop: Shop) -> None:
+    """OP-176: products, brands, countries and VAT in words; two products of one name are told apart."""
+    company = await shop.company(balance="500.00 EUR")
+    for slug, name in (("play-nl", "Play"), ("play-de", "Play"), ("tunes", "Tunes & more")):
+        await shop.product(slug, name=name, stock=3)
+        await shop.confirm(company, (await shop.create(company, (slug, 1)))["trx"])
+    finance = await someone(shop, "finance")
+    for report in ("sales", "margin", "stock"):
+        page = (await finance.get(f"/console/reports/{report}?by=product")).text
+        for name in ("Tunes &amp; more", "Play (play-nl)", "Play (play-de)"):
+            assert f'<th scope="row">{name}</th>' in page, (report, name)
+        assert ">tunes<" not in page, report
+        assert "tunes:" not in page, report
+        file = (await finance.get(f"/console/reports/{report}/csv?by=product")).text
+        assert [row.split(",")[0] for row in file.splitlines()[1:]] == ["play-de", "play-nl", "tunes"], report
+    vat = (await finance.get("/console/reports/vat")).text
+    assert "On the fee only" in vat
+    assert "Netherlands" in vat
+    assert "multi_purpose" not in vat
+    assert "multi_purpose" in (await finance.get("/console/reports/vat/csv")).text
 
 
 async def test_what_is_kept_is_found_once_and_not_for_long() -> None:

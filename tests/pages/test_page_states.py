@@ -19,13 +19,15 @@ from voucherd.pages.routes import PAGES
 
 LINKS = re.compile(r' (?:href|action|formaction|data-live)="([^"]*)"')
 SWITCH = re.compile(r'<nav class="switch".*?</nav>', re.DOTALL)
+BALANCE = re.compile(r"/console/companies/[0-9]+/statement\?currency=[A-Z]{3}")
+"""The operator's page of a company has its balances of both states, each with its own statement."""
 OURS = ("/portal", "/console", "/account")
 
 
 def strays(page: str) -> list[str]:
-    """Links of a page of the sandbox, the switch left out, that lead out of the sandbox."""
+    """Links of a page of the sandbox, the switch and balances of live left out, that lead out of the sandbox."""
     found = [str(link) for link in LINKS.findall(SWITCH.sub("", page))]
-    return [link for link in found if link.startswith((*OURS, "/live"))]
+    return [link for link in found if link.startswith((*OURS, "/live")) and not BALANCE.fullmatch(link)]
 
 
 def switch(answer: httpx.Response) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 import voucherd
+from tests.handmade import product
+from voucherd.pages.console.margins import differences
 
 SOURCE: Final = Path(voucherd.__file__).parent
 GONE: Final = {
@@ -78,3 +81,14 @@ def test_no_page_shows_a_name_of_the_program() -> None:
         bare = re.sub(r"<(code|pre)\b.*?</\1>", "", text, flags=re.S)
         bare = re.sub(r"\{%.*?%\}|\{#.*?#\}|\{\{.*?\}\}", "", bare, flags=re.S)
         assert shown.findall(bare) == [], name
+
+
+def test_changes_of_a_product_are_told_in_words() -> None:
+    """OP-176: types, regions and VAT as the page of the product says them, not as the program does."""
+    older = product()
+    newer = replace(
+        older, product_type="topup", redeem_type="product", region="nl", vat_category="exempt", incentive=True
+    )
+    told = differences(older, newer)
+    assert {after for _, _, after in told} == {"Top-up", "A product", "Netherlands", "None: exempt", "yes"}
+    assert not any("_" in word for row in told for word in row)

@@ -28,6 +28,9 @@ async def test_a_developer_tops_up_play_money_and_moves_the_clock(shop: Shop) ->
     page = await dev.post("/portal/sandbox/advance", {"seconds": "259200"}, follow=True)
     assert "The clock moved ahead by three days. Open orders: 1, expired: 1." in page.text
     assert await shop.events(order["trx"]) == ["order.created", "order.expired"]
+    await shop.pool.execute("UPDATE test_clock SET ahead_s = 3650 * 86400")
+    far = await dev.post("/portal/sandbox/advance", {"seconds": "60"})
+    assert (far.status_code, 'id="p-seconds"' in far.text) == (422, True)
     page = await dev.post("/portal/sandbox/reset", follow=True)
     assert "Reset clock" not in page.text
     assert (await dev.post("/portal/sandbox/advance", {"seconds": "-5"})).status_code == 400

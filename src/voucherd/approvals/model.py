@@ -75,7 +75,11 @@ class Approval(Struct, frozen=True):
     """Its time has passed without a decision."""
     company: str
     requester: str
+    """The address of who asked."""
     decider: str | None
+    requester_name: str
+    """Empty for who has told none."""
+    decider_name: str | None
 
     @property
     def money(self) -> Money:

@@ -34,7 +34,8 @@ def rows_of(source: str) -> str:
     return f"""
         SELECT a.id, a.kind, a.company_id, a.state, a.order_id, a.amount_minor, a.currency, a.reference, a.note,
                a.requested_by, a.requested_at, a.ends_at, a.status, a.decided_at,
-               a.status = 0 AND a.ends_at <= now() AS over, c.name, r.email, d.email
+               a.status = 0 AND a.ends_at <= now() AS over, c.name, r.email, d.email,
+               r.name, d.name
         FROM {source} a JOIN company c ON c.id = a.company_id JOIN app_user r ON r.id = a.requested_by
         LEFT JOIN app_user d ON d.id = a.decided_by
     """  # noqa: S608 - Constants only.

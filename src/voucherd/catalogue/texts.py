@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
 from voucherd.catalogue.products import Face, FaceRange, Fee, ProductVersion, Selling
 from voucherd.catalogue.rules import BadProduct
-from voucherd.money import RATE_DIGITS, BadAmount, Money, UnknownCurrency, digits, plain
+from voucherd.money import RATE_DIGITS, BadAmount, Money, UnknownCurrency
 
 # Plain digits only: what Python takes for a number ("1_0", "1e3", "NaN", digits of other scripts) is no
 # amount to an operator. The bound on digits keeps hostile texts from costing anything.
@@ -57,13 +58,10 @@ def read_share(field: str, text: str) -> int:
     return int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
 
 
-def face_text(version: ProductVersion) -> str:
-    """A product's face value, or the range of them, for people."""
-    currency = version.face_currency
-    if version.face_minor is not None:
-        return str(Money(version.face_minor, currency))
-    low, high = version.face_min_minor or 0, version.face_max_minor or 0
-    return f"{plain(low, digits(currency))}–{Money(high, currency)}"
+def face_text(version: ProductVersion, amount: Callable[[Money], str] = str) -> str:
+    """A product's face value, or the range of them, for people; pages give the way they write an amount."""
+    low, high = map(amount, version.faces)
+    return f"{low.removesuffix(version.face_currency).rstrip()}–{high}" if version.is_variable else high
 
 
 def _read_range(text: str) -> FaceRange:

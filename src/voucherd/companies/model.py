@@ -103,6 +103,9 @@ class RuleChange(Struct, frozen=True):
     approve_from_eur_minor: int | None
     asked_by: int
     asker: str
+    """The address of who asked."""
+    asker_name: str
+    """Empty for who has told none."""
     holds_from: datetime
 
     @property

@@ -223,7 +223,7 @@ async def lock_policy(tx: Tx, company_id: int) -> Policy:
 
 
 _CHANGE: Final = """
-    SELECT r.company_id, r.approve_from_eur_minor, r.asked_by, u.email, r.holds_from
+    SELECT r.company_id, r.approve_from_eur_minor, r.asked_by, u.email, u.name, r.holds_from
     FROM rule_change r JOIN app_user u ON u.id = r.asked_by
 """
 

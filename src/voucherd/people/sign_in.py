@@ -196,7 +196,8 @@ def actor_of(user: User, origin: Origin) -> Actor:
 
 def _user_of(session: Session) -> User:
     person = session.person
-    return User(person.id, person.email, None if person.company is None else person.company.id, person.role)
+    company_id = None if person.company is None else person.company.id
+    return User(person.id, person.email, company_id, person.role, person.name)
 
 
 async def _make_room(tx: Tx, origin: Origin) -> None:

@@ -14,7 +14,7 @@ async def add_user(tx: Tx, draft: UserDraft, password_hash: str | None) -> User:
     """The person, stored; refused if the address is taken. Without a password it is only invited."""
     row = await tx.fetchrow(
         "INSERT INTO app_user (email, company_id, role, password_hash) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (email) DO NOTHING RETURNING id, email, company_id, role",
+        " ON CONFLICT (email) DO NOTHING RETURNING id, email, company_id, role, name",
         draft.email,
         draft.company_id,
         draft.role,
@@ -31,7 +31,7 @@ async def hold_place(tx: Tx, draft: UserDraft) -> User:
     # Its own address is nobody's, and the same for the same wish: the database refuses a second one.
     row = await tx.fetchrow(
         "INSERT INTO app_user (email, company_id, role, invited_as) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (email) DO NOTHING RETURNING id, invited_as, company_id, role",
+        " ON CONFLICT (email) DO NOTHING RETURNING id, invited_as, company_id, role, name",
         f"{digest}@invitation.invalid",
         draft.company_id,
         draft.role,
@@ -55,15 +55,17 @@ async def belongs(connection: Connection, draft: UserDraft) -> bool:
 async def find_login(connection: Connection | Pool, email: str) -> Login | None:
     """The person with this address and the hash of the password."""
     row = await connection.fetchrow(
-        "SELECT id, email, company_id, role, password_hash FROM app_user WHERE email = $1 AND active",
+        "SELECT id, email, company_id, role, name, password_hash FROM app_user WHERE email = $1 AND active",
         email_address.looked_up(email),
     )
-    return None if row is None else Login(User(*tuple(row)[:4]), row["password_hash"])
+    return None if row is None else Login(User(*tuple(row)[:5]), row["password_hash"])
 
 
 async def find_user(connection: Connection | Pool, user_id: int) -> User | None:
     """The person with this id."""
-    row = await connection.fetchrow("SELECT id, email, company_id, role FROM app_user WHERE id = $1", user_id)
+    row = await connection.fetchrow(
+        "SELECT id, email, company_id, role, name FROM app_user WHERE id = $1", user_id
+    )
     return None if row is None else User(*row)
 
 
@@ -128,26 +130,31 @@ async def set_profile(tx: Tx, user_id: int, name: str, language: str, time_zone:
 async def list_users(connection: Connection, company_id: int | None) -> list[User]:
     """The company's people, or the operator's own for None, by address."""
     rows = await connection.fetch(
-        "SELECT id, coalesce(invited_as, email), company_id, role FROM app_user"
+        "SELECT id, coalesce(invited_as, email), company_id, role, name FROM app_user"
         " WHERE company_id IS NOT DISTINCT FROM $1 ORDER BY email",
         company_id,
     )
     return [User(*row) for row in rows]
 
 
-async def emails(connection: Connection, user_ids: Collection[int]) -> dict[int, str]:
-    """The addresses of these people."""
+async def find_users(
+    connection: Connection, user_ids: Collection[int], emails: Collection[str] = ()
+) -> list[User]:
+    """The people with these ids or addresses."""
     rows = await connection.fetch(
-        "SELECT id, email FROM app_user WHERE id = ANY($1::bigint[])", list(user_ids)
+        "SELECT id, email, company_id, role, name FROM app_user"
+        " WHERE id = ANY($1::bigint[]) OR email = ANY($2::text[])",
+        list(user_ids),
+        list(emails),
     )
-    return {row[0]: row[1] for row in rows}
+    return [User(*row) for row in rows]
 
 
 async def search_users(connection: Connection, text: str, limit: int) -> list[User]:
     """The people whose address or name holds the text, by address."""
     rows = await connection.fetch(
         """
-        SELECT id, email, company_id, role FROM app_user
+        SELECT id, email, company_id, role, name FROM app_user
         WHERE invited_as IS NULL AND (strpos(email, lower($1)) > 0 OR strpos(lower(name), lower($1)) > 0)
         ORDER BY email LIMIT $2
         """,

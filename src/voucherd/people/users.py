@@ -47,6 +47,8 @@ class User:
     email: str
     company_id: int | None
     role: str
+    name: str = ""
+    """Empty for who has told none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,8 @@ class TrailFilters(Struct, frozen=True):
 
     company_id: int | None = None
     actor: str | None = None
+    people: tuple[int, ...] = ()
+    """People whose deeds are asked for, too: those whose name holds what `actor` says."""
     action: str | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -157,7 +159,11 @@ async def search(
     given = list(scanned.values)
     wanted = Where("true")
     wanted.values = scanned.values
-    wanted.also("strpos(actor, :actor) > 0", actor=filters.actor)
+    wanted.also(
+        "(strpos(actor, :actor) > 0 OR actor_kind IN (0, 1) AND actor_id = ANY(:people::bigint[]))",
+        actor=filters.actor,
+        people=filters.people,
+    )
     wanted.also("(action = :action OR starts_with(action, :action || '.'))", action=filters.action)
     wanted.also("at >= :since", since=filters.since)
     wanted.also("at < :until", until=filters.until)

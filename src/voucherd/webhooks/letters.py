@@ -10,7 +10,7 @@ from voucherd.people import readers
 from voucherd.words import Words, phrase
 
 _ROLES: Final = ("owner", "developer")
-_WHY: Final = {
+WHY_DISABLED: Final = {
     "gone": phrase("It answered “410 Gone”."),
     "failing": phrase("Every delivery to it has failed for five days."),
 }
@@ -24,7 +24,7 @@ async def tell_disabled(tx: Tx, company_id: int, state: State, url: str, reason:
             "We have stopped sending events to this webhook endpoint:\n\n    {url}\n\n{why}\n\n"
             "Once it works again, enable it and send what it missed:\n\n    {link}",
             url=url,
-            why=words.text(_WHY[reason]),
+            why=words.text(WHY_DISABLED[reason]),
             link=readers.portal(state, "/webhooks"),
         )
         if state is State.SANDBOX:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import StrEnum
 from ipaddress import IPv6Address
 from typing import Final
 from urllib.parse import urlsplit
@@ -44,8 +45,27 @@ _NEVER: Final = (
 """Last labels that no public name has."""
 
 
+class TargetRule(StrEnum):
+    """What an address has to be like, as the API says it."""
+
+    LENGTH = f"must be an address of at most {URL_CHARS_MAX} plain characters"
+    FORM = "is not a valid address"
+    SCHEME = "must start with https://"
+    USER = "must have no user or password in it"
+    FRAGMENT = "must have no fragment"
+    HOST = "must name a host"
+    NUMBER = "must write an IP address in its usual form"
+    NAME = "must name a host of the public internet"
+    PUBLIC = "must not lead to an address that is not public"
+    PORT = f"must use one of the ports {', '.join(map(str, PORTS))}"
+
+
 class BadTarget(ValueError):
-    """Webhooks can't or mustn't go there; the text is a rule such as "must start with https://"."""
+    """Webhooks can't or mustn't go there; the text is the rule that the address breaks."""
+
+    def __init__(self, rule: TargetRule) -> None:
+        super().__init__(rule.value)
+        self.rule = rule
 
 
 class WebhookTarget(Struct, frozen=True):
@@ -66,22 +86,22 @@ class WebhookTarget(Struct, frozen=True):
 def read_target(url: str, own: Sequence[Network] = ()) -> WebhookTarget:
     """The address taken apart; refused if webhooks can't go there. `own`: networks that the operator allows."""
     if not 1 <= len(url) <= URL_CHARS_MAX or not _URL_CHARS.fullmatch(url):
-        raise BadTarget(f"must be an address of at most {URL_CHARS_MAX} plain characters")
+        raise BadTarget(TargetRule.LENGTH)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise BadTarget("is not a valid address") from None
+        raise BadTarget(TargetRule.FORM) from None
     if parts.scheme != "https" and not (parts.scheme == "http" and own):
-        raise BadTarget("must start with https://")
+        raise BadTarget(TargetRule.SCHEME)
     if "@" in parts.netloc:
-        raise BadTarget("must have no user or password in it")
+        raise BadTarget(TargetRule.USER)
     if "#" in url:
-        raise BadTarget("must have no fragment")
+        raise BadTarget(TargetRule.FRAGMENT)
     host = _host(parts.netloc, parts.hostname or "")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.startswith("/"):
-        raise BadTarget("is not a valid address")
+        raise BadTarget(TargetRule.FORM)
     target = WebhookTarget(parts.scheme, host, _DEFAULT_PORTS[parts.scheme] if port is None else port, path)
     address = read_address(host)
     if address is not None:
@@ -89,11 +109,8 @@ def read_target(url: str, own: Sequence[Network] = ()) -> WebhookTarget:
     else:
         _check_name(host, own)
         if target.port not in PORTS and not own:
-            raise BadTarget(_PORT_RULE)
+            raise BadTarget(TargetRule.PORT)
     return target
-
-
-_PORT_RULE: Final = "must use one of the ports " + ", ".join(map(str, PORTS))
 
 
 def check_address(target: WebhookTarget, address: Address, own: Sequence[Network]) -> None:
@@ -101,11 +118,11 @@ def check_address(target: WebhookTarget, address: Address, own: Sequence[Network
     if is_allowed(address, own):
         return
     if not is_public(address):
-        raise BadTarget("must not lead to an address that is not public")
+        raise BadTarget(TargetRule.PUBLIC)
     if target.scheme != "https":
-        raise BadTarget("must start with https://")
+        raise BadTarget(TargetRule.SCHEME)
     if target.port not in PORTS:
-        raise BadTarget(_PORT_RULE)
+        raise BadTarget(TargetRule.PORT)
 
 
 def _host(netloc: str, hostname: str) -> str:
@@ -114,20 +131,20 @@ def _host(netloc: str, hostname: str) -> str:
         bare = netloc[1:].partition("]")[0]
         address = read_address(bare)
         if not isinstance(address, IPv6Address):
-            raise BadTarget("is not a valid address")
+            raise BadTarget(TargetRule.FORM)
         return str(address)
     if not re.fullmatch(r"[^:\[\]%]+(:[0-9]{1,5})?", netloc) or not hostname:
-        raise BadTarget("must name a host")
+        raise BadTarget(TargetRule.HOST)
     return hostname.removesuffix(".")
 
 
 def _check_name(host: str, own: Sequence[Network]) -> None:
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise BadTarget("must name a host")
+        raise BadTarget(TargetRule.HOST)
     if _LIKE_A_NUMBER.fullmatch(labels[-1]):
-        raise BadTarget("must write an IP address in its usual form")
+        raise BadTarget(TargetRule.NUMBER)
     if own:
         return
     if len(labels) < 2 or labels[-1] in _NEVER:
-        raise BadTarget("must name a host of the public internet")
+        raise BadTarget(TargetRule.NAME)

@@ -13,6 +13,7 @@ from voucherd.catalogue.rules import is_slug
 from voucherd.http import Response
 from voucherd.money import Money
 from voucherd.orders import carts
+from voucherd.pages import product_words
 from voucherd.pages.buyer.balances import purses_of, usual_currency
 from voucherd.pages.buyer.prices import priced, rates_of, vat_note, vat_of
 from voucherd.pages.forms import whole
@@ -35,14 +36,6 @@ SORTS: Final = {
     "cheap": (phrase("Price, lowest first"), ProductOrder(Sort.PRICE)),
     "dear": (phrase("Price, highest first"), ProductOrder(Sort.PRICE, descending=True)),
 }
-TYPE_WORDS: Final = {
-    "giftcard": phrase("Gift cards"),
-    "gamecard": phrase("Game cards"),
-    "topup": phrase("Top-ups"),
-    "paymentcard": phrase("Payment cards"),
-    "subscription": phrase("Subscriptions"),
-}
-assert set(TYPE_WORDS) == set(PRODUCT_TYPES)
 
 
 async def catalogue(visit: Visit) -> Response:
@@ -73,7 +66,7 @@ async def catalogue(visit: Visit) -> Response:
         sorts=[(key, visit.words.text(label)) for key, (label, _) in SORTS.items()],
         types=[
             ("", visit.words.text("All types")),
-            *((key, visit.words.text(label)) for key, label in TYPE_WORDS.items()),
+            *((key, visit.words.text(label)) for key, label in product_words.TYPES.items()),
         ],
         brands=[("", visit.words.text("All brands")), *((brand.slug, brand.name) for brand in brands.brands)],
         categories=[("", visit.words.text("All categories"))]
@@ -117,8 +110,8 @@ async def product_page(visit: Visit, slug: str) -> Response:
         else vat_note(visit.words, vat, version.vat_category, unit.turnover_minor),
         edges=version.faces if version.is_variable else None,
         selling=_selling_now(shown, visit.words),
-        type_word=visit.words.text(TYPE_WORDS[version.product_type]),
-        region=visit.words.place(version.region) or visit.words.text("Worldwide"),
+        type_word=visit.words.text(product_words.TYPES[version.product_type]),
+        region=product_words.region_words(version.region, visit.words),
         may_buy=visit.may(Right.ORDERS_PLACE),
     )
 

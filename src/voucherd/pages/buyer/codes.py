@@ -26,15 +26,11 @@ from voucherd.pages.buyer.checkout import answer_of
 from voucherd.pages.forms import whole
 from voucherd.pages.render import attachment, figure, qualified, render
 from voucherd.pages.visit import Visit, missing, see_other
-from voucherd.people import user_store
 from voucherd.sheets import csv_text
 from voucherd.sheets.writing import Format, write
-from voucherd.vault import reveals
 from voucherd.vault.model import Reveal, Via, Viewer
-from voucherd.words import THIN, Words, phrase
+from voucherd.words import THIN
 
-SEEN_MAX: Final = 10
-_KINDS: Final = {ActorKind.KEY: phrase("API key"), ActorKind.RECIPIENT: phrase("Recipient")}
 SCREEN_MAX: Final = 25
 """Codes on one screen."""
 CARDS_MAX: Final = 200
@@ -61,15 +57,6 @@ _LETTERS: Final = "cp1252"
 """What the fonts that every reader of PDF has can show."""
 _printer: Final = ThreadPoolExecutor(1, thread_name_prefix="papers")
 """Large files are made one after another, beside the loop: a workbook of ten thousand codes takes a second."""
-
-
-class SeenLine(Struct, frozen=True):
-    """Somebody saw codes."""
-
-    at: datetime
-    who: str
-    codes: int
-    as_file: bool
 
 
 class RevealedLine(Struct, frozen=True):
@@ -337,22 +324,6 @@ async def _revealed(
             number = line_number(visit.services.ids.order_number(order.id), line)
             found.append(RevealedLine(line, number, tag, item, code, serial, expires_at, link + token))
     return found
-
-
-async def seen_by(visit: Visit, order: Order) -> tuple[list[SeenLine], datetime | None]:
-    """Who has seen codes of the order, the latest first; and up to when that is in the archive."""
-    async with visit.pool.acquire() as connection:
-        rows, until = await reveals.of_order(connection, order.id, SEEN_MAX, created_at=order.created_at)
-        people = {user.id: user.email for user in await user_store.list_users(connection, visit.company_id)}
-    return [
-        SeenLine(row.at, _who(visit.words, row, people), row.lines, row.via is Via.FILE) for row in rows
-    ], until
-
-
-def _who(speak: Words, row: reveals.RevealRow, people: dict[int, str]) -> str:
-    if row.actor_kind is ActorKind.PERSON:
-        return people.get(row.actor_id or 0) or speak.text("Somebody who has left")
-    return speak.text(_KINDS.get(row.actor_kind, phrase("The operator")))
 
 
 def _delivered(order: Order, line_from: int, line_to: int) -> Iterator[tuple[Item, int, int, int, int]]:

@@ -21,6 +21,7 @@ from voucherd.keys.store import Key, KeyNotUsable
 from voucherd.money import Money
 from voucherd.pages.forms import read_day, sentence
 from voucherd.pages.render import money, qualified, render
+from voucherd.pages.timeline import person_words
 from voucherd.pages.visit import Visit, missing
 from voucherd.people import members
 from voucherd.words import Words, phrase
@@ -91,7 +92,10 @@ async def key(visit: Visit) -> Response:
     async with tenant(visit.pool, visit.company_id, visit.state) as connection:
         parents = await key_store.prefixes(connection, [found.parent_id] if found.parent_id else [])
         children = await key_store.children_of(connection, visit.company_id)
-    makers = {one.id: one.email for one in await members.members(visit.pool, visit.company_id)}
+    makers = {
+        one.id: person_words(one.name, one.email)
+        for one in await members.members(visit.pool, visit.company_id)
+    }
     rule = (await company_store.policy(visit.pool, visit.company_id)).approve_from_eur_minor
     return render(
         "buyer/key.html",

@@ -11,13 +11,12 @@ from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import DIGITS, BadAmount, Money
-from voucherd.orders.ageing import TooManyOpen
-from voucherd.pages.forms import sentence
+from voucherd.orders.ageing import OPEN_MAX, TooManyOpen
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit
 from voucherd.sandbox import deeds, store
-from voucherd.sandbox.deeds import BadStep
-from voucherd.wallet.deeds import FIRST_PLAY_MONEY, BadPayment, top_up_play_money
+from voucherd.sandbox.deeds import AHEAD_MAX, BadStep
+from voucherd.wallet.deeds import FIRST_PLAY_MONEY, PLAY_MONEY_MAX, BadPayment, top_up_play_money
 from voucherd.words import Words, phrase
 
 PATH: Final = "/portal/sandbox"
@@ -71,8 +70,13 @@ async def top_up(visit: Visit) -> Response:
     except BadAmount:
         visit.problems["amount"] = visit.words.text("Write an amount such as 250.00")
         return await page(visit)
-    except BadPayment as bad:
-        visit.problems["amount"] = sentence(bad.rule)
+    except BadPayment:
+        most = visit.words.amount(Money.parse(str(PLAY_MONEY_MAX), currency))
+        visit.problems["amount"] = (
+            visit.words.text("The balance can be at most {amount}.", amount=most)
+            if money.minor > 0
+            else visit.words.text("The amount is above zero")
+        )
         return await page(visit)
     amount = visit.words.amount(Money(balance.balance_minor, currency))
     return visit.go(PATH, visit.words.text("The sandbox has {amount} now.", amount=amount))
@@ -86,8 +90,17 @@ async def advance(visit: Visit) -> Response:
     window = timedelta(seconds=visit.services.settings.confirmation_window_s)
     try:
         moved = await visit.do(deeds.advance, visit.company_id, timedelta(seconds=int(seconds)), window)
-    except (BadStep, TooManyOpen) as wrong:
-        return visit.go(PATH, sentence(wrong), "bad")
+    except BadStep:
+        visit.problems["seconds"] = visit.words.text(
+            "The clock can be at most {days} days ahead. Reset it first.",
+            days=visit.words.number(AHEAD_MAX.days),
+        )
+        return await page(visit)
+    except TooManyOpen:
+        visit.problems["seconds"] = visit.words.text(
+            "More than {most} orders of your sandbox are open.", most=visit.words.number(OPEN_MAX)
+        )
+        return await page(visit)
     text = visit.words.text(
         "The clock moved ahead by {span}. Open orders: {orders}, expired: {expired}.",
         span=visit.words.text(STEPS[seconds]),

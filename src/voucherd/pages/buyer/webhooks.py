@@ -9,7 +9,6 @@ from msgspec import UNSET
 
 from voucherd import clock
 from voucherd.http import HttpError, Response
-from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render
 from voucherd.pages.statuses import STATUSES
 from voucherd.pages.visit import Visit, missing, see_other
@@ -17,15 +16,17 @@ from voucherd.webhooks import deeds, fanout, history
 from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import (
     DESCRIPTION_CHARS_MAX,
+    ENDPOINTS_MAX,
     OVERLAP,
     Changes,
     Draft,
     Endpoint,
     TooManyEndpoints,
 )
+from voucherd.webhooks.letters import WHY_DISABLED
 from voucherd.webhooks.messages import MessageFormat
 from voucherd.webhooks.service import Owner
-from voucherd.webhooks.targets import BadTarget, read_target
+from voucherd.webhooks.targets import PORTS, URL_CHARS_MAX, BadTarget, TargetRule, read_target
 from voucherd.words import phrase
 
 PATH: Final = "/portal/webhooks"
@@ -42,6 +43,20 @@ FORMATS: Final = (
     (MessageFormat.CLASSIC.value, phrase("Classic")),
 )
 EACH_ORDERS: Final = phrase("Each order’s own address")
+_NOT_PUBLIC: Final = phrase("The address must lead to a host on the public internet.")
+_REFUSED: Final = {
+    TargetRule.LENGTH: phrase("The address has at most {most} characters, without spaces or accents."),
+    TargetRule.FORM: phrase("This is not a valid address."),
+    TargetRule.SCHEME: phrase("The address must start with https://."),
+    TargetRule.USER: phrase("The address must not contain a user name or password."),
+    TargetRule.FRAGMENT: phrase("The address must not contain a #."),
+    TargetRule.HOST: phrase("The address needs a host name, such as shop.example.com."),
+    TargetRule.NUMBER: phrase("Write the IP address in its usual form."),
+    TargetRule.NAME: _NOT_PUBLIC,
+    TargetRule.PUBLIC: _NOT_PUBLIC,
+    TargetRule.PORT: phrase("The address must use one of the ports {ports}."),
+}
+assert set(_REFUSED) == set(TargetRule)
 _OFF: Final = phrase("The endpoint is off. Turn it on first.")
 
 
@@ -49,7 +64,7 @@ async def webhooks(visit: Visit) -> Response:
     """Every endpoint of this mode."""
     found = await visit.services.webhooks.list_all(_owner(visit))
     rows = [{"endpoint": one, "path": _path(visit, one)} for one in found]
-    return render("buyer/webhooks.html", visit, rows=rows)
+    return render("buyer/webhooks.html", visit, rows=rows, why=WHY_DISABLED)
 
 
 async def new_webhook(visit: Visit) -> Response:
@@ -86,8 +101,10 @@ async def add(visit: Visit) -> Response:
         endpoint, secret = await visit.do(
             deeds.add, visit.services.sealer, visit.company_id, visit.state, draft
         )
-    except (TooManyEndpoints, ValueError) as wrong:
-        visit.problems["form"] = sentence(wrong)
+    except TooManyEndpoints:
+        visit.problems["form"] = visit.words.text(
+            "You have {most} endpoints, the most possible.", most=ENDPOINTS_MAX
+        )
         return await new_webhook(visit)
     return render("buyer/webhook_secret.html", visit, secret=secret, path=_path(visit, endpoint), until=None)
 
@@ -111,6 +128,7 @@ async def webhook(visit: Visit) -> Response:
         "buyer/webhook.html",
         visit,
         endpoint=endpoint,
+        why=WHY_DISABLED,
         path=path,
         rows=rows,
         format=visit.words.text(dict(FORMATS)[endpoint.format.value]),
@@ -215,7 +233,8 @@ def _draft(visit: Visit, *, with_url: bool = True) -> Draft:
         try:
             read_target(url, visit.services.webhooks.own)
         except BadTarget as bad:
-            problems["url"] = visit.words.text("The address {why}.", why=bad)
+            ports = ", ".join(map(str, PORTS))
+            problems["url"] = visit.words.text(_REFUSED[bad.rule], most=URL_CHARS_MAX, ports=ports)
     types = form.all("type")
     if not set(types) <= set(TYPES):
         problems["type"] = visit.words.text("There is no such event.")

@@ -9,10 +9,13 @@ from msgspec import Struct
 from voucherd.catalogue import store as catalogue
 from voucherd.catalogue.pricing import BP_ONE
 from voucherd.catalogue.products import Fee, ProductDraft, ProductVersion, price_with_fee
+from voucherd.catalogue.texts import face_text
 from voucherd.db import Connection
 from voucherd.ids import State
 from voucherd.money import RATE_DIGITS, Money, digits, divide_half_up, plain, to_minor, worth
-from voucherd.pages.render import amount, figure
+from voucherd.pages import product_words
+from voucherd.pages.product_words import region_words
+from voucherd.pages.render import amount
 from voucherd.suppliers import overview
 from voucherd.suppliers.offers import QuoteTerms
 from voucherd.vault import shelf
@@ -29,6 +32,13 @@ _FIELDS: Final = {
     "vat_category": "VAT",
     "async_delivery": "Later delivery",
     "incentive": "Incentive",
+}
+
+
+_WORDS: Final = {
+    "product_type": product_words.TYPES,
+    "redeem_type": product_words.REDEEMED,
+    "vat_category": product_words.VAT,
 }
 
 
@@ -110,18 +120,22 @@ def _margin(earned: int | None, cost: int) -> int | None:
 def differences(older: ProductVersion, newer: ProductVersion) -> list[tuple[str, str, str]]:
     """What is different: its name, what it was and what it is."""
     found = [
-        (label, _words(getattr(older, field)), _words(getattr(newer, field)))
+        (label, _words(field, getattr(older, field)), _words(field, getattr(newer, field)))
         for field, label in _FIELDS.items()
         if getattr(older, field) != getattr(newer, field)
     ]
-    for label, words in (("Face value", face_words), ("Price", price_words)):
-        if words(older) != words(newer):
-            found.append((label, words(older), words(newer)))
+    was, now = [(face_text(one, amount), price_words(one)) for one in (older, newer)]
+    for label, before, after in zip(("Face value", "Price"), was, now, strict=True):
+        if before != after:
+            found.append((label, before, after))
     return found
 
 
-def _words(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+def _words(field: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = str(value)
+    return region_words(text) if field == "region" else _WORDS.get(field, {}).get(text, text)
 
 
 def price_words(version: ProductVersion) -> str:
@@ -132,15 +146,6 @@ def price_words(version: ProductVersion) -> str:
     fixed = version.fee_fixed_minor or 0
     added = f" + {amount(Money(fixed, version.face_currency))}" if fixed else ""
     return f"Face value × {times}{added}"
-
-
-def face_words(version: ProductVersion) -> str:
-    """The face value, or the range of them, as pages write amounts."""
-    currency = version.face_currency
-    if version.face_minor is not None:
-        return amount(Money(version.face_minor, currency))
-    low, high = version.face_min_minor or 0, version.face_max_minor or 0
-    return f"{figure(Money(low, currency))}–{amount(Money(high, currency))}"
 
 
 def face_fields(draft: ProductDraft) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from voucherd import trail
@@ -25,12 +25,14 @@ from voucherd.pages.console.timeline import OrderHistory, timeline
 from voucherd.pages.forms import read_period
 from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.statuses import STATUSES as SHOWN
+from voucherd.pages.timeline import person_words
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import user_store
 from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
 from voucherd.sheets.writing import Row
+from voucherd.trail import TrailRow
 from voucherd.vault import reveals
 from voucherd.vault.reveals import RevealRow
 from voucherd.wallet import store
@@ -164,14 +166,16 @@ async def order(visit: Visit) -> Response:
         seen = await reveals.of_order(conn, found.id, ROWS_SHOWN, created_at=found.created_at)
         subject, until = f"order {trx}", found.updated_at
         deeds = await trail.about(conn, found.company_id, subject, found.created_at, until, ROWS_SHOWN)
+        purchases = await records.of_order(conn, found.id, ROWS_SHOWN)
         history = OrderHistory(
             found,
             happened,
             deeds,
             await store.movements(conn, found.id, ROWS_SHOWN),
-            await records.of_order(conn, found.id, ROWS_SHOWN),
+            purchases,
             seen.rows,
-            await names_of(conn, seen.rows),
+            await names_of(conn, [*seen.rows, *deeds]),
+            await names_at(conn, [one.settled_by for one in purchases]),
             visit.may(Right.ATTEMPTS_MANAGE),
         )
     can_cancel = found.status in (Status.CREATED, Status.PENDING)
@@ -189,18 +193,27 @@ async def order(visit: Visit) -> Response:
     )
 
 
-async def names_of(conn: Connection, rows: list[RevealRow]) -> dict[tuple[ActorKind, int], str]:
-    """What the keys and people are called that saw codes."""
+async def names_of(
+    conn: Connection, rows: Sequence[RevealRow | TrailRow]
+) -> dict[tuple[ActorKind, int], str]:
+    """What the keys and people are called that saw codes or did something."""
 
     def of(*kinds: ActorKind) -> set[int]:
         return {one.actor_id for one in rows if one.actor_kind in kinds and one.actor_id is not None}
 
     keys = await key_store.prefixes(conn, of(ActorKind.KEY))
-    people = await user_store.emails(conn, of(ActorKind.PERSON, ActorKind.OPERATOR))
+    people = await user_store.find_users(conn, of(ActorKind.PERSON, ActorKind.OPERATOR))
     named = {(ActorKind.KEY, number): f"{prefix}…" for number, prefix in keys.items()}
     for kind in (ActorKind.PERSON, ActorKind.OPERATOR):
-        named |= {(kind, number): email for number, email in people.items()}
+        named |= {(kind, one.id): person_words(one.name, one.email) for one in people}
     return named
+
+
+async def names_at(conn: Connection, emails: Sequence[str | None]) -> dict[str, str]:
+    """What the people with these addresses are called, as far as they are any."""
+    wanted = {email for email in emails if email}
+    found = await user_store.find_users(conn, [], wanted) if wanted else []
+    return {one.email: person_words(one.name, one.email) for one in found}
 
 
 async def cancel_page(visit: Visit) -> Response:

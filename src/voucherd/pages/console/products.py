@@ -9,8 +9,6 @@ from voucherd.catalogue import product_deeds, store
 from voucherd.catalogue import search as register
 from voucherd.catalogue.products import (
     PRODUCT_TYPES,
-    REDEEM_TYPES,
-    VAT_CATEGORIES,
     Face,
     Leaflet,
     Listing,
@@ -24,12 +22,13 @@ from voucherd.catalogue.store import ProductExists
 from voucherd.catalogue.texts import face_text, read_face, read_selling
 from voucherd.companies.places import countries
 from voucherd.http import HttpError, Response
+from voucherd.pages import product_words
 from voucherd.pages.console import margins
 from voucherd.pages.console.inputs import FILE_ROWS_MAX
-from voucherd.pages.console.margins import face_fields, face_words, price_words, selling_fields
+from voucherd.pages.console.margins import face_fields, price_words, selling_fields
 from voucherd.pages.console.pickers import brand_options, currency_options, with_currency
 from voucherd.pages.forms import FormFields, sentence
-from voucherd.pages.render import qualified, render, sheet
+from voucherd.pages.render import amount, qualified, render, sheet
 from voucherd.pages.visit import Visit
 from voucherd.sheets.writing import Row
 from voucherd.storefront import search
@@ -41,15 +40,9 @@ FILE_COLUMNS: Final = ("slug", "name", "brand", "type", "region", "face value", 
 EDITIONS_SHOWN: Final = 25
 PATH: Final = "/console/products"
 
-REGIONS: Final = {"ww": "Worldwide", "eu": "European Union"}
+REGIONS: Final = ("ww", "eu")
+"""What a product is for besides countries."""
 _NEEDED: Final = {"face_value": "write the face value", "price": "write a price, or a fee"}
-TYPE_WORDS: Final = {
-    "giftcard": "Gift card",
-    "gamecard": "Game card",
-    "paymentcard": "Payment card",
-    "topup": "Top-up",
-    "subscription": "Subscription",
-}
 _ACTIVE: Final = {"yes": True, "no": False}
 BRANDS_OFFERED_MAX: Final = 200
 _TEXTS: Final = ("name", "brand", "product_type", "category", "redeem_type", "region", "vat_category")
@@ -60,23 +53,10 @@ _WRITTEN: Final = (*_TEXTS, *_LEAFLET, *_FACE, *_SELLING, "slug")
 _FLAGS: Final = ("async_delivery", "incentive", "active", "allow_loss")
 _FIELDS: Final = {"type": "product_type", "face_value_range": "face_to", "fee": "fee_times"}
 """Fields whose rule is told under another name."""
-WORDS: Final = {
-    "giftcard": "Gift card",
-    "gamecard": "Game card",
-    "topup": "Top-up",
-    "paymentcard": "Payment card",
-    "currency": "Money on an account",
-    "product": "A product",
-    "subscription": "Subscription",
-    "multi_purpose": "On the fee only",
-    "single_purpose": "On the whole price",
-    "exempt": "None: exempt",
-}
-"""What people read of the fixed words of products."""
 CHOICES: Final[dict[str, Any]] = {
-    "types": [(one, WORDS[one]) for one in PRODUCT_TYPES],
-    "redeem_types": [(one, WORDS[one]) for one in REDEEM_TYPES],
-    "vat_categories": [(one, WORDS[one]) for one in VAT_CATEGORIES],
+    "types": list(product_words.TYPES.items()),
+    "redeem_types": list(product_words.REDEEMED.items()),
+    "vat_categories": list(product_words.VAT.items()),
 }
 
 
@@ -99,7 +79,7 @@ async def products(visit: Visit) -> Response:
     return render(
         "console/products.html",
         visit,
-        rows=[(one, _kind(one), face_words(one.version), price_words(one.version)) for one in page],
+        rows=[(one, _kind(one), face_text(one.version, amount), price_words(one.version)) for one in page],
         given=given,
         brands=[
             ("", "Every brand"),
@@ -107,7 +87,7 @@ async def products(visit: Visit) -> Response:
             *((one.slug, one.name) for one in brands if few or one.slug == given["brand"]),
         ],
         categories=[("", "Every category"), *((one, one) for one in categories)],
-        types=[("", "Every type"), *((one, TYPE_WORDS.get(one, one)) for one in PRODUCT_TYPES)],
+        types=[("", "Every type"), *product_words.TYPES.items()],
         before=qualified(PATH, given | {"before": first}) if earlier and page else "",
         after=qualified(PATH, given | {"after": last}) if later and page else "",
         filtered=any(given.values()),
@@ -116,9 +96,8 @@ async def products(visit: Visit) -> Response:
 
 def _kind(one: Listing) -> str:
     """The type of a product and where it can be redeemed, in words."""
-    region = one.version.region
-    where = "worldwide" if region == "ww" else region.upper()
-    return f"{TYPE_WORDS.get(one.version.product_type, one.version.product_type)}, {where}"
+    version = one.version
+    return f"{product_words.TYPES[version.product_type]} · {product_words.region_words(version.region)}"
 
 
 def _given(visit: Visit) -> dict[str, str]:
@@ -175,10 +154,12 @@ async def product(visit: Visit) -> Response:
         visit,
         listing=listing,
         leaflet=leaflet,
-        face=face_words(version),
+        face=face_text(version, amount),
         price=price_words(version),
-        named=WORDS,
-        region=REGIONS.get(version.region) or countries().get(version.region.upper(), version.region),
+        type=product_words.TYPES[version.product_type],
+        redeemed=product_words.REDEEMED[version.redeem_type],
+        vat=product_words.VAT[version.vat_category],
+        region=product_words.region_words(version.region),
         editions=_history([(one, price_words(one.version)) for one in editions[:EDITIONS_SHOWN]]),
         more_editions=len(editions) > EDITIONS_SHOWN,
         shelves=shelves,
@@ -194,7 +175,9 @@ def _history(editions: list[tuple[register.Edition, str]]) -> list[dict[str, Any
         older = editions[at + 1][0].version if at + 1 < len(editions) else None
         new = edition.version
         changed = [] if older is None else margins.differences(older, new)
-        rows.append({"since": edition.since, "price": price, "face": face_words(new), "changed": changed})
+        rows.append(
+            {"since": edition.since, "price": price, "face": face_text(new, amount), "changed": changed}
+        )
     return rows
 
 
@@ -291,7 +274,10 @@ async def _form(visit: Visit, values: dict[str, str], slug: str = "") -> Respons
         slug=slug,
         brands=brands,
         categories=categories,
-        regions=[*REGIONS.items(), *((code.lower(), name) for code, name in countries().items())],
+        regions=[
+            *((one, product_words.region_words(one)) for one in REGIONS),
+            *((code.lower(), name) for code, name in countries().items()),
+        ],
         currencies=currency_options(["EUR"]),
         **CHOICES,
     )

@@ -22,6 +22,7 @@ from voucherd.orders import reading
 from voucherd.orders.caches import OrderCaches
 from voucherd.orders.model import Order
 from voucherd.pages.console.inputs import FILE_ROWS_MAX, product_names
+from voucherd.pages.console.orders import names_at
 from voucherd.pages.console.purchase_words import PHASES, PROBLEMS, reason_words
 from voucherd.pages.forms import sentence
 from voucherd.pages.render import qualified, render, sheet
@@ -177,6 +178,9 @@ async def purchase(visit: Visit) -> Response:
             "lots": await records.lots(conn, record.id),
             "deeds": await records.deeds(conn, record.id),
         }
+        doers = [record.settled_by, *(deed.data.get("by") for deed in facts["deeds"])]
+        facts["names"] = await names_at(conn, doers)
+        facts["product"] = await _product_name(conn, record)
     kept = await by_hand.quarantined(visit.pool, visit.services.sealer, attempt, _hand(visit), reveal=False)
     facts["quarantined"] = [(masked(one.code), masked(one.serial), one.reason, one.at) for one in kept]
     facts["lines"] = [(visit.services.ids.trx_unkept(line.order_id), line) for line in lines]
@@ -206,17 +210,23 @@ async def ask(visit: Visit) -> Response:
     return back
 
 
+async def _product_name(conn: Connection, record: Record) -> str:
+    return (await product_names(conn, [record.slug])).get(record.slug, record.slug)
+
+
 async def settle_page(visit: Visit) -> Response:
     """What settling would do to money and codes, and the two forms that do it."""
     async with visit.pool.acquire() as conn:
         record, attempt = await _both(conn, visit)
         at_stake = await _at_stake(conn, record)
+        product = await _product_name(conn, record)
     if not _can_be_settled(record):
         return visit.go(f"{PATH}/{record.id}", _standing_words(record, record.phase), "bad")
     return render(
         "console/settle.html",
         visit,
         one=record,
+        product=product,
         settled=attempt.settled,
         at_stake=at_stake,
         quoted=Money(record.price_minor, record.currency),

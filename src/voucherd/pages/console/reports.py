@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from voucherd.catalogue.store import list_brands
+from voucherd.companies.places import countries
 from voucherd.db import Connection
 from voucherd.http import HttpError, Response
 from voucherd.ids import State
 from voucherd.money import Money
-from voucherd.pages.console.inputs import optional_day
+from voucherd.pages import product_words
+from voucherd.pages.console.inputs import optional_day, product_names
 from voucherd.pages.forms import midnight
 from voucherd.pages.render import attachment, figure, in_pages, qualified, render, sheet
 from voucherd.pages.visit import Visit, missing
 from voucherd.reports import shelves, sold
-from voucherd.reports.model import By, Report, ReportLine, TooManyRows
+from voucherd.reports.model import By, Label, Report, ReportLine, TooManyRows
 from voucherd.reports.sold import SalesArchived, Span
 from voucherd.reports.written import columns, csv_text, values, words
 from voucherd.services import Services
@@ -153,7 +157,7 @@ async def report(visit: Visit) -> Response:
         chosen=chosen,
         choices=_choices(wish.kind),
         presets=[] if wish.kind == "stock" else _presets(f"/console/reports/{wish.kind}", by),
-        table=None if found is None else _table(found),
+        table=None if found is None else await _table(visit.services, found),
         chart=chart,
         highest="" if chart is None else _round_euros(chart.highest),
         lowest="" if chart is None else _round_euros(chart.lowest),
@@ -222,7 +226,8 @@ async def _chart(services: Services, wish: Wish, found: Report) -> Chart:
     if wish.kind == "stock":
         sums = _sums(found, 0, at)
         largest = sorted(sums, key=lambda label: (-sums[label], label))[:BARS_MAX]
-        return bars([(label, sums[label], _euros(sums[label])) for label in largest])
+        named = await _names(services, found.dimensions[0], largest)
+        return bars([(named.get(label, label), sums[label], _euros(sums[label])) for label in largest])
     daily = (wish.last - wish.first).days < DAILY_MAX
     by = By.DAY if daily else By.MONTH
     timed = found if wish.by == [by] else await _ask(services, wish, [by])
@@ -239,18 +244,48 @@ def _sums(found: Report, dimension: int, at: int) -> dict[str, int]:
     return sums
 
 
-def _table(found: Report) -> dict[str, Any]:
-    """Columns as (label, class) and rows of cells."""
+async def _table(services: Services, found: Report) -> dict[str, Any]:
+    """Columns as (label, class) and rows of cells; files have the labels, people read names."""
     wide = len(found.dimensions)
-    names = columns(found)
+    names, lines = columns(found), found.lines[:ROWS_SHOWN_MAX]
+    named = [
+        await _names(services, dimension, {line.labels[at] for line in lines})
+        for at, dimension in enumerate(found.dimensions)
+    ]
     return {
         "columns": [(_title(words(name)), "end" if at > wide else "") for at, name in enumerate(names)],
         "rows": [
-            [*(label or "–" for label in line.labels), *_cells(found, line)]
-            for line in found.lines[:ROWS_SHOWN_MAX]
+            [
+                *(known.get(label, label) or "–" for known, label in zip(named, line.labels, strict=True)),
+                *_cells(found, line),
+            ]
+            for line in lines
         ],
         "more": max(0, len(found.lines) - ROWS_SHOWN_MAX),
         "wide": wide,
+    }
+
+
+async def _names(services: Services, dimension: str, labels: Collection[Label]) -> dict[Label, str]:
+    """What these labels of a report are called; those that are names already are left out."""
+    wanted = {label for label in labels if label}
+    found: Mapping[str, str] = {}
+    if dimension == By.PRODUCT:
+        async with services.pool.acquire() as conn:
+            found = await product_names(conn, wanted)
+    elif dimension == By.BRAND:
+        async with services.pool.acquire() as conn:
+            found = {one.slug: one.name for one in await list_brands(conn)}
+    elif dimension == By.COUNTRY:
+        found = countries()
+    elif dimension == "vatCategory":
+        found = product_words.VAT
+    called = Counter(found.get(label) for label in wanted)
+    # Two of one name are told apart by what files call them.
+    return {
+        label: name if called[name] == 1 else f"{name} ({label})"
+        for label in wanted
+        if (name := found.get(label)) is not None
     }
 
 

@@ -144,13 +144,12 @@ async def _people(conn: Connection, visit: Visit, text: str) -> HitGroup:
     hits = []
     for one in found:
         exact = one.email == text.lower()
+        title = f"{one.name}, {one.email}" if one.name else one.email
         if one.company_id is not None:
             company = companies[one.company_id]
-            hits.append(
-                Hit(one.email, f"{one.role}, {company.name}", f"/console/companies/{company.id}", exact)
-            )
+            hits.append(Hit(title, f"{one.role}, {company.name}", f"/console/companies/{company.id}", exact))
         elif visit.may(Right.STAFF_MANAGE):
-            hits.append(Hit(one.email, f"{one.role}, staff", "/console/staff", exact))
+            hits.append(Hit(title, f"{one.role}, staff", "/console/staff", exact))
     return HitGroup("People", hits)
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from voucherd.companies.model import Company
 from voucherd.http import HttpError, Response
-from voucherd.ids import State
 from voucherd.money import DIGITS, Money
 from voucherd.pages.console.inputs import amount_of, company_of, number_of, optional_day
 from voucherd.pages.forms import Period
@@ -26,19 +25,18 @@ from voucherd.wallet.store import Balance
 
 STATEMENT_LINES: Final = 50
 KINDS: Final = {kind.word: kind for kind in EntryKind}
-_STATES: Final = {"live": State.LIVE, "sandbox": State.SANDBOX}
 
 
 async def statement(visit: Visit) -> Response:
     """The movements of one wallet, newest first, with filters."""
-    query = visit.query
-    found, state, balances, chosen = await _chosen(visit)
+    query, filters = visit.query, _filters(visit)
+    found, balances, chosen = await _chosen(visit)
     currency = chosen["currency"]
     part = None
-    if currency and not visit.problems:
-        account = await _account(visit, found, chosen)
+    if currency and not {"from", "to"} & visit.problems.keys():
+        account = await _account(visit, found, currency)
         part = await visit.services.statements.page(
-            account, _filters(visit), after=number_of(query.get("after")), size=STATEMENT_LINES
+            account, filters, after=number_of(query.get("after")), size=STATEMENT_LINES
         )
     path = f"/console/companies/{found.id}/statement"
     wallet = next((one for one in balances if one.currency == currency), None)
@@ -52,10 +50,9 @@ async def statement(visit: Visit) -> Response:
         held=None if wallet is None else Money(wallet.held_minor, currency),
         currencies=[(one.currency, one.currency) for one in balances],
         kinds=[("", "All"), *((word, word.capitalize()) for word in KINDS)],
-        states=[(word, word.capitalize()) for word in _STATES],
         chosen=chosen,
         filtered=any(chosen[name] for name in ("from", "to", "kind")),
-        clear=qualified(path, {"currency": currency, "state": state.word}),
+        clear=qualified(path, {"currency": currency}),
         rows=[_movement(visit.services, line, currency) for line in part.lines] if part else [],
         below=visit.form.get("below") or ("" if low is None else str(Money(low, currency).decimal())),
         may_manage=visit.may(Right.COMPANIES_MANAGE),
@@ -66,32 +63,31 @@ async def statement(visit: Visit) -> Response:
 
 async def set_alert(visit: Visit) -> Response:
     """Warn the company when less than this can be spent of a balance; an empty amount ends the warning."""
-    form = visit.form
-    state, currency = _STATES.get(form.get("state")), form.get("currency")
-    if state is None or currency not in DIGITS:
+    currency = visit.form.get("currency")
+    if currency not in DIGITS:
         raise missing()
-    below = visit.read("below", lambda text: amount_of(text, currency)) if form.get("below") else None
-    found = await visit.look(company_of, visit)
-    path = qualified(f"/console/companies/{found.id}/statement", {"currency": currency, "state": state.word})
+    below = visit.read("below", lambda text: amount_of(text, currency)) if visit.form.get("below") else None
     if visit.problems:
-        return visit.go(path, f"The warning is as it was: {visit.problems['below']}", "bad")
+        return await statement(visit)
+    found = await visit.look(company_of, visit)
+    path = qualified(f"/console/companies/{found.id}/statement", {"currency": currency})
     if below is not None:
-        await visit.do(deeds.set_alert, found.id, state, below)
+        await visit.do(deeds.set_alert, found.id, visit.state, below)
         return visit.go(path, f"{found.name} is warned below {amount(below)}.")
     with suppress(NoAlert):
-        await visit.do(deeds.remove_alert, found.id, state, currency)
+        await visit.do(deeds.remove_alert, found.id, visit.state, currency)
     return visit.go(path, f"{found.name} is not warned of a low balance in {currency}.", "note")
 
 
 async def statement_file(visit: Visit) -> Response:
     """The same as a file, all of it."""
-    found, _, _, chosen = await _chosen(visit)
+    filters = _filters(visit)
+    found, _, chosen = await _chosen(visit)
     if not chosen["currency"]:
         raise missing()
-    filters = _filters(visit)
     if visit.problems:
         raise HttpError(400, "bad_filter", "A day looks like 2026-01-31.")
-    account = await _account(visit, found, chosen)
+    account = await _account(visit, found, chosen["currency"])
 
     async def pages() -> AsyncIterator[list[list[Value]]]:
         after: int | None = None
@@ -102,25 +98,23 @@ async def statement_file(visit: Visit) -> Response:
                 return
             after = part.after
 
-    name = f"statement-{found.id}-{chosen['currency'].lower()}-{chosen['state']}"
+    name = f"statement-{found.id}-{account.currency.lower()}-{visit.state.word}"
     columns = ("number", "at", "kind", "amount", "hold", "balance", "currency", "order", "reference")
     return await sheet(visit, name, columns, pages(), title="statement")
 
 
-async def _chosen(visit: Visit) -> tuple[Company, State, list[Balance], dict[str, str]]:
-    """Whose wallets these are, in which state, and what the address chooses of them."""
+async def _chosen(visit: Visit) -> tuple[Company, list[Balance], dict[str, str]]:
+    """Whose wallets these are, and what the address, or the form of the page, chooses of them."""
     query = visit.query
-    state = _STATES.get(query.get("state"), visit.state)
     async with visit.pool.acquire() as conn:
         found = await company_of(conn, visit)
-        balances = await wallets.balances(conn, found.id, state)
+        balances = await wallets.balances(conn, found.id, visit.state)
     currencies = [one.currency for one in balances]
-    wanted = query.get("currency").upper()
+    wanted = (visit.form.get("currency") or query.get("currency")).upper()
     kind = query.get("kind") if query.get("kind") in KINDS else ""
-    chosen = {name: query.get(name) for name in ("from", "to")} | {"kind": kind, "state": state.word}
+    chosen = {name: query.get(name) for name in ("from", "to")} | {"kind": kind}
     chosen["currency"] = wanted if wanted in currencies else next(iter(currencies), "")
-    _filters(visit)
-    return found, state, balances, chosen
+    return found, balances, chosen
 
 
 def _filters(visit: Visit) -> StatementFilters:
@@ -129,10 +123,8 @@ def _filters(visit: Visit) -> StatementFilters:
     return StatementFilters(period.begins, period.ends, frozenset(() if kind is None else {kind}))
 
 
-async def _account(visit: Visit, company: Company, chosen: dict[str, str]) -> WalletAccount:
-    account = await visit.services.statements.account(
-        company.id, chosen["currency"], _STATES[chosen["state"]]
-    )
+async def _account(visit: Visit, company: Company, currency: str) -> WalletAccount:
+    account = await visit.services.statements.account(company.id, currency, visit.state)
     assert account is not None, "it has just been read, and no wallet is ever removed"
     return account
 

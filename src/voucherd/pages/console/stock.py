@@ -6,9 +6,8 @@ import io
 from typing import Any, Final
 
 from voucherd.catalogue.rules import BadProduct
-from voucherd.catalogue.texts import read_amount
+from voucherd.catalogue.texts import face_text, read_amount
 from voucherd.http import Response
-from voucherd.pages.console.margins import face_words
 from voucherd.pages.console.pickers import (
     NotPicked,
     currency_options,
@@ -19,6 +18,7 @@ from voucherd.pages.console.pickers import (
 )
 from voucherd.pages.console.uploads import Far, FilePages, chosen_file
 from voucherd.pages.forms import sentence
+from voucherd.pages.render import amount
 from voucherd.pages.visit import Visit
 from voucherd.suppliers import stocking
 from voucherd.suppliers import store as supplier_store
@@ -153,9 +153,11 @@ async def read_terms(visit: Visit, values: dict[str, str]) -> StockTerms | None:
     except BadSupplierName as bad_name:
         problems["supplier"] = sentence(bad_name)
     except FaceMissing as needed:
-        problems["face"] = f"Is needed: the product’s face value is variable, {face_words(needed.version)}."
+        problems["face"] = (
+            f"Is needed: the product’s face value is variable, {face_text(needed.version, amount)}."
+        )
     except NoSuchFace as other:
-        problems["face"] = f"The product has {face_words(other.version)}."
+        problems["face"] = f"The product has {face_text(other.version, amount)}."
     except NoRateFor as unrated:
         problems["purchase"] = f"There is no exchange rate for {unrated.currency}."
     return None

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from voucherd.http import Response
 from voucherd.pages.console.offers import offer_facts
+from voucherd.pages.console.purchase_words import reason_words
 from voucherd.pages.console.supplier_forms import KIND_NAMES, WHAT, speak_with
 from voucherd.pages.forms import whole
 from voucherd.pages.render import in_pages, number, render, sheet
@@ -128,6 +129,7 @@ async def supplier(visit: Visit) -> Response:
         kind_name=KIND_NAMES[row.kind][0],
         # Not its tables: somebody may have put a secret into their headers after all.
         config=[(label, _shown(row.config[key])) for key, label in _SETTINGS.items() if row.config.get(key)],
+        reason_words=reason_words,
         offers=[offer_facts(row, offer) for offer in sold],
         offers_count=count,
         offers_more=count > len(sold),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from markupsafe import Markup
 from msgspec import Struct
@@ -16,6 +16,7 @@ from voucherd.orders.model import TYPES, Order, Outcome
 from voucherd.orders.register import Happened
 from voucherd.pages.console.purchase_words import reason_words
 from voucherd.pages.render import figure, number
+from voucherd.pages.timeline import TimelineRow
 from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.purchasing.records import Record
 from voucherd.trail import TrailRow
@@ -54,16 +55,6 @@ _DEEDS: Final = {
 """Deeds that nothing else tells of."""
 
 
-class TimelineRow(NamedTuple):
-    """One thing that happened: when, what, more of it, by whom, and the kind of its mark."""
-
-    at: datetime
-    title: str
-    text: str | Markup
-    by: str
-    kind: str
-
-
 class OrderHistory(Struct, frozen=True):
     """What is known of an order's life."""
 
@@ -75,6 +66,8 @@ class OrderHistory(Struct, frozen=True):
     reveals: Sequence[RevealRow] = ()
     names: Mapping[tuple[ActorKind, int], str] = {}
     """What keys and people are called, by their kind and number."""
+    settlers: Mapping[str, str] = {}
+    """What the people are called that decided about purchases, by their address."""
     links: bool = False
     """Whether the reader may follow a purchase."""
 
@@ -119,14 +112,12 @@ def _bought(history: OrderHistory) -> Iterator[TimelineRow]:
         yield TimelineRow(one.placed_at, f"Ordered from {one.supplier}", said, SYSTEM, "note")
         why = reason_words(one.reason)
         ended = one.ended_at or one.placed_at
+        by = history.settlers.get(one.settled_by or "", one.settled_by) or one.supplier
         if one.phase is AttemptPhase.BOUGHT:
             came = f"{number(one.codes)} of {number(one.count)} codes"
-            by = one.settled_by or one.supplier
             yield TimelineRow(ended, f"Bought from {one.supplier}", came, by, "good")
         elif one.phase is AttemptPhase.FAILED:
-            yield TimelineRow(
-                ended, f"Not bought from {one.supplier}", why, one.settled_by or one.supplier, "warn"
-            )
+            yield TimelineRow(ended, f"Not bought from {one.supplier}", why, by, "warn")
         elif one.phase is AttemptPhase.UNKNOWN:
             yield TimelineRow(ended, f"Purchase at {one.supplier} needs a decision", why, "", "bad")
 
@@ -184,7 +175,7 @@ def _shown(history: OrderHistory) -> Iterator[TimelineRow]:
         text = f"{number(most)} {'code' if most == 1 else 'codes'} {VIAS[first.via]}{times}"
         by = viewer_words(history.names, first.actor_kind, first.actor_id)
         if first.address:
-            by = f"{by}, {first.address}"
+            by = Markup("{}, {}").format(by, first.address)
         yield TimelineRow(first.at, "Codes shown", text, by, "")
 
 
@@ -212,21 +203,24 @@ def _lines(
 def _done(history: OrderHistory) -> Iterator[TimelineRow]:
     for deed in history.deeds:
         if deed.action in _DEEDS:
-            yield TimelineRow(deed.at, _DEEDS[deed.action], "", _person(deed), "")
+            yield TimelineRow(deed.at, _DEEDS[deed.action], "", _person(history, deed), "")
 
 
 def _doer(history: OrderHistory, at: datetime, *actions: str) -> str:
     """Who did it: the deed was written down in the same transaction; nobody where it was no person's."""
     found = next((deed for deed in history.deeds if deed.at == at and deed.action in actions), None)
     if found is not None:
-        return _person(found)
+        return _person(history, found)
     answered = (one for one in history.reveals if one.via in (Via.CONFIRM, Via.RESOLVE))
     key = next((one for one in answered if one.at == at), None)
     return "" if key is None else viewer_words(history.names, key.actor_kind, key.actor_id)
 
 
-def _person(deed: TrailRow) -> str:
-    return deed.actor if deed.actor_kind is not ActorKind.SYSTEM else SYSTEM
+def _person(history: OrderHistory, deed: TrailRow) -> str:
+    if deed.actor_kind is ActorKind.SYSTEM:
+        return SYSTEM
+    named = deed.actor_kind in (ActorKind.PERSON, ActorKind.OPERATOR)
+    return history.names.get((deed.actor_kind, deed.actor_id or 0), deed.actor) if named else deed.actor
 
 
 def viewer_words(names: Mapping[tuple[ActorKind, int], str], kind: ActorKind, number_: int | None) -> str:

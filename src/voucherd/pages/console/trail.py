@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from voucherd import trail
+from voucherd.actors import ActorKind
 from voucherd.companies import store as company_store
 from voucherd.db import Connection
 from voucherd.http import HttpError, Response
@@ -22,6 +23,7 @@ from voucherd.pages.console.orders import names_of
 from voucherd.pages.console.timeline import VIAS, viewer_words
 from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.visit import Visit
+from voucherd.people import user_store
 from voucherd.sheets.writing import Row
 from voucherd.trail import TrailFilters, TrailPage, TrailRow, archived, chain
 from voucherd.trail import heads as heads_file
@@ -30,11 +32,13 @@ from voucherd.vault import reveals
 from voucherd.vault.reveals import OrderReveals
 
 PAGE: Final = 40
+PEOPLE_MAX: Final = 500
+"""People whose name holds what is looked for, and whose deeds are shown."""
 REVEALS_SHOWN_MAX: Final = 200
 FLAWS_SHOWN_MAX: Final = 20
 VERIFY_S_MAX: Final = 20.0
 FILE_COLUMNS: Final = (
-    *("at", "by", "who", "action", "subject", "detail", "company", "state", "address", "request"),
+    *("at", "by", "who", "name", "action", "subject", "detail", "company", "state", "address", "request"),
 )
 _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
@@ -49,13 +53,17 @@ async def deeds_done(visit: Visit) -> Response:
             before = number_of(visit.query.get("before"))
             found = await trail.search(conn, filters, before=before, limit=PAGE)
         names = await _company_names(conn, found.rows)
+        people = await _people(conn, found.rows)
         companies = await company_options(conn)
         heads = await chain.heads(conn)
     path = "/console/trail"
     return render(
         "console/trail.html",
         visit,
-        rows=[(row, names.get(row.company_id or 0), _words(row.detail)) for row in found.rows],
+        rows=[
+            (row, people.get(_number(row), ""), names.get(row.company_id or 0), _words(row.detail))
+            for row in found.rows
+        ],
         chosen=chosen,
         companies=[("", "Every company"), *companies],
         heads=heads,
@@ -79,9 +87,11 @@ async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[
         async with visit.pool.acquire() as conn:
             found = await trail.search(conn, filters, before=before, limit=trail.PAGE_MAX)
             names = await _company_names(conn, found.rows)
+            people = await _people(conn, found.rows)
         yield [
             (
-                *(row.at, row.actor_kind.word, row.actor, row.action, row.subject, _words(row.detail)),
+                *(row.at, row.actor_kind.word, row.actor, people.get(_number(row), "")),
+                *(row.action, row.subject, _words(row.detail)),
                 names.get(row.company_id or 0),
                 *(None if row.state is None else row.state.word, row.address, row.request_id),
             )
@@ -95,9 +105,12 @@ async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[
 async def _filters(conn: Connection, visit: Visit) -> TrailFilters:
     """What the address asks for; what it asks wrongly is a problem beside its field."""
     first, last = visit.ask("from", optional_day), visit.ask("to", optional_day)
+    actor = visit.query.get("actor")[:300] or None
+    named = [] if actor is None else await user_store.search_users(conn, actor, PEOPLE_MAX)
     return TrailFilters(
         company_id=await company_in_query(conn, visit),
-        actor=visit.query.get("actor")[:300] or None,
+        actor=actor,
+        people=tuple(one.id for one in named),
         action=visit.query.get("action")[:300] or None,
         since=None if first is None else visit.words.midnight(first),
         until=None if last is None else visit.words.midnight(last + timedelta(days=1)),
@@ -107,6 +120,16 @@ async def _filters(conn: Connection, visit: Visit) -> TrailFilters:
 async def _company_names(conn: Connection, rows: Sequence[TrailRow]) -> dict[int, str]:
     named = {row.company_id for row in rows if row.company_id is not None}
     return {key: one.name for key, one in (await company_store.companies(conn, named)).items()}
+
+
+async def _people(conn: Connection, rows: Sequence[TrailRow]) -> dict[int, str]:
+    """The names of the people that did these deeds; the trail itself keeps their addresses."""
+    return {one.id: one.name for one in await user_store.find_users(conn, {_number(row) for row in rows})}
+
+
+def _number(row: TrailRow) -> int:
+    """The number of the person who did it; 0 where it was no person."""
+    return (row.actor_id or 0) if row.actor_kind in (ActorKind.PERSON, ActorKind.OPERATOR) else 0
 
 
 async def check_trail(visit: Visit) -> Response:
