@@ -31,6 +31,7 @@ from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
 from voucherd.sheets.writing import Row
+from voucherd.sorting import chosen
 from voucherd.vault import reveals
 from voucherd.vault.reveals import RevealRow
 from voucherd.wallet import store
@@ -133,7 +134,7 @@ def _given(visit: Visit) -> dict[str, str]:
 
 
 def _sort(visit: Visit) -> str:
-    return OLDEST if visit.query.get("sort") == OLDEST else NEWEST
+    return chosen(visit.query.get("sort"), {OLDEST}, NEWEST)
 
 
 async def _filters(conn: Connection, visit: Visit) -> register.OrderSearch:
