@@ -24,7 +24,7 @@ from voucherd.companies.store import SORTS, CompanySearch
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.keys import store as key_store
-from voucherd.keys.model import Key
+from voucherd.keys.model import STANDINGS, Key
 from voucherd.money import Money
 from voucherd.pages.console.inputs import company_of, euros_of, number_of, plain_euros
 from voucherd.pages.forms import sentence
@@ -51,7 +51,7 @@ _KEY_SORTS: Final[dict[str, Callable[[tuple[Key, str]], Any]]] = {
     "key": lambda one: one[0].prefix,
     "description": lambda one: one[0].description.casefold() or None,
     "state": lambda one: one[0].state.word,
-    "standing": lambda one: one[1],
+    "standing": lambda one: STANDINGS.index(one[1]),
     "used": lambda one: one[0].last_used_at,
     "expires": lambda one: one[0].expires_at,
 }
