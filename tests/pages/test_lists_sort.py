@@ -24,8 +24,6 @@ from voucherd.keys.key_text import KeyDraft
 from voucherd.pages.buyer import balances, keys, order_list, requests
 from voucherd.pages.console import brands, companies, lots, offers, orders, products, purchases, statements
 from voucherd.pages.console import trail as trail_pages
-from voucherd.request_log import store as request_log
-from voucherd.request_log.store import Answered
 
 LISTS: Final = {
     "/console/orders?company={company}": "created",
@@ -73,6 +71,8 @@ READ: Final[dict[str, Callable[[str], Any]]] = {
     "asked": lambda text: -int(text.split()[0]),
     "companies status": lambda text: ("Inactive" not in text, "Not verified" not in text),
     "webhooks status": lambda text: ("Off" in text, "Failing" in text),
+    "lots expires": lambda text: date_of(text) if text != "Never" else "9999",
+    "keys name": lambda text: None if text.startswith("No description") else text.casefold(),
     "prices companies": lambda text: 0 if "None" in text or text == "–" else text.count(",") + 1,
 }
 """How a cell is compared where its words are not in the order of what they mean."""
@@ -227,15 +227,20 @@ def said(cell: str) -> str:
 def value_of(cell: str, read: Callable[[str], Any] | None) -> Any:
     """What a cell is compared by: its moment, its number, its words; None where there is nothing."""
     text = said(cell)
+    if read is not None and text != "–":
+        return read(text)
     if text in ("", "–", "Never"):
         return None
-    if read is not None:
-        return read(text)
     moment = re.search(r'datetime="([^"]*)"', cell)
     if moment:
         return moment[1]
     number = re.match(r"[0-9][0-9,]*(\.[0-9]+)?", text)
     return Decimal(number[0].replace(",", "")) if number else text.casefold()
+
+
+def date_of(text: str) -> str:
+    """The day that a text begins with, as it is compared."""
+    return datetime.strptime(" ".join(text.split()[:3]), "%d %b %Y").replace(tzinfo=UTC).isoformat()
 
 
 async def fill(market: Market) -> Company:
@@ -261,7 +266,7 @@ async def fill(market: Market) -> Company:
     await shop.company(country="BE", active=False, verified=False)
     await buy(market, ours)
     await people_and_keys(market, ours)
-    ann = await someone(shop, "finance")
+    ann, _ = await someone(shop, "finance"), await someone(shop, "admin")
     for at, company in enumerate((ours, other, ours)):
         wish = {"company": str(company.id), "kind": ("top-up", "up")[at % 2], "amount": str(40 - at)}
         wish |= {"currency": "EUR", "reference": f"ref {'bca'[at]}", "note": "as agreed"}
@@ -280,11 +285,6 @@ async def fill(market: Market) -> Company:
         "INSERT INTO price_list_company (company_id, list_id) SELECT $1, id FROM price_list WHERE name = 'list a'",
         other.id,
     )
-    calls = [
-        (today - timedelta(minutes=at), f"req_{at}", 7, "GET", f"/api/{at}", 200, 3, "", "{}")
-        for at in range(5)
-    ]
-    await request_log.write(shop.pool, [Answered(ours.id, State.LIVE, *one) for one in reversed(calls)])
     return ours
 
 
@@ -322,6 +322,6 @@ async def people_and_keys(market: Market, ours: Company) -> None:
             )
     owner = await someone(shop, "owner", ours)
     for name in ("beta", "alpha", "gamma"):
-        fields = {"url": f"https://{name}.example/hook", "description": name, "format": "standard"}
+        fields = {"url": f"https://{name}.example.com/hook", "description": name}
         assert (await owner.post("/portal/webhooks", fields)).status_code == 200
-    await shop.pool.execute("UPDATE webhook SET failures = 1 WHERE url LIKE '%alpha%'")
+    await shop.pool.execute("UPDATE webhook SET enabled = false WHERE url LIKE '%alpha%'")

@@ -110,7 +110,7 @@ async def page_of_products(
     def all_of(conditions: dict[str, str], keys: Iterable[str]) -> str:
         chosen = [conditions[name].replace("?", f"${at}") for at, name in enumerate(wanted, start=2)]
         if place:
-            ends = ", ".join(f"${at}" for at in range(len(wanted) + 2, len(values) + 1))
+            ends = ", ".join(f"${at}" for at, _ in enumerate(place, start=len(wanted) + 2))
             chosen.append(f"({', '.join(keys)}) {'<' if descending else '>'} ({ends})")
         return " AND ".join(["true", *chosen])
 

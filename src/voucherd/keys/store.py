@@ -99,7 +99,7 @@ async def page_of_keys(
 
 KEY_SORTS: Final = {
     "added": "id {0}",
-    "name": "lower(description) {0}, id DESC",
+    "name": "nullif(lower(description), '') {0} NULLS LAST, id DESC",
     "used": "last_used_at {0} NULLS LAST, id DESC",
 }
 """How a list of a company's keys can be sorted."""

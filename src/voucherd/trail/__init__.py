@@ -232,7 +232,7 @@ async def _behind(conn: Connection, moment: datetime) -> int:
     found = await conn.fetchval(
         """
         WITH RECURSIVE half (low, high) AS (
-            SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM trail
+            SELECT coalesce(min(id), 1) - 1, coalesce(max(id), 0) + 1 FROM trail
             UNION ALL
             SELECT CASE WHEN t.at < $1 THEN m.middle ELSE h.low END, CASE WHEN t.at < $1 THEN h.high ELSE m.middle END
             FROM half h CROSS JOIN LATERAL (SELECT (h.low + h.high) / 2 AS middle) m

@@ -48,7 +48,7 @@ SHOWN_MAX: Final = 20
 PAGES_MAX: Final = 200
 """Whoever looks further searches."""
 _KEY_SORTS: Final[dict[str, Callable[[tuple[Key, str]], Any]]] = {
-    "key": lambda one: one[0].prefix,
+    "key": lambda one: one[0].prefix.casefold(),
     "description": lambda one: one[0].description.casefold() or None,
     "state": lambda one: one[0].state.word,
     "standing": lambda one: STANDINGS.index(one[1]),
