@@ -111,6 +111,10 @@ async def test_products_are_found_whether_they_are_for_sale_or_not(shop: Shop) -
     assert await found("q=nothing") == []
     assert len(await found("brand=plain&category=gifts&type=giftcard")) == 26
     assert await found("q=%27%3A%2A&type=topup") == []
+    for query in ("sort=name", "sort=-name&q=card", "sort=brand", "sort=-brand&q=card", "sort=-slug"):
+        begin = await found(query)
+        rest = await found(f"{query}&after={begin[-1]}")
+        assert (len({*begin, *rest}), await found(f"{query}&before={rest[0]}")) == (52, begin), query
 
 
 async def test_files_of_products_are_tried_before_they_change_anything(shop: Shop) -> None:

@@ -184,7 +184,7 @@ async def test_a_cancel_during_a_purchase_refunds_now_and_shelves_what_still_com
     assert [line["status"] for line in ended["items"][0]["orderLines"]] == ["cancelled"] * 5
     assert await shop.balance(company) == Money.read("100.00 EUR")
     async with shop.pool.acquire() as conn:
-        (late,) = await records.newest(conn, problem=PurchaseProblem.LATE)
+        (late,) = await records.by_age(conn, problem=PurchaseProblem.LATE)
     assert (late.spare, late.spare_cost) == (2, Money.read("16.00 EUR"))
     # They sell to whoever comes next, without another purchase.
     next_order = await shop.create(company, ("gift", 2))

@@ -11,12 +11,12 @@ from voucherd.catalogue.logos import BrandNotFound
 from voucherd.catalogue.products import slugify
 from voucherd.catalogue.rules import check_name
 from voucherd.db import Connection, Tx
+from voucherd.sorting import order_by
 
 SORTS: Final = {
-    "name": "lower(b.name), b.slug",
-    "-name": "lower(b.name) DESC, b.slug",
-    "products": "products, b.slug",
-    "-products": "products DESC, b.slug",
+    "name": "lower(b.name) {0}, b.slug",
+    "products": "products {0}, b.slug",
+    "slug": "b.slug {0}",
 }
 """How a list of brands can be sorted."""
 
@@ -46,10 +46,10 @@ _BRAND: Final = """
 
 
 async def search(conn: Connection, text: str, sort: str, limit: int, offset: int = 0) -> list[Brand]:
-    """The brands whose name or slug holds the text; `sort` is one of SORTS."""
+    """The brands whose name or slug holds the text; `sort` is a key of SORTS."""
     rows = await conn.fetch(
         f"{_BRAND} WHERE $1 = '' OR strpos(lower(b.name), lower($1)) > 0 OR strpos(b.slug, lower($1)) > 0"
-        f" ORDER BY {SORTS[sort]} LIMIT $2 OFFSET $3",
+        f" ORDER BY {order_by(SORTS, sort)} LIMIT $2 OFFSET $3",
         text,
         limit,
         offset,

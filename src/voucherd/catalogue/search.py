@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from voucherd.catalogue import places, store
 from voucherd.catalogue.columns import Value, values
-from voucherd.catalogue.places import END
+from voucherd.catalogue.places import Window
 from voucherd.catalogue.products import Listing, ProductVersion, draft_of
 from voucherd.catalogue.store import UnknownProduct
 from voucherd.catalogue.store import versions as read_versions
@@ -56,8 +56,6 @@ _FOR_SALE: Final = {
     "brand": "l.brand_slug = ?",
     "category": "l.category = ?",
     "type": "l.product_type = ?",
-    "after": "l.slug > ?",
-    "before": "l.slug < ?",
 }
 _NOT_FOR_SALE: Final = {
     # A look at the letters is cheap, to make out the words is not.
@@ -66,53 +64,81 @@ _NOT_FOR_SALE: Final = {
     "brand": "b.slug = ?",
     "category": "v.category = ?",
     "type": "v.product_type = ?",
-    "after": "p.slug > ?",
-    "before": "p.slug < ?",
 }
+SORTS: Final = {
+    "slug": {"p.slug": "l.slug"},
+    "name": {'folded(v.name) COLLATE "C"': "l.name_key", "p.id": "l.product_id"},
+    "brand": {
+        'folded(b.name) COLLATE "C"': "l.brand_key",
+        'folded(v.name) COLLATE "C"': "l.name_key",
+        "p.id": "l.product_id",
+    },
+}
+"""How products can be sorted: by what, and the same of products for sale, along an index."""
+_PRODUCT: Final = (
+    "FROM product p JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id"
+)
 
 
 async def page_of_products(
-    conn: Connection, filters: ProductSearch, *, after: str = "", before: str = "", size: int = PAGE_MAX
+    conn: Connection,
+    filters: ProductSearch,
+    *,
+    after: str = "",
+    before: str = "",
+    size: int = PAGE_MAX,
+    sort: str = "slug",
 ) -> list[Listing]:
-    """Products in the order of their slugs: those behind `after`, or else those right before `before`."""
+    """Products in the order of a key of SORTS: those behind the slug `after`, or else those right before `before`."""
+    by = sort.removeprefix("-")
+    columns = SORTS[by]
     backwards = bool(before) and not after
-    order = f"ORDER BY slug {'DESC' if backwards else 'ASC'} LIMIT $1"
+    descending = backwards != sort.startswith("-")
+    place = await _place(conn, list(columns), after or before)
+    order = ", ".join(f"k{at} {'DESC' if descending else 'ASC'}" for at in range(len(columns)))
+    order = f"ORDER BY {order} LIMIT $1"
     given = {
         "letters": list(filters.words),
         "words": filters.query,
         "brand": filters.brand_slug,
         "category": filters.category,
         "type": filters.product_type,
-        "after": after,
-        "before": before,
     }
     wanted = {name: value for name, value in given.items() if value}
-    values: list[Any] = [size, *wanted.values()]
+    values: list[Any] = [size, *wanted.values(), *place]
 
-    def all_of(conditions: dict[str, str]) -> str:
+    def all_of(conditions: dict[str, str], keys: Iterable[str]) -> str:
         chosen = [conditions[name].replace("?", f"${at}") for at, name in enumerate(wanted, start=2)]
+        if place:
+            ends = ", ".join(f"${at}" for at, _ in enumerate(place, start=len(wanted) + 2))
+            chosen.append(f"({', '.join(keys)}) {'<' if descending else '>'} ({ends})")
         return " AND ".join(["true", *chosen])
+
+    def named(keys: Iterable[str]) -> str:
+        return ", ".join(f"{key} AS k{at}" for at, key in enumerate(keys))
 
     sources = []
     if filters.active is not False:
-        for_sale = f"SELECT l.product_id AS id, l.slug FROM product_listing l WHERE {all_of(_FOR_SALE)}"  # noqa: S608 - Constants of ours.
+        keys = columns.values()
+        where = all_of(_FOR_SALE, keys)
+        for_sale = f"SELECT l.product_id AS id, {named(keys)} FROM product_listing l WHERE {where}"  # noqa: S608 - Constants of ours.
         if filters.words:
             terms = places.terms_of(filters.words, filters.brand_slug, filters.category)
-            terms = await places.rarest_first(conn, "slug", terms)
-            for_sale, more = _along_slugs(for_sale, terms, len(values), after, before if backwards else "")
+            terms = await places.rarest_first(conn, by, terms)
+            window = _window(place, descending=descending)
+            for_sale, more = _along(for_sale, by, window, terms, len(values), descending=descending)
             values += more
         sources.append(f"({for_sale} {order})")
     if filters.active is not True:
         sources.append(
-            f"""(SELECT p.id, p.slug FROM product p JOIN product_version v ON v.id = p.version_id
-                 JOIN brand b ON b.id = v.brand_id
+            f"""(SELECT p.id, {named(columns)} {_PRODUCT}
                  CROSS JOIN LATERAL (SELECT folded(v.name || ' ' || b.name || ' ' || p.slug) AS text OFFSET 0) said
-                 WHERE NOT p.active AND {all_of(_NOT_FOR_SALE)} {order})"""  # noqa: S608 - As above.
+                 WHERE NOT p.active AND {all_of(_NOT_FOR_SALE, columns)} {order})"""
         )
     rows = await conn.fetch(
         f"""SELECT p.version_id, p.active, p.allow_loss
             FROM ({" UNION ALL ".join(sources)}) found JOIN product p ON p.id = found.id
-            {order.replace("slug", "p.slug")}""",  # noqa: S608 - As above.
+            {order}""",  # noqa: S608 - As above.
         *values,
     )
     known = await read_versions(conn, [row[0] for row in rows])
@@ -120,20 +146,39 @@ async def page_of_products(
     return found[::-1] if backwards else found
 
 
-def _along_slugs(
-    for_sale: str, terms: Sequence[str], values_before: int, after: str, before: str
+async def _place(conn: Connection, keys: Sequence[str], slug: str) -> list[Any]:
+    """What products are sorted by, of the one with this slug; nothing where none is named, or there is none."""
+    if not slug or keys == ["p.slug"]:
+        return [slug] if slug else []
+    row = await conn.fetchrow(f"SELECT {', '.join(keys)} {_PRODUCT} WHERE p.slug = $1", slug)
+    return [] if row is None else list(row)
+
+
+def _window(place: Sequence[Any], *, descending: bool) -> Window:
+    """The part of an order behind a place, as `product_place` has it."""
+    if not place:
+        return Window()
+    key = "\x01".join(one for one in place if isinstance(one, str))
+    number = place[-1] if isinstance(place[-1], int) else None  # No two products have the same slug.
+    if descending:
+        return Window(high=key, high_id=number or 0)
+    return Window(low=key, low_id=number or ID_MAX)
+
+
+def _along(
+    for_sale: str, by: str, window: Window, terms: Sequence[str], values_before: int, *, descending: bool
 ) -> tuple[str, list[str]]:
-    """The products of this query that have the terms, walked in the order of slugs, and the values that it adds."""
+    """The products of this query that have the terms, walked in an order, and the values that it adds."""
     low, high, sort, whole, rarest = (f"${at}::text" for at in range(values_before + 1, values_before + 6))
     several = len(terms) > 1
-    walk = places.walk(sort, whole, rarest if several else None, descending=bool(before))
+    walk = places.walk(sort, whole, rarest if several else None, descending=descending)
     sql = f"""
-        SELECT l.id, l.slug
-        FROM (SELECT {low} AS low, {ID_MAX} AS low_id, {high} AS high, 0 AS high_id) lane
+        SELECT l.*
+        FROM (SELECT {low} AS low, {window.low_id} AS low_id, {high} AS high, {window.high_id} AS high_id) lane
         CROSS JOIN LATERAL (
-            SELECT l.id, l.slug FROM {walk}
+            SELECT l.* FROM {walk}
             CROSS JOIN LATERAL ({for_sale} AND l.product_id = found.product_id OFFSET 0) l LIMIT $1) l"""  # noqa: S608 - As above.
-    return sql, [after, before or END, "slug", " & ".join(terms), *terms[:several]]
+    return sql, [window.low, window.high, by, " & ".join(terms), *terms[:several]]
 
 
 async def categories(conn: Connection) -> list[str]:

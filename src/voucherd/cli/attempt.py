@@ -74,7 +74,7 @@ async def list_(
     async with context.connection() as connection:
         if supplier is not None:
             await supplier_store.supplier(connection, supplier)
-        found = await records.newest(
+        found = await records.by_age(
             connection,
             supplier=supplier,
             phase=None if status is None else AttemptPhase[status.upper()],

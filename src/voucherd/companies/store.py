@@ -18,6 +18,7 @@ from voucherd.companies.model import (
     RuleChange,
 )
 from voucherd.db import Connection, Pool, Tx
+from voucherd.sorting import order_by
 
 _COMPANY: Final = (
     "id, name, country, vat_number, active, verified, expose_costs, "
@@ -131,12 +132,12 @@ async def list_companies(connection: Connection) -> list[Company]:
 
 
 SORTS: Final = {
-    "name": "name",
-    "-name": "name DESC",
-    "country": "country, name",
-    "-country": "country DESC, name",
-    "added": "id",
-    "-added": "id DESC",
+    "name": "name {0}",
+    "status": "active {0}, verified {0}, name",
+    "country": "country {0}, name",
+    "vat": "vat_number {0} NULLS LAST, name",
+    "costs": "expose_costs {0}, name",
+    "added": "id {0}",
 }
 """How a list of companies can be sorted."""
 
@@ -149,7 +150,7 @@ class CompanySearch(Struct, frozen=True):
     active: bool | None = None
     verified: bool | None = None
     sort: str = "name"
-    """One of SORTS."""
+    """A key of SORTS."""
 
 
 async def search_companies(
@@ -160,7 +161,7 @@ async def search_companies(
         f"SELECT {_COMPANY} FROM company"  # noqa: S608 - Constants of ours.
         " WHERE ($1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(vat_number), lower($1)) > 0)"
         " AND ($2::boolean IS NULL OR active = $2) AND ($3::boolean IS NULL OR verified = $3)"
-        f" ORDER BY {SORTS[search.sort]} LIMIT $4 OFFSET $5",
+        f" ORDER BY {order_by(SORTS, search.sort)} LIMIT $4 OFFSET $5",
         search.text,
         search.active,
         search.verified,

@@ -14,6 +14,7 @@ from voucherd.ids import State
 from voucherd.keys.grants import bounded
 from voucherd.keys.key_text import TERMS, KeyDraft, KeyTerms, Scope, new_key, plain_network, plain_terms
 from voucherd.keys.model import STANDINGS, FoundKey, IssuedKey, Key, KeyNotFound, KeyNotUsable
+from voucherd.sorting import order_by
 
 __all__ = ["STANDINGS", "FoundKey", "IssuedKey", "Key", "KeyNotFound", "KeyNotUsable"]
 
@@ -94,6 +95,29 @@ async def page_of_keys(
         size + 1,
     )
     return [_key(row) for row in rows[:size]], len(rows) > size
+
+
+KEY_SORTS: Final = {
+    "added": "id {0}",
+    "name": "nullif(lower(description), '') {0} NULLS LAST, id DESC",
+    "used": "last_used_at {0} NULLS LAST, id DESC",
+}
+"""How a list of a company's keys can be sorted."""
+
+
+async def sorted_keys(
+    connection: Connection, company_id: int, state: State, sort: str, limit: int, offset: int = 0
+) -> list[Key]:
+    """The company's keys in this state; `sort` is a key of KEY_SORTS."""
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM api_key WHERE company_id = $1 AND state = $2"  # noqa: S608 - Constants of ours.
+        f" ORDER BY {order_by(KEY_SORTS, sort)} LIMIT $3 OFFSET $4",
+        company_id,
+        int(state),
+        limit,
+        offset,
+    )
+    return [_key(row) for row in rows]
 
 
 async def own_key(connection: Connection, key_id: int, company_id: int, state: State) -> Key:

@@ -154,6 +154,7 @@ _JOINS: Final = """
                sum(spare * purchase_minor) AS spare_minor
         FROM lot WHERE attempt_id = a.id GROUP BY 1 ORDER BY 2 DESC LIMIT 1) c ON true
 """
+_OLDEST: Final = "ORDER BY a.placed_at, a.id LIMIT $2"
 _NEWEST: Final = "ORDER BY a.placed_at DESC, a.id DESC LIMIT $2"
 
 
@@ -163,7 +164,7 @@ def _record(row: Any) -> Record:
     return Record(*values)
 
 
-async def newest(
+async def by_age(
     conn: Connection,
     *,
     supplier: str | None = None,
@@ -172,28 +173,32 @@ async def newest(
     state: State | None = None,
     before: Record | None = None,
     limit: int = PAGE_MAX,
+    oldest: bool = False,
 ) -> list[Record]:
-    """The newest purchases that fit, those after `before` in the list."""
+    """The newest or the oldest purchases that fit, those behind `before` in the list."""
+    less, start, way, order = (
+        (">", "-infinity", "ASC", _OLDEST) if oldest else ("<", "infinity", "DESC", _NEWEST)
+    )
     # Few purchases are in the index of a problem: one that is passed over costs less than a search by time, which
     # leads to those of all.
     few = supplier is None and (problem is not None or phase in _INDEXED)
     first = "$3::timestamptz IS NULL OR " if few else ""
-    wanted = [f"({first}(a.placed_at, a.id) < (coalesce($3::timestamptz, 'infinity'), $4::uuid))"]
+    wanted = [f"({first}(a.placed_at, a.id) {less} (coalesce($3::timestamptz, '{start}'), $4::uuid))"]
     # Written out, not a parameter: only so can the server use an index that holds nothing else.
     wanted += [] if phase is None else [f"a.status = {int(phase)}"]
     wanted += [] if problem is None else [_PROBLEMS[problem]]
     wanted += [] if state is None else [f"a.state = {int(state)}"]
     where = " AND ".join(wanted)
     if few:
-        source = f"(SELECT a.* FROM attempt a WHERE $1::text IS NULL AND {where} {_NEWEST}) a JOIN supplier s ON s.id = a.supplier_id"  # noqa: S608, E501 - Constants only.
+        source = f"(SELECT a.* FROM attempt a WHERE $1::text IS NULL AND {where} {order}) a JOIN supplier s ON s.id = a.supplier_id"  # noqa: S608, E501 - Constants only.
     else:
-        # There is an index by supplier and time: a few of each supplier, and the newest of these. Its whole order is
+        # There is an index by supplier and time: a few of each supplier, and the first of these. Its whole order is
         # asked for, which no other way gives.
         source = f"""(SELECT * FROM supplier WHERE $1::text IS NULL OR name = $1) s CROSS JOIN LATERAL (
             SELECT a.* FROM attempt a WHERE a.supplier_id >= s.id AND a.supplier_id <= s.id AND {where}
-            ORDER BY a.supplier_id DESC, a.placed_at DESC FETCH FIRST $2 ROWS WITH TIES) a"""  # noqa: S608 - Constants only.
+            ORDER BY a.supplier_id {way}, a.placed_at {way} FETCH FIRST $2 ROWS WITH TIES) a"""  # noqa: S608 - Constants only.
     rows = await conn.fetch(
-        f"SELECT {_COLUMNS} FROM {source} {_JOINS} {_NEWEST}",  # noqa: S608 - Constants only.
+        f"SELECT {_COLUMNS} FROM {source} {_JOINS} {order}",  # noqa: S608 - Constants only.
         supplier,
         min(limit, PAGE_MAX),
         None if before is None else before.placed_at,

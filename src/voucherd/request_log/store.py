@@ -89,13 +89,21 @@ async def write(pool: Pool, calls: Sequence[Answered]) -> None:
 
 
 async def page(
-    conn: Connection, company_id: int, state: int, filters: Filters, *, size: int, before: int | None = None
+    conn: Connection,
+    company_id: int,
+    state: int,
+    filters: Filters,
+    *,
+    size: int,
+    before: int | None = None,
+    oldest: bool = False,
 ) -> list[Answered]:
-    """A company's calls in one state, newest first, from before this one on; at most its slots are looked at."""
+    """A company's calls in one state, newest or oldest first, behind this one; at most its slots are looked at."""
+    less, start, way = (">", -1, "ASC") if oldest else ("<", SEQ_MAX, "DESC")
     where = Where()
     where.also("company_id = :company_id", company_id=company_id)
     where.also("state = :state", state=int(state))
-    where.also("seq < :before", before=SEQ_MAX if before is None else before)
+    where.also(f"seq {less} :before", before=start if before is None else before)
     where.also("at > now() - CAST(:kept AS interval)", kept=KEPT)
     where.also("request_id = :request_id", request_id=filters.request_id)
     where.also("starts_with(path, :path)", path=filters.path)
@@ -103,7 +111,7 @@ async def page(
     where.also("key_id = :key_id", key_id=filters.key_id)
     rows = await conn.fetch(
         f"SELECT {_COLUMNS} FROM request_log WHERE {where} "  # noqa: S608 - Constants only.
-        f"ORDER BY company_id, state, seq DESC LIMIT {where.parameter(size)}",
+        f"ORDER BY company_id, state, seq {way} LIMIT {where.parameter(size)}",
         *where.values,
     )
     return [Answered(*row) for row in rows]

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from voucherd.db import Connection, Tx
 from voucherd.ids import State
+from voucherd.sorting import order_by
 from voucherd.suppliers.breaker import Health, after_call
 from voucherd.suppliers.registry import Spec
 from voucherd.vault.seal import Sealer
@@ -235,6 +236,17 @@ async def offers(conn: Connection, supplier_id: int) -> list[OfferRow]:
     return [OfferRow(*row) for row in rows]
 
 
+OFFER_SORTS: Final = {
+    "name": "v.name {0}, p.slug, o.face_minor",
+    "sku": "o.sku {0}, p.slug, o.face_minor",
+    "face": "v.face_currency {0}, o.face_minor {0}, p.slug",
+    "price": "q.currency {0} NULLS LAST, q.price_minor {0}, p.slug, o.face_minor",
+    "stock": "(CASE WHEN q.id IS NOT NULL THEN o.stock END) {0} NULLS LAST, p.slug, o.face_minor",
+    "asked": "o.quoted_at {0} NULLS LAST, p.slug, o.face_minor",
+}
+"""How a list of offers can be sorted."""
+
+
 class OfferSearch(Struct, frozen=True):
     """Which of a supplier's offers are looked for."""
 
@@ -243,16 +255,18 @@ class OfferSearch(Struct, frozen=True):
     active: bool | None = True
     lacking: bool = False
     """Only those without a price or without stock."""
+    sort: str = "name"
+    """A key of OFFER_SORTS."""
 
 
 async def search_offers(
     conn: Connection, supplier_id: int, search: OfferSearch, limit: int, offset: int = 0
 ) -> list[OfferRow]:
-    """The offers that are looked for, by the name of the product."""
+    """The offers that are looked for."""
     rows = await conn.fetch(
         f"""{_OFFERS} AND ($2 = '' OR strpos(lower(v.name || ' ' || p.slug || ' ' || o.sku), lower($2)) > 0)
               AND ($3::boolean IS NULL OR o.active = $3) AND (NOT $4 OR o.quote_id IS NULL OR o.stock = 0)
-            ORDER BY v.name, p.slug, o.face_minor LIMIT $5 OFFSET $6""",
+            ORDER BY {order_by(OFFER_SORTS, search.sort)} LIMIT $5 OFFSET $6""",
         supplier_id,
         search.text,
         search.active,

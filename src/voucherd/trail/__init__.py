@@ -108,12 +108,12 @@ async def record_all(tx: Tx | Pool, entries: Sequence[TrailEntry]) -> None:
 
 
 class TrailPage(NamedTuple):
-    """Deeds, and the id before which more may be found."""
+    """Deeds, and the id behind which more may be found."""
 
     rows: list[TrailRow]
     before: int | None
     archived_until: datetime | None = None
-    """Where the list ends: deeds up to this moment may be in the archive."""
+    """Where the list has its oldest deeds: those up to this moment may be in the archive."""
 
 
 class TrailFilters(Struct, frozen=True):
@@ -143,19 +143,28 @@ async def page(
 
 
 async def search(
-    conn: Connection, filters: TrailFilters, *, before: int | None = None, limit: int = PAGE_MAX
+    conn: Connection,
+    filters: TrailFilters,
+    *,
+    before: int | None = None,
+    limit: int = PAGE_MAX,
+    oldest: bool = False,
 ) -> TrailPage:
-    """A page of deeds, newest first; it may be short although more follow."""
+    """A page of deeds behind `before`, newest or oldest first; it may be short although more follow."""
+    begins, since = before is None, filters.since
     scanned = Where()
     if filters.company_id is not None:
         # As the index of companies has them, so that the deeds of all are not walked.
         whose = scanned.parameter(filters.company_id)
         scanned.also(f"company_id >= {whose}::int AND company_id <= {whose}::int")
-    if before is None:
+    if before is None and oldest:
+        before = 0 if since is None else await _behind(conn, since - 2 * LATE_COMMIT_MAX) - 1
+    elif before is None:
         before = ID_MAX if filters.until is None else await _behind(conn, filters.until)
-    scanned.also("id < :before", before=before)
-    order = "id DESC" if filters.company_id is None else "company_id DESC, id DESC"
-    newest = f"SELECT * FROM trail WHERE {scanned} ORDER BY {order}"  # noqa: S608 - Constants only.
+    less, way = (">", "ASC") if oldest else ("<", "DESC")
+    scanned.also(f"id {less} :before", before=before)
+    order = f"id {way}" if filters.company_id is None else f"company_id {way}, id {way}"
+    first = f"SELECT * FROM trail WHERE {scanned} ORDER BY {order}"  # noqa: S608 - Constants only.
     given = list(scanned.values)
     wanted = Where("true")
     wanted.values = scanned.values
@@ -171,22 +180,30 @@ async def search(
         f"""
         SELECT id, at, actor_kind, actor_id, actor, action, subject, company_id, state, host(address) AS address,
                request_id, detail
-        FROM ({newest} LIMIT {SCAN_MAX:d}) newest WHERE {wanted} ORDER BY {order} LIMIT {limit + 1:d}
+        FROM ({first} LIMIT {SCAN_MAX:d}) first WHERE {wanted} ORDER BY {order} LIMIT {limit + 1:d}
         """,  # noqa: S608 - Constants only.
         *wanted.values,
     )
     rows = found[:limit]
-    if len(found) > limit:
-        return TrailPage(_rows(rows), rows[-1]["id"])
-    # The page is short: it ends where it looked last, unless that was everything.
-    last = await conn.fetchrow(f"{newest} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
-    over = last is None or (filters.since is not None and last["at"] < filters.since - LATE_COMMIT_MAX)
-    if not over and last is not None:
-        return TrailPage(_rows(rows), last["id"])
-    until = await archived.until(conn, "trail")
-    if until is not None and filters.since is not None and filters.since > until:
+    onward = rows[-1]["id"] if len(found) > limit else None
+    if onward is None:
+        # The page is short: it ends where it looked last, unless that was everything.
+        last = await conn.fetchrow(f"{first} OFFSET {SCAN_MAX - 1:d} LIMIT 1", *given)
+        if last is not None and not _is_past(filters, last["at"], oldest=oldest):
+            onward = last["id"]
+    until = None
+    if begins if oldest else onward is None:
+        until = await archived.until(conn, "trail")
+    if until is not None and since is not None and since > until:
         until = None
-    return TrailPage(_rows(rows), None, until)
+    return TrailPage(_rows(rows), onward, until)
+
+
+def _is_past(filters: TrailFilters, at: datetime, *, oldest: bool) -> bool:
+    """Whether no deed behind one of this time can be asked for."""
+    if oldest:
+        return filters.until is not None and at >= filters.until + LATE_COMMIT_MAX
+    return filters.since is not None and at < filters.since - LATE_COMMIT_MAX
 
 
 async def about(
@@ -221,7 +238,7 @@ async def _behind(conn: Connection, moment: datetime) -> int:
     found = await conn.fetchval(
         """
         WITH RECURSIVE half (low, high) AS (
-            SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM trail
+            SELECT coalesce(min(id), 1) - 1, coalesce(max(id), 0) + 1 FROM trail
             UNION ALL
             SELECT CASE WHEN t.at < $1 THEN m.middle ELSE h.low END, CASE WHEN t.at < $1 THEN h.high ELSE m.middle END
             FROM half h CROSS JOIN LATERAL (SELECT (h.low + h.high) / 2 AS middle) m

@@ -14,6 +14,7 @@ from voucherd.vault.store import LotLine, lot_line
 
 PAGE_MAX: Final = 100
 FACES_MAX: Final = 200
+ID_MAX: Final = 2**63 - 1
 
 _COLUMNS: Final = """
     l.id, p.slug, l.face_minor, v.face_currency, l.state, l.supplier, l.size, l.size - l.cursor AS left,
@@ -38,18 +39,20 @@ async def by_expiry(
     product_id: int | None = None,
     after: tuple[datetime | None, int] | None = None,
     size: int = PAGE_MAX,
+    last_first: bool = False,
 ) -> list[LotLine]:
-    """Lots with something left, those that expire first at the top, and those that never do at the end."""
+    """Lots with something left by their expiry, those that never expire at the end; or the other way round."""
     # Two statements, because one for both would be planned for neither.
     whose = "$2::int IS NULL" if product_id is None else "l.product_id = $2"
-    since, last = (None, 0) if after is None else after
+    since, last = (None, ID_MAX if last_first else 0) if after is None else after
+    less, start, way = ("<", "infinity", "DESC") if last_first else (">", "-infinity", "ASC")
     rows = await conn.fetch(
         f"""
         SELECT {_COLUMNS} FROM lot l {_JOINS}
         WHERE l.state = $1 AND NOT l.exhausted AND {whose}
           AND (coalesce(l.expires_at, 'infinity'::timestamptz), l.id)
-              > (CASE WHEN $3 THEN coalesce($4::timestamptz, 'infinity') ELSE '-infinity' END, $5::bigint)
-        ORDER BY coalesce(l.expires_at, 'infinity'::timestamptz), l.id LIMIT $6
+              {less} (CASE WHEN $3 THEN coalesce($4::timestamptz, 'infinity') ELSE '{start}' END, $5::bigint)
+        ORDER BY coalesce(l.expires_at, 'infinity'::timestamptz) {way}, l.id {way} LIMIT $6
         """,  # noqa: S608 - Constants of ours.
         int(state),
         product_id,

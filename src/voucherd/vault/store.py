@@ -199,17 +199,18 @@ async def list_lots(
     sold_out: bool = False,
     before: int | None = None,
     limit: int = LOTS_PAGE_MAX,
+    oldest: bool = False,
 ) -> list[LotLine]:
-    """Lots, newest first, `before` the last one of the page before; those sold out only if asked for."""
+    """Lots, newest or oldest first, behind `before` in the list; those sold out only if asked for."""
     rows = await conn.fetch(
-        """
+        f"""
         SELECT l.id, p.slug, l.face_minor, v.face_currency, l.state, l.supplier, l.size,
                l.size - l.cursor AS left, l.purchase_minor, l.purchase_currency, l.expires_at, l.imported_at
         FROM lot l JOIN product p ON p.id = l.product_id JOIN product_version v ON v.id = p.version_id
         WHERE ($1::text IS NULL OR p.slug = $1) AND ($2::smallint IS NULL OR l.state = $2)
-          AND ($3 OR NOT l.exhausted) AND ($4::bigint IS NULL OR l.id < $4)
-        ORDER BY l.id DESC LIMIT $5
-        """,
+          AND ($3 OR NOT l.exhausted) AND ($4::bigint IS NULL OR l.id {">" if oldest else "<"} $4)
+        ORDER BY l.id {"ASC" if oldest else "DESC"} LIMIT $5
+        """,  # noqa: S608 - Constants of ours.
         slug,
         state,
         sold_out,

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd import clock
+from voucherd import clock, sorting
 from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, BadAmount, Money
@@ -39,6 +39,7 @@ WORDS: Final = {
 }
 """Why money moved, for people."""
 CURRENCY_FIRST: Final = "EUR"
+OLDEST: Final = "at"
 
 
 class Funds(Struct, frozen=True):
@@ -84,6 +85,7 @@ async def statement(visit: Visit) -> Response:
     part = await visit.services.statements.page(account, filters, after=whole(after), size=PAGE_SIZE)
     path = f"/portal/balances/{account.currency}"
     chosen = {name: visit.query.get(name) for name in ("kind", "from", "to")}
+    kept = chosen | {"sort": _sort(visit)}
     lines = [
         {
             "line": line,
@@ -106,9 +108,10 @@ async def statement(visit: Visit) -> Response:
             *((word, visit.words.text(WORDS[kind])) for word, kind in KINDS.items()),
         ],
         kind_words=WORDS,
-        older=qualified(path, {**chosen, "after": part.after}) if part.after is not None else "",
-        newest=qualified(path, chosen) if after else "",
-        file=qualified(f"{path}/statement.csv", chosen),
+        sort=kept["sort"],
+        before=qualified(path, kept) if after else "",
+        after=qualified(path, {**kept, "after": part.after}) if part.after is not None else "",
+        file=qualified(f"{path}/statement.csv", kept),
         points=await _chart(visit.services, account, visit.words),
     )
 
@@ -140,7 +143,13 @@ def _filters(visit: Visit) -> tuple[StatementFilters, str]:
     if word and word not in KINDS:
         return StatementFilters(), visit.words.text("There is no such type of movement.")
     kinds = frozenset([KINDS[word]]) if word else frozenset()
-    return StatementFilters(date_from=period.begins, date_to=period.ends, kinds=kinds), period.problem
+    oldest_first = _sort(visit) == OLDEST
+    filters = StatementFilters(period.begins, period.ends, kinds, oldest_first=oldest_first)
+    return filters, period.problem
+
+
+def _sort(visit: Visit) -> str:
+    return sorting.chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
 
 
 async def _chart(services: Services, account: WalletAccount, words: Words) -> list[tuple[str, int, str]]:

@@ -17,13 +17,15 @@ from voucherd.keys import store as key_store
 from voucherd.keys.deeds import ExpiredAlready, TooManyKeys
 from voucherd.keys.grants import KEYS_MAX, OWNER, BeyondOwn, reach_of
 from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Network, Scope, read_networks, read_scopes
-from voucherd.keys.store import Key, KeyNotUsable
+from voucherd.keys.store import KEY_SORTS, Key, KeyNotUsable
 from voucherd.money import Money
+from voucherd.pages.buyer.catalogue import page_number
 from voucherd.pages.forms import read_day, sentence
 from voucherd.pages.render import money, qualified, render
 from voucherd.pages.timeline import person_words
 from voucherd.pages.visit import Visit, missing
 from voucherd.people import members
+from voucherd.sorting import chosen
 from voucherd.words import Words, phrase
 
 PATH: Final = "/portal/keys"
@@ -67,22 +69,20 @@ _STATUSES: Final = {
 
 
 async def keys(visit: Visit) -> Response:
-    """Every key of this mode, newest first."""
-    before = visit.query.get("before")
-    number = visit.services.ids.key_number(before) if before else None
-    if before and number is None:
-        raise HttpError(400, "bad_place", visit.words.text("This place in the list does not exist."))
+    """Every key of this mode, newest first unless the address says otherwise."""
+    sort, page = chosen(visit.query.get("sort"), KEY_SORTS, "-added"), page_number(visit)
     async with tenant(visit.pool, visit.company_id, visit.state) as connection:
-        found, more = await key_store.page_of_keys(
-            connection, visit.company_id, visit.state, size=PAGE_SIZE, before=number
+        found = await key_store.sorted_keys(
+            connection, visit.company_id, visit.state, sort, PAGE_SIZE + 1, (page - 1) * PAGE_SIZE
         )
-    now = clock.now()
+    now, more = clock.now(), len(found) > PAGE_SIZE
     return render(
         "buyer/keys.html",
         visit,
-        rows=[_row(visit, one, now) for one in found],
-        older=qualified(PATH, {"before": visit.services.ids.key(found[-1].id)}) if more else "",
-        newest=PATH if before else "",
+        rows=[_row(visit, one, now) for one in found[:PAGE_SIZE]],
+        sort=sort,
+        before=qualified(PATH, {"sort": sort, "page": page - 1}) if page > 1 else "",
+        after=qualified(PATH, {"sort": sort, "page": page + 1}) if more else "",
     )
 
 

@@ -13,15 +13,17 @@ from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.request_log import store
 from voucherd.request_log.store import Answered, Filters
+from voucherd.sorting import chosen
 
 PATH: Final = "/portal/requests"
 PAGE_SIZE: Final = 25
+OLDEST: Final = "at"
 
 
 async def requests(visit: Visit) -> Response:
-    """A page of calls, newest first."""
+    """A page of calls, newest first unless the address says otherwise."""
     asked = {name: visit.query.get(name) for name in ("id", "path", "status", "key")}
-    before = visit.query.get("before")
+    before, sort = visit.query.get("before"), chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
     status, place = whole(asked["status"], 100, 599), whole(before)
     key = visit.services.ids.key_number(asked["key"]) if asked["key"] else None
     if before and place is None:
@@ -31,7 +33,10 @@ async def requests(visit: Visit) -> Response:
     if asked["key"] and key is None:
         visit.problems["key"] = visit.words.text("A key’s number begins with key_")
     filters = Filters(asked["id"] or None, asked["path"] or None, status, key)
-    found = [] if visit.problems else await _page(visit, filters, size=PAGE_SIZE + 1, before=place)
+    found: list[Answered] = []
+    if not visit.problems:
+        oldest = sort == OLDEST
+        found = await _page(visit, filters, size=PAGE_SIZE + 1, before=place, oldest=oldest)
     rows = [{"call": one, "key": visit.services.ids.key(one.key_id)} for one in found[:PAGE_SIZE]]
     onward = found[PAGE_SIZE - 1].seq if len(found) > PAGE_SIZE else None
     return render(
@@ -40,8 +45,9 @@ async def requests(visit: Visit) -> Response:
         rows=rows,
         asked=asked,
         kept_days=store.KEPT.days,
-        older=qualified(PATH, {**asked, "before": onward}) if onward is not None else "",
-        newest=qualified(PATH, asked) if before else "",
+        sort=sort,
+        before=qualified(PATH, asked | {"sort": sort}) if before else "",
+        after=qualified(PATH, asked | {"sort": sort, "before": onward}) if onward is not None else "",
     )
 
 
@@ -70,6 +76,9 @@ def _indented(text: str) -> str:
         return text
 
 
-async def _page(visit: Visit, filters: Filters, *, size: int, before: int | None) -> list[Answered]:
-    async with tenant(visit.pool, visit.company_id, visit.state) as conn:
-        return await store.page(conn, visit.company_id, visit.state, filters, size=size, before=before)
+async def _page(
+    visit: Visit, filters: Filters, *, size: int, before: int | None, oldest: bool = False
+) -> list[Answered]:
+    company_id, state = visit.company_id, visit.state
+    async with tenant(visit.pool, company_id, state) as conn:
+        return await store.page(conn, company_id, state, filters, size=size, before=before, oldest=oldest)

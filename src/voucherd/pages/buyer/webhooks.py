@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET
 
@@ -12,6 +13,7 @@ from voucherd.http import HttpError, Response
 from voucherd.pages.render import qualified, render
 from voucherd.pages.statuses import STATUSES
 from voucherd.pages.visit import Visit, missing, see_other
+from voucherd.sorting import chosen, in_order
 from voucherd.webhooks import deeds, fanout, history
 from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import (
@@ -57,14 +59,19 @@ _REFUSED: Final = {
     TargetRule.PORT: phrase("The address must use one of the ports {ports}."),
 }
 assert set(_REFUSED) == set(TargetRule)
+_SORTS: Final[dict[str, Callable[[Endpoint], Any]]] = {
+    "url": lambda one: one.url,
+    "status": lambda one: (not one.enabled, one.failures > 0),
+}
 _OFF: Final = phrase("The endpoint is off. Turn it on first.")
 
 
 async def webhooks(visit: Visit) -> Response:
     """Every endpoint of this mode."""
-    found = await visit.services.webhooks.list_all(_owner(visit))
+    sort = chosen(visit.query.get("sort"), _SORTS, "")
+    found = in_order(await visit.services.webhooks.list_all(_owner(visit)), _SORTS, sort)
     rows = [{"endpoint": one, "path": _path(visit, one)} for one in found]
-    return render("buyer/webhooks.html", visit, rows=rows, why=WHY_DISABLED)
+    return render("buyer/webhooks.html", visit, rows=rows, sort=sort, why=WHY_DISABLED)
 
 
 async def new_webhook(visit: Visit) -> Response:

@@ -14,6 +14,7 @@ from voucherd.pages.forms import sentence
 from voucherd.pages.render import in_pages, qualified, render, sheet
 from voucherd.pages.visit import Visit
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen
 
 PATH: Final = "/console/brands"
 PAGE_SIZE: Final = 48
@@ -117,8 +118,8 @@ async def remove_logo(visit: Visit) -> Response:
 
 
 def _search(visit: Visit) -> tuple[dict[str, str], str]:
-    given = {"q": visit.query.get("q")[:200], "sort": visit.query.get("sort")}
-    return given, given["sort"] if given["sort"] in SORTS else "name"
+    sort = chosen(visit.query.get("sort"), SORTS, "name")
+    return {"q": visit.query.get("q")[:200], "sort": sort}, sort
 
 
 def _kilobytes() -> int:

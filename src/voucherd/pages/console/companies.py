@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
 
 from voucherd import clock
 from voucherd.catalogue import price_deeds, price_store
@@ -24,10 +24,12 @@ from voucherd.companies.store import SORTS, CompanySearch
 from voucherd.db import transaction
 from voucherd.http import Response
 from voucherd.keys import store as key_store
+from voucherd.keys.model import STANDINGS, Key
 from voucherd.money import Money
 from voucherd.pages.console.inputs import company_of, euros_of, number_of, plain_euros
 from voucherd.pages.forms import sentence
 from voucherd.pages.people.approvals import changes_later
+from voucherd.pages.people.team import SORTS as PEOPLE_SORTS
 from voucherd.pages.render import ROWS_AT_ONCE, qualified, render, sheet
 from voucherd.pages.visit import Visit, see_other
 from voucherd.people import members as people
@@ -35,6 +37,7 @@ from voucherd.people import policy as rules
 from voucherd.people.roles import Right
 from voucherd.sandbox import deeds as sandbox
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen, in_order
 from voucherd.wallet import store as wallets
 from voucherd.wallet.store import Balance
 
@@ -44,6 +47,14 @@ SHOWN_MAX: Final = 20
 """People and keys of a company, before all of them are asked for."""
 PAGES_MAX: Final = 200
 """Whoever looks further searches."""
+_KEY_SORTS: Final[dict[str, Callable[[tuple[Key, str]], Any]]] = {
+    "key": lambda one: one[0].prefix.casefold(),
+    "description": lambda one: one[0].description.casefold() or None,
+    "state": lambda one: one[0].state.word,
+    "standing": lambda one: STANDINGS.index(one[1]),
+    "used": lambda one: one[0].last_used_at,
+    "expires": lambda one: one[0].expires_at,
+}
 
 
 async def companies(visit: Visit) -> Response:
@@ -94,8 +105,8 @@ async def companies_file(visit: Visit) -> Response:
 def _search(visit: Visit) -> tuple[dict[str, str], CompanySearch]:
     """The filters of the address, as it has them and as the query takes them."""
     query = visit.query
-    given = {name: query.get(name)[:200] for name in ("q", "status", "verified", "sort")}
-    sort = given["sort"] if given["sort"] in SORTS else "name"
+    sort = chosen(query.get("sort"), SORTS, "name")
+    given = {name: query.get(name)[:200] for name in ("q", "status", "verified")} | {"sort": sort}
     status = {"active": True, "inactive": False}.get(given["status"])
     verified = {"yes": True, "no": False}.get(given["verified"])
     return given, CompanySearch(given["q"], status, verified, sort)
@@ -180,6 +191,9 @@ async def company(visit: Visit) -> Response:
     now, whole = clock.now(), visit.query.get("all") == "yes"
     # Those that can be used come first; they are in the order of their age already.
     keys.sort(key=lambda key: key.standing(now) not in ("valid", "replaced"))
+    sort = chosen(visit.query.get("sort"), {*PEOPLE_SORTS, *_KEY_SORTS}, "")
+    members = in_order(members, PEOPLE_SORTS, sort)
+    standings = in_order([(key, key.standing(now)) for key in keys], _KEY_SORTS, sort)
     return render(
         "console/company.html",
         visit,
@@ -196,7 +210,8 @@ async def company(visit: Visit) -> Response:
         approve_now=_euros(policy.approve_from_eur_minor),
         approve_from=_again(visit, "approve_from", plain_euros(asked.approve_from_eur_minor)),
         country=countries().get(found.country, found.country),
-        keys=[(key, key.standing(now)) for key in (keys if whole else keys[:SHOWN_MAX])],
+        keys=standings if whole else standings[:SHOWN_MAX],
+        sort=sort,
         keys_count=len(keys),
         lists=[("", "Catalogue prices"), *((one.name, one.name) for one in lists)],
         list_name=next((one.name for one in lists if found.name in one.companies), ""),

@@ -20,6 +20,7 @@ from voucherd.pages.visit import Visit
 from voucherd.purchasing import records
 from voucherd.purchasing.records import PurchaseProblem, Record
 from voucherd.sheets.writing import Row
+from voucherd.sorting import chosen
 from voucherd.vault import lots as shelves
 from voucherd.vault import store as vault
 from voucherd.vault.store import LotLine
@@ -65,7 +66,7 @@ async def lots(visit: Visit) -> Response:
         names = await product_names(conn, [one.slug for one in found])
         products = await product_options(conn)
     page = found[:PAGE_SIZE]
-    given = {"slug": wanted.slug, "sold_out": "yes" if wanted.sold_out else ""}
+    given = {"slug": wanted.slug, "sold_out": "yes" if wanted.sold_out else "", "sort": wanted.sort}
     onward = ""
     if len(found) > PAGE_SIZE:
         place = {"before": str(page[-1].id)} if wanted.sold_out else {"after": _written(page[-1])}
@@ -76,6 +77,7 @@ async def lots(visit: Visit) -> Response:
         rows=[(lot, names.get(lot.slug, lot.slug), *_warning(lot, now)) for lot in page],
         products=[("", "Every product"), *products],
         given=given,
+        sort=wanted.sort,
         before=qualified("/console/lots", given) if before or after else "",
         after=onward,
     )
@@ -115,17 +117,27 @@ class LotFilters(NamedTuple):
     product_id: int | None
     sold_out: bool
     state: State
+    sort: str
 
     async def page(
         self, conn: Connection, before: int | None, after: tuple[datetime | None, int] | None, size: int
     ) -> list[LotLine]:
-        """Some of them: the newest before a lot, or those that expire after one."""
+        """Some of them, in the order of their age behind a lot, or of their expiry behind one."""
         if self.sold_out:
             slug = self.slug or None
             return await vault.list_lots(
-                conn, slug=slug, state=self.state, sold_out=True, before=before, limit=size
+                conn,
+                slug=slug,
+                state=self.state,
+                sold_out=True,
+                before=before,
+                limit=size,
+                oldest=self.sort == "added",
             )
-        return await shelves.by_expiry(conn, self.state, product_id=self.product_id, after=after, size=size)
+        turned = self.sort == "-expires"
+        return await shelves.by_expiry(
+            conn, self.state, product_id=self.product_id, after=after, size=size, last_first=turned
+        )
 
 
 async def _wanted(conn: Connection, visit: Visit) -> LotFilters:
@@ -133,14 +145,17 @@ async def _wanted(conn: Connection, visit: Visit) -> LotFilters:
     product_id = await _product(conn, slug) if slug else None
     if slug and product_id is None:
         visit.problems["slug"] = "There is no such product."
-    return LotFilters(slug, product_id, visit.query.get("sold_out") == "yes", visit.state)
+    sold_out, sort = visit.query.get("sold_out") == "yes", visit.query.get("sort")
+    sort = chosen(sort, {"added"}, "-added") if sold_out else chosen(sort, {"expires"}, "expires")
+    return LotFilters(slug, product_id, sold_out, visit.state, sort)
 
 
 async def late(visit: Visit) -> Response:
     """Codes that came when no line wanted them any more (OP-46)."""
+    path, sort = "/console/late-codes", chosen(visit.query.get("sort"), {"placed"}, "-placed")
     async with visit.pool.acquire() as conn:
         before = await before_of(conn, visit)
-        found = await _late(conn, visit.state, before, PAGE_SIZE + 1)
+        found = await _late(conn, visit, before, PAGE_SIZE + 1)
         page = found[:PAGE_SIZE]
         left = await records.left_of(conn, [one.id for one in page])
         names = await product_names(conn, [one.slug for one in page])
@@ -148,8 +163,9 @@ async def late(visit: Visit) -> Response:
         "console/late.html",
         visit,
         rows=[(one, names.get(one.slug, one.slug), left.get(one.id, 0)) for one in page],
-        before="/console/late-codes" if before else "",
-        after=qualified("/console/late-codes", {"before": page[-1].id}) if len(found) > PAGE_SIZE else "",
+        sort=sort,
+        before=qualified(path, {"sort": sort}) if before else "",
+        after=qualified(path, {"sort": sort, "before": page[-1].id}) if len(found) > PAGE_SIZE else "",
     )
 
 
@@ -162,7 +178,7 @@ async def _late_rows(visit: Visit) -> AsyncIterator[list[Row]]:
     before = None
     for _ in range(FILE_ROWS_MAX // records.PAGE_MAX):
         async with visit.pool.acquire() as conn:
-            found = await _late(conn, visit.state, before, records.PAGE_MAX)
+            found = await _late(conn, visit, before, records.PAGE_MAX)
             left = await records.left_of(conn, [one.id for one in found])
         yield [
             (
@@ -181,8 +197,15 @@ async def _late_rows(visit: Visit) -> AsyncIterator[list[Row]]:
         before = found[-1]
 
 
-async def _late(conn: Connection, state: State, before: Record | None, limit: int) -> list[Record]:
-    return await records.newest(conn, problem=PurchaseProblem.LATE, state=state, before=before, limit=limit)
+async def _late(conn: Connection, visit: Visit, before: Record | None, limit: int) -> list[Record]:
+    return await records.by_age(
+        conn,
+        problem=PurchaseProblem.LATE,
+        state=visit.state,
+        before=before,
+        limit=limit,
+        oldest=visit.query.get("sort") == "placed",
+    )
 
 
 async def _product(conn: Connection, slug: str) -> int | None:

@@ -31,6 +31,7 @@ from voucherd.people import approvers
 from voucherd.people.approvers import NoSecondPerson
 from voucherd.people.roles import Right
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen, in_order
 from voucherd.wallet import deeds
 from voucherd.wallet import store as wallets
 from voucherd.wallet.deeds import BadPayment, NothingBooked, TooLittleMoney
@@ -47,7 +48,10 @@ COMPANIES_MAX: Final = 500
 _SORTS: Final[dict[str, Callable[[Approval], Any]]] = {
     "company": lambda one: one.company.casefold(),
     "amount": lambda one: (one.currency, one.amount_minor),
+    "kind": lambda one: one.kind.word,
+    "reference": lambda one: one.reference and one.reference.casefold(),
     "proposed": lambda one: one.requested_at,
+    "status": lambda one: one.word,
 }
 _REFUSALS: Final[dict[type[Exception], str]] = {
     ApprovalClosed: "It was decided before, or nobody decided in time.",
@@ -92,7 +96,8 @@ async def payments_file(visit: Visit) -> Response:
 
 async def _found(visit: Visit) -> tuple[dict[str, str], list[Approval]]:
     """The filters of the address, and the newest payments that they let through, in their order."""
-    given = {name: visit.query.get(name)[:200] for name in ("q", "status", "kind", "sort")}
+    given = {name: visit.query.get(name)[:200] for name in ("q", "status", "kind")}
+    given["sort"] = chosen(visit.query.get("sort"), _SORTS, "-proposed")
     wanted = given["q"].casefold()
     found = [
         one
@@ -101,10 +106,7 @@ async def _found(visit: Visit) -> tuple[dict[str, str], list[Approval]]:
         and given["status"] in ("", one.word)
         and given["kind"] in ("", one.kind.word)
     ]
-    key = _SORTS.get(given["sort"].removeprefix("-"))
-    if key is None:
-        return given | {"sort": ""}, found
-    return given, sorted(found, key=key, reverse=given["sort"].startswith("-"))
+    return given, in_order(found, _SORTS, given["sort"])
 
 
 async def new_payment(visit: Visit) -> Response:

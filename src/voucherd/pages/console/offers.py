@@ -17,10 +17,11 @@ from voucherd.pages.forms import sentence
 from voucherd.pages.render import ROWS_AT_ONCE, qualified, render, sheet
 from voucherd.pages.visit import Visit, missing
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen
 from voucherd.suppliers import deeds
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.deeds import BadSku, FaceNotOffered, NotOffered, OfferedAlready
-from voucherd.suppliers.store import OfferRow, OfferSearch, SupplierRow
+from voucherd.suppliers.store import OFFER_SORTS, OfferRow, OfferSearch, SupplierRow
 
 PAGE_SIZE: Final = 50
 PAGES_MAX: Final = 200
@@ -51,7 +52,8 @@ async def offers(visit: Visit) -> Response:
         row=row,
         offers=[offer_facts(row, one) for one in found[:PAGE_SIZE]],
         given=given,
-        filtered=any(given.values()),
+        filtered=bool(given["q"] or given["status"]),
+        sort=given["sort"],
         statuses=STATUSES,
         count=count,
         before=qualified(path, given | {"page": page - 1}) if page > 1 else "",
@@ -160,8 +162,9 @@ async def _offers_of(conn: Connection, row: SupplierRow, slug: str) -> list[Offe
 
 def _search(visit: Visit) -> tuple[dict[str, str], OfferSearch]:
     given = {name: visit.query.get(name)[:200] for name in ("q", "status")}
+    given["sort"] = chosen(visit.query.get("sort"), OFFER_SORTS, "name")
     active = {"removed": False, "all": None}.get(given["status"], True)
-    return given, OfferSearch(given["q"], active, given["status"] == "lacking")
+    return given, OfferSearch(given["q"], active, given["status"] == "lacking", given["sort"])
 
 
 def _path(row: SupplierRow) -> str:

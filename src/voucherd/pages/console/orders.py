@@ -32,6 +32,7 @@ from voucherd.people.roles import Right
 from voucherd.purchasing import records
 from voucherd.services import Services
 from voucherd.sheets.writing import Row
+from voucherd.sorting import chosen
 from voucherd.trail import TrailRow
 from voucherd.vault import reveals
 from voucherd.vault.reveals import RevealRow
@@ -135,7 +136,7 @@ def _given(visit: Visit) -> dict[str, str]:
 
 
 def _sort(visit: Visit) -> str:
-    return OLDEST if visit.query.get("sort") == OLDEST else NEWEST
+    return chosen(visit.query.get("sort"), {OLDEST}, NEWEST)
 
 
 async def _filters(conn: Connection, visit: Visit) -> register.OrderSearch:

@@ -15,6 +15,7 @@ from voucherd.catalogue.price_list_files import ListedEntry, PriceChange
 from voucherd.catalogue.price_store import PriceList, PriceListExists, PriceListInUse
 from voucherd.catalogue.products import Listing
 from voucherd.catalogue.rules import BadProduct
+from voucherd.catalogue.terms import PriceEntry
 from voucherd.db import Connection, transaction
 from voucherd.http import Response
 from voucherd.money import Money
@@ -35,6 +36,7 @@ from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import reading
 from voucherd.sheets.model import SheetRefused
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen, in_order
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 ROWS_MAX: Final = 5_000
@@ -45,6 +47,12 @@ _SORTS: Final[dict[str, Callable[[PriceList], Any]]] = {
     "prices": lambda one: one.entries,
     "companies": lambda one: len(one.companies),
 }
+_ENTRY_SORTS: Final[dict[str, Callable[[ListedEntry], Any]]] = {
+    "price": lambda one: _ranked(one.entry),
+    "from": lambda one: one.valid_from,
+    "until": lambda one: one.valid_until,
+}
+_NAME_SORT: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {"name": lambda row: row["name"].casefold()}
 
 
 async def price_lists(visit: Visit) -> Response:
@@ -69,14 +77,11 @@ async def lists_file(visit: Visit) -> Response:
 
 
 async def _lists(visit: Visit) -> tuple[dict[str, str], list[PriceList]]:
-    given = {"q": visit.query.get("q")[:100], "sort": visit.query.get("sort")}
+    given = {"q": visit.query.get("q")[:100], "sort": chosen(visit.query.get("sort"), _SORTS, "name")}
     found = await visit.look(price_store.lists)
     wanted = given["q"].casefold()
     found = [one for one in found if any(wanted in name.casefold() for name in (one.name, *one.companies))]
-    key = _SORTS.get(given["sort"].removeprefix("-"))
-    if key is None:
-        return given | {"sort": "name"}, found
-    return given, sorted(found, key=key, reverse=given["sort"].startswith("-"))
+    return given, in_order(found, _SORTS, given["sort"])
 
 
 async def add_list(visit: Visit) -> Response:
@@ -92,12 +97,13 @@ async def add_list(visit: Visit) -> Response:
 async def price_list(visit: Visit) -> Response:
     """The prices of one list."""
     wanted = visit.query.get("q")[:100].casefold()
+    sort = chosen(visit.query.get("sort"), {*_ENTRY_SORTS, *_NAME_SORT}, "")
     async with visit.pool.acquire() as conn:
         found = await _found(conn, visit)
-        entries = await price_store.entries(conn, found.id)
-        more = 0 if wanted else max(len(entries) - SHOWN_MAX, 0)
-        # Only a search has to know what all of them are called.
-        entries = entries if wanted else entries[:SHOWN_MAX]
+        entries = in_order(await price_store.entries(conn, found.id), _ENTRY_SORTS, sort)
+        more = max(len(entries) - SHOWN_MAX, 0)
+        # Only to search and to sort by name one has to know what all of them are called.
+        entries = entries if wanted or sort.endswith("name") else entries[:SHOWN_MAX]
         products = await store.current(conn, [one.slug for one in entries if one.slug is not None])
         brands, options = await brand_options(conn), await product_options(conn)
     names = dict(brands)
@@ -114,13 +120,15 @@ async def price_list(visit: Visit) -> Response:
         for one in entries
     ]
     rows = [row for row in rows if wanted in f"{row['name']} {row['slug'] or ''}".casefold()]
+    rows = in_order(rows, _NAME_SORT, sort)
     return render(
         "console/price_list.html",
         visit,
         list=found,
         rows=rows[:SHOWN_MAX],
         wanted=visit.query.get("q"),
-        more=more or len(rows) - SHOWN_MAX,
+        more=len(rows) - SHOWN_MAX if wanted else more,
+        sort=sort,
         products=[("", "All products"), *options],
         product=shown(options, visit.form.get("product")),
         brands=[("", "All brands"), *brands],
@@ -136,6 +144,16 @@ def _name(one: ListedEntry, products: Mapping[str, Listing], brands: Mapping[str
     if one.brand_slug is not None:
         return f"All of {brands.get(one.brand_slug, one.brand_slug)}"
     return "All products"
+
+
+def _ranked(entry: PriceEntry) -> tuple[int, str, int, int]:
+    """The place of a price among others: discounts, then fixed prices of each currency, then fees."""
+    terms = entry.terms
+    if terms.discount_bp:
+        return 0, "", terms.discount_bp, 0
+    if terms.price_minor is not None:
+        return 1, terms.price_currency or "", terms.price_minor, 0
+    return 2, entry.face_currency or "", terms.fee_variable_e8 or 0, terms.fee_fixed_minor or 0
 
 
 def _said(one: ListedEntry) -> str:

@@ -31,6 +31,7 @@ from voucherd.pages.forms import FormFields, sentence
 from voucherd.pages.render import amount, qualified, render, sheet
 from voucherd.pages.visit import Visit
 from voucherd.sheets.writing import Row
+from voucherd.sorting import chosen
 from voucherd.storefront import search
 from voucherd.vault import lots
 
@@ -61,12 +62,14 @@ CHOICES: Final[dict[str, Any]] = {
 
 
 async def products(visit: Visit) -> Response:
-    """Every product, for sale or not, by slug."""
+    """Every product, for sale or not, by slug unless the address says otherwise."""
     query = visit.query
     given, filters = _given(visit), _filters(visit)
-    after, before = query.get("after"), query.get("before")
+    after, before, kept = query.get("after"), query.get("before"), given | {"sort": _sort(visit)}
     async with visit.pool.acquire() as conn:
-        found = await register.page_of_products(conn, filters, after=after, before=before, size=PAGE_SIZE + 1)
+        found = await register.page_of_products(
+            conn, filters, after=after, before=before, size=PAGE_SIZE + 1, sort=kept["sort"]
+        )
         brands = await store.list_brands(conn)
         categories = await register.categories(conn)
     few = len(brands) <= BRANDS_OFFERED_MAX
@@ -88,8 +91,9 @@ async def products(visit: Visit) -> Response:
         ],
         categories=[("", "Every category"), *((one, one) for one in categories)],
         types=[("", "Every type"), *product_words.TYPES.items()],
-        before=qualified(PATH, given | {"before": first}) if earlier and page else "",
-        after=qualified(PATH, given | {"after": last}) if later and page else "",
+        sort=kept["sort"],
+        before=qualified(PATH, kept | {"before": first}) if earlier and page else "",
+        after=qualified(PATH, kept | {"after": last}) if later and page else "",
         filtered=any(given.values()),
     )
 
@@ -103,6 +107,10 @@ def _kind(one: Listing) -> str:
 def _given(visit: Visit) -> dict[str, str]:
     names = ("q", "brand", "category", "type", "active")
     return {name: visit.query.get(name)[: search.QUERY_CHARS_MAX] for name in names}
+
+
+def _sort(visit: Visit) -> str:
+    return chosen(visit.query.get("sort"), register.SORTS, "slug")
 
 
 def _filters(visit: Visit) -> ProductSearch:
@@ -125,9 +133,9 @@ async def products_file(visit: Visit) -> Response:
 
 
 async def _file_rows(visit: Visit, filters: ProductSearch) -> AsyncIterator[list[Row]]:
-    after = ""
+    after, sort = "", _sort(visit)
     for _ in range(FILE_ROWS_MAX // FILE_PAGE):
-        found = await visit.look(register.page_of_products, filters, after=after, size=FILE_PAGE)
+        found = await visit.look(register.page_of_products, filters, after=after, size=FILE_PAGE, sort=sort)
         yield [
             (
                 *(one.version.slug, one.version.name, one.version.brand_name, one.version.product_type),

@@ -33,6 +33,7 @@ from voucherd.purchasing.by_hand import BadCodes, BadHand, TooEarly, TooManyCode
 from voucherd.purchasing.outcomes import AttemptClosed, Hand, NothingNew
 from voucherd.purchasing.records import ID_DIGITS, PurchaseProblem, Record
 from voucherd.sheets.writing import Row
+from voucherd.sorting import chosen
 from voucherd.suppliers import registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.protocol import EXTERNAL_ID_CHARS_MAX, SURPLUS_MAX, Bought
@@ -86,10 +87,11 @@ class PurchaseFilters(NamedTuple):
     phase: AttemptPhase | None
     problem: PurchaseProblem | None
     state: State
+    oldest: bool
 
-    async def newest(self, conn: Connection, before: Record | None, limit: int) -> list[Record]:
-        """The newest that fit, behind that one."""
-        return await records.newest(conn, **self._asdict(), before=before, limit=limit)
+    async def page(self, conn: Connection, before: Record | None, limit: int) -> list[Record]:
+        """Those that fit, behind that one."""
+        return await records.by_age(conn, **self._asdict(), before=before, limit=limit)
 
 
 def _filters(visit: Visit, known: Sequence[str]) -> PurchaseFilters:
@@ -99,6 +101,7 @@ def _filters(visit: Visit, known: Sequence[str]) -> PurchaseFilters:
         _PHASES.get(visit.query.get("status")),
         PurchaseProblem(problem) if problem in set(PurchaseProblem) else None,
         visit.state,
+        visit.query.get("sort") == "placed",
     )
 
 
@@ -107,20 +110,22 @@ async def _known_suppliers(conn: Connection, state: State) -> list[str]:
 
 
 async def purchases(visit: Visit) -> Response:
-    """Purchases at suppliers, newest first."""
+    """Purchases at suppliers, newest first unless the address says otherwise."""
     async with visit.pool.acquire() as conn:
         known = await _known_suppliers(conn, visit.state)
         before = await before_of(conn, visit)
-        found = await _filters(visit, known).newest(conn, before, PAGE_SIZE + 1)
+        found = await _filters(visit, known).page(conn, before, PAGE_SIZE + 1)
         names = await product_names(conn, [one.slug for one in found])
     page = found[:PAGE_SIZE]
     given = {name: visit.query.get(name) for name in ("problem", "supplier", "status")}
+    given["sort"] = chosen(visit.query.get("sort"), {"placed"}, "-placed")
     onward = qualified(PATH, given | {"before": page[-1].id}) if page else ""
     return render(
         "console/purchases.html",
         visit,
         rows=[(one, names.get(one.slug, one.slug)) for one in page],
         given=given,
+        sort=given["sort"],
         choices=[("", "All"), *((one.value, text) for one, text in PROBLEMS.items())],
         suppliers=[("", "Every supplier"), *((name, name) for name in known)],
         statuses=[("", "Any status"), *((word, PHASES[phase][0]) for word, phase in _PHASES.items())],
@@ -140,7 +145,7 @@ async def _file_rows(visit: Visit, filters: PurchaseFilters) -> AsyncIterator[li
     before = None
     for _ in range(FILE_ROWS_MAX // records.PAGE_MAX):
         async with visit.pool.acquire() as conn:
-            found = await filters.newest(conn, before, records.PAGE_MAX)
+            found = await filters.page(conn, before, records.PAGE_MAX)
         yield [_file_row(one) for one in found]
         if len(found) < records.PAGE_MAX:
             return

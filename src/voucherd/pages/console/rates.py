@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final
@@ -10,35 +11,52 @@ from typing import Any, Final
 from voucherd.catalogue import fx_feed, fx_store, rate_deeds, store, vat_store
 from voucherd.catalogue.fx import BadRates, parse_ecb, parse_rate
 from voucherd.catalogue.rate_deeds import BadMargin, rate_text, share_text
+from voucherd.catalogue.store import FxRate
 from voucherd.catalogue.texts import read_share
 from voucherd.catalogue.vat import EU_COUNTRIES
-from voucherd.catalogue.vat_store import BadVatRate
+from voucherd.catalogue.vat_store import BadVatRate, VatRate
 from voucherd.companies.places import countries
+from voucherd.db import Connection
 from voucherd.http import Response
 from voucherd.pages.console.inputs import currency_of, day_of
 from voucherd.pages.console.pickers import currency_options
 from voucherd.pages.render import in_pages, render, sheet
 from voucherd.pages.visit import Visit, missing
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen, in_order
 
 HISTORY_SHOWN_MAX: Final = 90
+_SORTS: Final[dict[str, Callable[[tuple[FxRate, str]], Any]]] = {
+    "currency": lambda one: one[1],
+    "worth": lambda one: one[0].eur_e8,
+    "day": lambda one: one[0].day,
+    "source": lambda one: one[0].source,
+}
+_VAT_SORTS: Final[dict[str, Callable[[tuple[str, dict[str, Any]]], Any]]] = {
+    "country": lambda one: countries()[one[0]],
+    "today": lambda one: one[1]["today_bp"],
+    "since": lambda one: one[1]["now"] and one[1]["now"][1],
+}
+_FILE_SORTS: Final[dict[str, Callable[[VatRate], Any]]] = {
+    "country": lambda one: countries()[one.country],
+    "today": lambda one: one.rate_bp,
+    "since": lambda one: one.valid_from,
+}
+"""The file has the rates of the past and of the future, too."""
 
 
 async def rates(visit: Visit) -> Response:
     """The rates in force, the margins on them, and how their refresh stands."""
     async with visit.pool.acquire() as conn:
-        found = await store.list_rates(conn)
+        sort, found = await _rates(conn, visit)
         margins = await fx_store.margins(conn)
         standing = await fx_store.feed(conn)
-    today, names, wanted = standing.now.date(), dict(currency_options()), visit.query.get("q")[:60].casefold()
+    today = standing.now.date()
     return render(
         "console/rates.html",
         visit,
-        rows=[
-            (rate, names[rate.currency], rate_text(rate.eur_e8), (today - rate.day).days)
-            for rate in found
-            if wanted in names[rate.currency].casefold()
-        ],
+        rows=[(rate, name, rate_text(rate.eur_e8), (today - rate.day).days) for rate, name in found],
+        sort=sort,
         wanted=visit.query.get("q"),
         currencies=[("", "Choose …"), *currency_options()],
         margins=[(of, to, share_text(bp)) for (of, to), bp in margins.items()],
@@ -50,12 +68,20 @@ async def rates(visit: Visit) -> Response:
 
 async def rates_file(visit: Visit) -> Response:
     """The rates in force as a file."""
-    found = await visit.look(store.list_rates)
+    _, found = await visit.look(_rates, visit)
     rows: list[list[Value]] = [
-        [one.currency, Decimal(rate_text(one.eur_e8)), one.day.isoformat(), one.source] for one in found
+        [one.currency, Decimal(rate_text(one.eur_e8)), one.day.isoformat(), one.source] for one, _ in found
     ]
     columns = ("currency", "worth in EUR", "day", "source")
     return await sheet(visit, "rates", columns, in_pages(rows), title="rates")
+
+
+async def _rates(conn: Connection, visit: Visit) -> tuple[str, list[tuple[FxRate, str]]]:
+    """What the list is sorted by, and the rates that are looked for with the names of their currencies."""
+    sort = chosen(visit.query.get("sort"), _SORTS, "currency")
+    names, wanted = dict(currency_options()), visit.query.get("q")[:60].casefold()
+    found = [(rate, names[rate.currency]) for rate in await store.list_rates(conn)]
+    return sort, in_order([one for one in found if wanted in one[1].casefold()], _SORTS, sort)
 
 
 async def set_rate(visit: Visit) -> Response:
@@ -125,18 +151,20 @@ async def vat(visit: Visit) -> Response:
     found, names = await visit.look(vat_store.history), countries()
     rows: dict[str, dict[str, Any]] = {}
     for one in found:
-        row = rows.setdefault(one.country, {"now": None, "past": [], "coming": []})
+        row = rows.setdefault(one.country, {"now": None, "today_bp": None, "past": [], "coming": []})
         told = (share_text(one.rate_bp), one.valid_from)
         if not one.begun:
             row["coming"].append(told)
         elif row["now"] is None:
-            row["now"] = told
+            row["now"], row["today_bp"] = told, one.rate_bp
         else:
             row["past"].append(told)
+    sort = chosen(visit.query.get("sort"), _VAT_SORTS, "country")
     return render(
         "console/vat.html",
         visit,
-        rows=sorted(rows.items(), key=lambda one: names[one[0]]),
+        rows=in_order(rows.items(), _VAT_SORTS, sort),
+        sort=sort,
         names=names,
         choices=sorted(((code, names[code]) for code in EU_COUNTRIES), key=lambda one: one[1]),
     )
@@ -147,7 +175,7 @@ async def vat_file(visit: Visit) -> Response:
     found = await visit.look(vat_store.history)
     rows: list[list[Value]] = [
         [one.country, countries()[one.country], Decimal(one.rate_bp).scaleb(-2), one.valid_from.isoformat()]
-        for one in found
+        for one in in_order(found, _FILE_SORTS, chosen(visit.query.get("sort"), _FILE_SORTS, "country"))
     ]
     columns = ("country", "name", "rate in %", "from")
     return await sheet(visit, "vat-rates", columns, in_pages(rows), title="vat rates")

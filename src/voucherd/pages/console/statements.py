@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, Final
 
+from voucherd import sorting
 from voucherd.companies.model import Company
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, Money
@@ -24,11 +25,12 @@ from voucherd.wallet.statement import StatementFilters, StatementLine, WalletAcc
 from voucherd.wallet.store import Balance
 
 STATEMENT_LINES: Final = 50
+OLDEST: Final = "at"
 KINDS: Final = {kind.word: kind for kind in EntryKind}
 
 
 async def statement(visit: Visit) -> Response:
-    """The movements of one wallet, newest first, with filters."""
+    """The movements of one wallet, newest first unless the address says otherwise, with filters."""
     query, filters = visit.query, _filters(visit)
     found, balances, chosen = await _chosen(visit)
     currency = chosen["currency"]
@@ -38,7 +40,8 @@ async def statement(visit: Visit) -> Response:
         part = await visit.services.statements.page(
             account, filters, after=number_of(query.get("after")), size=STATEMENT_LINES
         )
-    path = f"/console/companies/{found.id}/statement"
+    path, sort = f"/console/companies/{found.id}/statement", _sort(visit)
+    kept = chosen | {"sort": sort}
     wallet = next((one for one in balances if one.currency == currency), None)
     alerts = {} if wallet is None else await visit.look(low_balance.alerts, [wallet.wallet_id])
     low = None if wallet is None else alerts.get(wallet.wallet_id)
@@ -56,8 +59,9 @@ async def statement(visit: Visit) -> Response:
         rows=[_movement(visit.services, line, currency) for line in part.lines] if part else [],
         below=visit.form.get("below") or ("" if low is None else str(Money(low, currency).decimal())),
         may_manage=visit.may(Right.COMPANIES_MANAGE),
-        first="" if not query.get("after") else qualified(path, chosen),
-        older="" if part is None or part.after is None else qualified(path, chosen | {"after": part.after}),
+        sort=sort,
+        before="" if not query.get("after") else qualified(path, kept),
+        after="" if part is None or part.after is None else qualified(path, kept | {"after": part.after}),
     )
 
 
@@ -120,7 +124,12 @@ async def _chosen(visit: Visit) -> tuple[Company, list[Balance], dict[str, str]]
 def _filters(visit: Visit) -> StatementFilters:
     period = Period(visit.words, visit.ask("from", optional_day), visit.ask("to", optional_day))
     kind = KINDS.get(visit.query.get("kind"))
-    return StatementFilters(period.begins, period.ends, frozenset(() if kind is None else {kind}))
+    kinds = frozenset(() if kind is None else {kind})
+    return StatementFilters(period.begins, period.ends, kinds, oldest_first=_sort(visit) == OLDEST)
+
+
+def _sort(visit: Visit) -> str:
+    return sorting.chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
 
 
 async def _account(visit: Visit, company: Company, currency: str) -> WalletAccount:

@@ -14,6 +14,7 @@ from voucherd.pages.forms import whole
 from voucherd.pages.render import in_pages, number, render, sheet
 from voucherd.pages.visit import Visit
 from voucherd.sheets.writing import Value
+from voucherd.sorting import chosen, in_order
 from voucherd.suppliers import deeds, overview, registry
 from voucherd.suppliers import store as supplier_store
 from voucherd.suppliers.deeds import LIMITS, SupplierChanges
@@ -50,9 +51,12 @@ _STATUSES: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
 }
 _SORTS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "name": lambda one: one["row"].name,
+    "status": lambda one: one["judged"].text,
     "failed": lambda one: one["lately"].failed_percent,
+    "calls": lambda one: one["counted"].calls,
     "waiting": lambda one: one["counted"].lines,
-    "time": lambda one: one["lately"].middle_ms or 0,
+    "unknown": lambda one: one["counted"].unknown,
+    "time": lambda one: one["lately"].middle_ms,
 }
 
 
@@ -64,7 +68,7 @@ async def suppliers(visit: Visit) -> Response:
         visit,
         rows=rows,
         given=given,
-        sort=given["sort"] or "name",
+        sort=given["sort"],
         filtered=bool(given["q"] or given["status"]),
         kinds=KIND_NAMES,
     )
@@ -88,7 +92,8 @@ async def suppliers_file(visit: Visit) -> Response:
 
 async def _found(visit: Visit) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """The filters of the address, and the suppliers that they let through, in their order."""
-    given = {name: visit.query.get(name)[:60] for name in ("q", "status", "sort")}
+    given = {name: visit.query.get(name)[:60] for name in ("q", "status")}
+    given["sort"] = chosen(visit.query.get("sort"), _SORTS, "name")
     async with visit.pool.acquire() as conn:
         found = [row for row in await supplier_store.suppliers(conn) if row.state is visit.state]
         counted = await overview.figures(conn)
@@ -100,10 +105,7 @@ async def _found(visit: Visit) -> tuple[dict[str, str], list[dict[str, Any]]]:
     ]
     wanted = _STATUSES.get(given["status"])
     rows = rows if wanted is None else [one for one in rows if wanted(one)]
-    sort = _SORTS.get(given["sort"].removeprefix("-"))
-    if sort is None:
-        return given | {"sort": ""}, rows
-    return given, sorted(rows, key=sort, reverse=given["sort"].startswith("-"))
+    return given, in_order(rows, _SORTS, given["sort"])
 
 
 async def supplier(visit: Visit) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from voucherd import trail
+from voucherd import sorting, trail
 from voucherd.actors import ActorKind
 from voucherd.companies import store as company_store
 from voucherd.db import Connection
@@ -40,18 +40,22 @@ VERIFY_S_MAX: Final = 20.0
 FILE_COLUMNS: Final = (
     *("at", "by", "who", "name", "action", "subject", "detail", "company", "state", "address", "request"),
 )
+OLDEST: Final = "at"
 _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
 
 async def deeds_done(visit: Visit) -> Response:
-    """What was done, newest first, with filters."""
+    """What was done, newest first unless the address says otherwise, with filters."""
     chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
+    kept = chosen | {"sort": _sort(visit)}
     found = TrailPage([], None)
     async with visit.pool.acquire() as conn:
         filters = await _filters(conn, visit)
         if not visit.problems:
             before = number_of(visit.query.get("before"))
-            found = await trail.search(conn, filters, before=before, limit=PAGE)
+            found = await trail.search(
+                conn, filters, before=before, limit=PAGE, oldest=kept["sort"] == OLDEST
+            )
         names = await _company_names(conn, found.rows)
         people = await _people(conn, found.rows)
         companies = await company_options(conn)
@@ -67,8 +71,9 @@ async def deeds_done(visit: Visit) -> Response:
         chosen=chosen,
         companies=[("", "Every company"), *companies],
         heads=heads,
-        newest=qualified(path, chosen) if visit.query.get("before") else "",
-        older="" if found.before is None else qualified(path, chosen | {"before": found.before}),
+        sort=kept["sort"],
+        before=qualified(path, kept) if visit.query.get("before") else "",
+        after="" if found.before is None else qualified(path, kept | {"before": found.before}),
         archived_until=found.archived_until,
     )
 
@@ -82,10 +87,10 @@ async def deeds_file(visit: Visit) -> Response:
 
 
 async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[Row]]:
-    before = None
+    before, oldest = None, _sort(visit) == OLDEST
     for _ in range(FILE_ROWS_MAX // trail.PAGE_MAX):
         async with visit.pool.acquire() as conn:
-            found = await trail.search(conn, filters, before=before, limit=trail.PAGE_MAX)
+            found = await trail.search(conn, filters, before=before, limit=trail.PAGE_MAX, oldest=oldest)
             names = await _company_names(conn, found.rows)
             people = await _people(conn, found.rows)
         yield [
@@ -100,6 +105,10 @@ async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[
         before = found.before
         if before is None:
             return
+
+
+def _sort(visit: Visit) -> str:
+    return sorting.chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
 
 
 async def _filters(conn: Connection, visit: Visit) -> TrailFilters:

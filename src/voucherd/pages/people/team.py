@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec
 
 from voucherd.actors import Actor
 from voucherd.companies import store as company_store
@@ -22,10 +22,18 @@ from voucherd.people import policy as rules
 from voucherd.people.deeds import EnoughInvitations, Invitation, Invited, OwnSecondFactor
 from voucherd.people.members import LastOwner, Member, TooManyPeople
 from voucherd.people.users import UserDraft, UserExists
+from voucherd.sorting import chosen, in_order
 from voucherd.words import phrase
 
 P = ParamSpec("P")
 
+SORTS: Final[dict[str, Callable[[Member], Any]]] = {
+    "name": lambda one: (one.name or one.email).casefold(),
+    "role": lambda one: role_word(one.role),
+    "status": lambda one: "inactive" if not one.active else "active" if one.joined else "invited",
+    "factor": lambda one: one.second_factor,
+}
+"""How a list of people can be sorted."""
 ENOUGH: Final = phrase("There are enough open invitations. Each is good for 7 days.")
 
 
@@ -43,11 +51,13 @@ class Team:
         # A rule that waits is what somebody wants: sent again with another box ticked, it must not be forgotten.
         asked = policy if rule_change is None else rule_change
         amount = None if asked is None else asked.approve_from_eur_minor
+        sort = chosen(visit.query.get("sort"), SORTS, "name")
         return render(
             "people/team.html",
             visit,
             path=self.path,
-            members=await members.members(visit.pool, side),
+            members=in_order(await members.members(visit.pool, side), SORTS, sort),
+            sort=sort,
             roles=_roles(visit),
             policy=policy,
             rule_change=rule_change,
