@@ -155,7 +155,9 @@ def approval(**changes: Any) -> Approval:
         "over": False,
         "company": "Acme",
         "requester": "asker@acme.example",
+        "requester_name": "",
         "decider": None,
+        "decider_name": None,
     }
     return Approval(**(fields | changes))
 
