@@ -153,6 +153,10 @@ class Words(Struct, frozen=True):
         text = ("−" if amount.minor < 0 else "") + self.number(whole)
         return f"{text}{_signs(self.language)[1]}{part:0{places}d}" if places else text
 
+    def decimal(self, plain: str) -> str:
+        """A rate or a percentage such as 0.0058, with the language's sign before the parts of one."""
+        return plain.replace(".", _signs(self.language)[1])
+
     def amount(self, amount: Money) -> str:
         """An amount with its currency's letters, in one piece."""
         return f"{self.figure(amount)}\u00a0{amount.currency}"

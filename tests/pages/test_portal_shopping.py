@@ -20,7 +20,7 @@ async def test_a_product_goes_into_the_cart_from_its_tile_and_every_page_counts_
     buyer, viewer = await someone(shop, "buyer", company), await someone(shop, "viewer", company)
     page = await buyer.get("/portal/catalogue?sort=cheap")
     assert "Face value 10.00 EUR 10% off 9.00 EUR In stock" in text_of(page)
-    assert "Face value 5.00 EUR to 50.00 EUR" in text_of(page)
+    assert "You choose the value 5.00 to 50.00 EUR" in text_of(page)
     back = re.search(r'name="back" value="([^"]+)"', page.text)
     assert back is not None
     assert back[1] == "/portal/catalogue?sort=cheap"

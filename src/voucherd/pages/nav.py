@@ -36,8 +36,8 @@ def _group(title: str, *entries: NavItem) -> NavGroup:
 BUYER: Final = (
     _group(
         "",
-        NavItem("/portal", "Overview", "overview"),
-        NavItem("/portal/catalogue", "Catalogue", "catalogue", Right.ORDERS_VIEW),
+        NavItem("/portal", "Overview", "home"),
+        NavItem("/portal/catalogue", "Catalogue", "catalogue", Right.ORDERS_VIEW, ("/portal/bulk",)),
         NavItem("/portal/cart", "Cart", "cart", Right.ORDERS_PLACE),
         NavItem("/portal/orders", "Orders", "orders", Right.ORDERS_VIEW),
     ),

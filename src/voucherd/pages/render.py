@@ -119,6 +119,7 @@ def environment() -> Environment:
         "number": number,
         "figure": figure,
         "amount": amount,
+        "decimal": decimal,
     }
     made.filters.update({name: _when_shown(filter_) for name, filter_ in spoken.items()})
     made.filters.update(qualified=qualified, hue=hue, merged=merged, role=_role)
@@ -156,6 +157,11 @@ def figure(amount: Money) -> str:
 def amount(money: Money) -> str:
     """An amount in one piece without markup, for buttons and titles."""
     return _reader.get().amount(money)
+
+
+def decimal(plain: str) -> str:
+    """A rate or a percentage as the reader writes it."""
+    return _reader.get().decimal(plain)
 
 
 def number(count: int) -> str:

@@ -103,6 +103,8 @@ async def product_page(visit: Visit, slug: str) -> Response:
         shown=shown,
         logos=await logos_for(visit.services, [shown]),
         price=priced(shown, currency),
+        currency=currency,
+        vat=vat,
         rates=rates_of([] if shown.paid is None else [shown.paid], currency),
         vat_percent=vat.percent if vat.bp and unit is not None and unit.vat_minor else "",
         vat_note=""

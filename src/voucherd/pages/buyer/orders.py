@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from voucherd import clock
 from voucherd.approvals import lists
 from voucherd.approvals.model import needed
 from voucherd.approvals.store import NOTE_CHARACTERS_MAX
@@ -75,6 +76,8 @@ async def overview(visit: Visit) -> Response:
         logos=await logos_for(visit.services, products),
         priced=priced,
         currency=currency,
+        rates=rates_of([shown.paid for shown in products if shown.paid is not None], currency),
+        vat=await vat_of(visit, clock.now().date()),
         may_buy=visit.may(Right.ORDERS_PLACE),
     )
 

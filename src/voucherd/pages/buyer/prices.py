@@ -120,4 +120,4 @@ def vat_note(speak: Words, vat: Vat, category: str, turnover_minor: int) -> str:
     why = "later" if category == "multi_purpose" and not turnover_minor else category
     if why not in ("later", "exempt") and vat.bp is None:
         return ""
-    return speak.text(_NOTES[vat.reason or why], percent=vat.percent)
+    return speak.text(_NOTES[vat.reason or why], percent=speak.decimal(vat.percent))

@@ -85,7 +85,7 @@ async def app_facts(visit: Visit) -> dict[str, Any] | None:
         return None
     uri = totp.uri(enrolment.secret, person.email, visit.services.settings.operator_name)
     title = visit.words.text("QR code for your app")
-    square = segno.make(uri, error="m").svg_inline(scale=5, border=3, light="#fff", title=title)
+    square = segno.make(uri, error="m").svg_inline(border=4, omitsize=True, light="#fff", title=title)
     return {
         "ask": not fresh(visit),
         "secret": totp.shown(enrolment.secret),
