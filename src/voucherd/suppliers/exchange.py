@@ -29,6 +29,14 @@ KEEP_ALIVE_S: Final = 2.0
 """Shorter than servers keep a connection: one that they close while we write leaves the purchase unclear."""
 URL_CHARS_MAX: Final = 2_000
 AGENT: Final = "voucherd"
+_KINDS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (TimeoutError, "no answer in time"),
+    (httpx.TimeoutException, "no answer in time"),
+    (httpx.ConnectError, "no connection"),
+    (httpx.NetworkError, "the connection broke"),
+    (httpx.ProtocolError, "the connection broke"),
+)
+"""What is told of an error."""
 
 
 def room_for(count: int) -> int:
@@ -126,7 +134,7 @@ class SupplierExchange:
             return Lost(str(refusal))
         # Only the kind of error is told: its text may quote what was sent.
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, ValueError) as error:
-            kind = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+            kind = next((said for raised, said in _KINDS if isinstance(error, raised)), type(error).__name__)
             return Lost(kind) if sent else NotSent(kind)
 
     async def _send(self, request: httpx.Request, reply_max: int) -> Reply:

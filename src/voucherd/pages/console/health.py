@@ -236,7 +236,8 @@ def _orders(facts: HealthFacts) -> Iterator[HealthCheck]:
 
 def _suppliers(facts: HealthFacts) -> Iterator[HealthCheck]:
     failing = [f"{name} ({judged.text})" for name, judged in facts.suppliers.items() if judged.kind == "bad"]
-    good = f"{number(len(facts.suppliers))} suppliers can be asked."
+    many = len(facts.suppliers)
+    good = "1 supplier can be asked." if many == 1 else f"{number(many)} suppliers can be asked."
     yield _count("Failing suppliers", len(failing), good, f"{_named(failing)}.", Mark.ACT)
     doubtful = [
         f"{name} ({judged.text})" for name, judged in facts.suppliers.items() if judged.kind == "warn"
