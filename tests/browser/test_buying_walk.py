@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import ViewportSize, expect
 
-from tests.browser.walker import DESKTOP, PHONE, Walker
+from tests.browser.walker import DESKTOP, NARROW_FIRST, PHONE, SIZES, Walker
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_buyer_walks_from_the_catalogue_to_the_codes(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:
@@ -99,7 +99,7 @@ async def test_everything_works_without_javascript(walk: Callable[..., Awaitable
     assert await page.get_by_role("row").count() == 3
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", NARROW_FIRST)
 async def test_a_buyer_orders_from_tiles_and_by_file(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from playwright.async_api import ViewportSize, expect
 
-from tests.browser.walker import DESKTOP, PHONE, Sign, Walker
+from tests.browser.walker import DESKTOP, NARROW_FIRST, PHONE, Sign, Walker
 from tests.cli.terminal import Terminal
 
 
@@ -22,7 +22,7 @@ async def colleague(shell: Terminal) -> Sign:
     return sign
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", NARROW_FIRST)
 async def test_two_people_of_the_operator_top_up_a_company(
     walk: Callable[..., Awaitable[Walker]], shell: Terminal, size: ViewportSize
 ) -> None:

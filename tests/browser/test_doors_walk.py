@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import ViewportSize
 
-from tests.browser.walker import DESKTOP, PHONE, Walker
+from tests.browser.walker import PHONE, SIZES, Walker
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", SIZES)
 async def test_people_sign_in_and_look_around(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:

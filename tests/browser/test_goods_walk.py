@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 from playwright.async_api import FilePayload, Page, ViewportSize
 
-from tests.browser.walker import DESKTOP, PHONE, Walker
+from tests.browser.walker import DESKTOP, NARROW_FIRST, PHONE, Walker
 from tests.cli.terminal import Terminal
 from tests.patience import until
 
@@ -111,7 +111,7 @@ async def import_codes(walker: Walker, count: int, look: Look) -> None:
     await look("console-lots")
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", NARROW_FIRST)
 async def test_the_operator_takes_codes_in_and_cancels_an_order(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:

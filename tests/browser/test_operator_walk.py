@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from playwright.async_api import ViewportSize, expect
 
-from tests.browser.walker import DESKTOP, PHONE, Walker
+from tests.browser.walker import NARROW_FIRST, Walker
 
 PICTURE: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGMQyovCihiGlgQAOgM2gf6gsBwAAAAASUVORK5CYII="
@@ -107,7 +107,7 @@ async def set_logo(one: Walker) -> None:
     await one.assert_sound("operator-brand")
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", NARROW_FIRST)
 async def test_an_operator_needs_no_terminal(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:

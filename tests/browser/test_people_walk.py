@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import ViewportSize
 
-from tests.browser.walker import DESKTOP, PHONE, Demo, Walker
+from tests.browser.walker import NARROW_FIRST, PHONE, Demo, Walker
 from tests.patience import until
 from voucherd.people import totp
 
@@ -146,7 +146,7 @@ async def sign_out(walker: Walker) -> None:
     await walker.page.wait_for_url(re.compile("/sign-in"))
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", NARROW_FIRST)
 async def test_the_account_and_the_team_speak_german_in_the_dark(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:
@@ -182,7 +182,7 @@ async def test_the_account_and_the_team_speak_german_in_the_dark(
     await page.get_by_role("heading", name="Rolle ändern").wait_for()
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", NARROW_FIRST)
 async def test_staff_is_looked_after_on_pages_of_its_own(
     walk: Callable[..., Awaitable[Walker]], size: ViewportSize
 ) -> None:

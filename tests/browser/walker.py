@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import pytest
 from axe_playwright_python.async_playwright import Axe
 from msgspec import Struct
 from playwright.async_api import Page, ViewportSize
 
 DESKTOP: Final = ViewportSize(width=1280, height=800)
 PHONE: Final = ViewportSize(width=390, height=844)
+SIZES: Final = (pytest.param(DESKTOP, id="desktop"), pytest.param(PHONE, id="phone"))
+"""For each person's main path."""
+NARROW_FIRST: Final = (pytest.param(DESKTOP, id="desktop", marks=pytest.mark.soak), SIZES[1])
+"""For side paths: the wider window is for `make soak`."""
 PICTURES: Final = os.environ.get("VOUCHERD_TEST_PICTURES", "")
 """A folder for pictures of every page that is checked, for people who want to look."""
 
