@@ -17,6 +17,7 @@ from voucherd.db import Pool
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.soak
 def test_a_quick_run_prints_the_table() -> None:
     """The lifecycle part, as short as it gets, from PostgreSQL's start to its end."""
     done = subprocess.run(

@@ -27,7 +27,7 @@ from voucherd.orders.answers import Answer, OrderReader
 from voucherd.orders.rules.ruling import Ruling
 from voucherd.orders.service import OrderService
 
-HISTORIES: Final = 50
+HISTORIES: Final = 30
 HISTORIES_SOAK: Final = int(os.environ.get("VOUCHERD_SOAK_HISTORIES", "500"))
 AT_ONCE: Final = 25
 PLANTED_AT_ONCE: Final = 10

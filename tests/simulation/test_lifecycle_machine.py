@@ -487,7 +487,7 @@ def live(server_url: str, master: bytes, *, lives: int, steps: int, number: int 
         run_state_machine_as_test(machine, settings=chosen)
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_every_life_of_an_order_goes_as_the_model_says(server_url: str, master: bytes, number: int) -> None:
     """Invariants 1 to 3, 5 and 6 after every step, whatever is done, in whatever order, and whatever dies."""
     live(server_url, master, lives=16, steps=30, number=number)

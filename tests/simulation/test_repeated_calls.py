@@ -428,7 +428,11 @@ HARM = "what its own key did|in two ways|several orders|done afterwards|for nobo
 
 @pytest.mark.parametrize(
     ("plant", "found"),
-    [(as_before, HARM), (without_fence, HARM), (without_heartbeats, "waits for nobody")],
+    [
+        pytest.param(as_before, HARM, marks=pytest.mark.soak),
+        pytest.param(without_fence, HARM, marks=pytest.mark.soak),
+        (without_heartbeats, "waits for nobody"),
+    ],
     ids=["as before", "without a fence", "without heartbeats"],
 )
 def test_the_model_finds_what_was_wrong_before(
