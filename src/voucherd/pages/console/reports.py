@@ -233,7 +233,7 @@ async def _chart(services: Services, wish: Wish, found: Report) -> Chart:
     timed = found if wish.by == [by] else await _ask(services, wish, [by])
     sums = _sums(timed, timed.dimensions.index(by.value), at)
     labels = _days(wish.first, wish.last) if daily else _months(wish.first, wish.last)
-    return bars([(label, sums.get(label, 0), _euros(sums.get(label, 0))) for label in labels])
+    return bars([(said, sums.get(label, 0), _euros(sums.get(label, 0))) for label, said in labels])
 
 
 def _sums(found: Report, dimension: int, at: int) -> dict[str, int]:
@@ -331,14 +331,18 @@ def _presets(path: str, by: str) -> list[tuple[str, str]]:
     return [(label, qualified(path, {"from": one, "to": two, "by": by})) for label, one, two in spans]
 
 
-def _days(first: date, last: date) -> list[str]:
-    return [(first + timedelta(days=at)).isoformat() for at in range((last - first).days + 1)]
+def _days(first: date, last: date) -> list[tuple[str, str]]:
+    """The label of each day, and how people write it."""
+    days = (first + timedelta(days=at) for at in range((last - first).days + 1))
+    return [(day.isoformat(), f"{day.day} {day:%b %Y}") for day in days]
 
 
-def _months(first: date, last: date) -> list[str]:
+def _months(first: date, last: date) -> list[tuple[str, str]]:
+    """The label of each month, and how people write it."""
     count = (last.year - first.year) * 12 + last.month - first.month
     places = (first.year * 12 + first.month - 1 + at for at in range(count + 1))
-    return [f"{place // 12:04d}-{place % 12 + 1:02d}" for place in places]
+    months = (date(place // 12, place % 12 + 1, 1) for place in places)
+    return [(month.isoformat()[:7], f"{month:%b %Y}") for month in months]
 
 
 def _euros(minor: int) -> str:
