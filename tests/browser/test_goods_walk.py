@@ -118,8 +118,8 @@ async def test_the_operator_takes_codes_in_and_cancels_an_order(
     """OP-91: upload, dry run, import, the order that they went to, and its cancellation with the refund told before."""
     walker = await walk(size)
     page, slug = walker.page, f"walk-{size['width']}"
-    # The same page again, only narrower: what axe finds there it finds on the desk.
-    look = walker.assert_sound if size is DESKTOP else walker.assert_fits
+    # The same page again, only wider: what axe finds there it finds on the telephone.
+    look = walker.assert_fits if size is DESKTOP else walker.assert_sound
     await walker.sign_in(walker.demo.operator)
     await page.goto("/console/products/-/new")
     await look("console-product-form")
