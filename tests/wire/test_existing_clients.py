@@ -203,7 +203,9 @@ async def test_the_other_name_of_the_main_version_answers_the_same_everywhere(qu
         ]
         # A live key moves no clock.
         expected = 400 if route.path.startswith("sandbox/") else 200
-        assert (told[0].status_code, told[0].content) == (expected, told[1].content), route.path
+        assert {one.status_code for one in told} == {expected}, route.path
+        # The log of calls has these calls in it, as soon as they are written down.
+        assert told[0].content == told[1].content or route.path == "request", route.path
     hook = {"url": "https://hooks.shop.com/x"}
     made = await shop.call("POST", "/api/1.02/webhook", company, json=hook)
     assert made.headers["location"] == f"/api/1.02/webhook/{made.json()['id']}"
