@@ -97,14 +97,7 @@ async def page_of_products(
     place = await _place(conn, list(columns), after or before)
     order = ", ".join(f"k{at} {'DESC' if descending else 'ASC'}" for at in range(len(columns)))
     order = f"ORDER BY {order} LIMIT $1"
-    given = {
-        "letters": list(filters.words),
-        "words": filters.query,
-        "brand": filters.brand_slug,
-        "category": filters.category,
-        "type": filters.product_type,
-    }
-    wanted = {name: value for name, value in given.items() if value}
+    wanted = _wanted(filters)
     values: list[Any] = [size, *wanted.values(), *place]
 
     def all_of(conditions: dict[str, str], keys: Iterable[str]) -> str:
@@ -144,6 +137,18 @@ async def page_of_products(
     known = await read_versions(conn, [row[0] for row in rows])
     found = [Listing(known[row[0]], row[1], row[2]) for row in rows]
     return found[::-1] if backwards else found
+
+
+def _wanted(filters: ProductSearch) -> dict[str, Any]:
+    """What is asked for, by the name of its condition."""
+    given = {
+        "letters": list(filters.words),
+        "words": filters.query,
+        "brand": filters.brand_slug,
+        "category": filters.category,
+        "type": filters.product_type,
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 async def _place(conn: Connection, keys: Sequence[str], slug: str) -> list[Any]:
