@@ -151,6 +151,18 @@ class Identifiers:
         """`TRX` and 26 characters of Crockford base 32 (OP-09), for lists so long that they would push out the kept."""
         return "TRX" + _to_text(self._trx.seal(_ORDER.pack(order_id, _ORDER_MARK)))
 
+    def ending_with(self, ending: str, order_ids: Sequence[int]) -> list[int]:
+        """Those of the orders whose trx ends with these characters of base 32, which are its last bits."""
+        wanted, mask = 0, (1 << 5 * len(ending)) - 1
+        for character in ending:
+            wanted = wanted << 5 | _CROCKFORD.index(character)
+        sealed = self._trx.seal(b"".join([_ORDER.pack(order_id, _ORDER_MARK) for order_id in order_ids]))
+        return [
+            order_id
+            for at, order_id in enumerate(order_ids)
+            if int.from_bytes(sealed[16 * at : 16 * at + 16]) & mask == wanted
+        ]
+
     def order_id(self, trx: str) -> int | None:
         """The order behind a trx of ours, or None for anything else."""
         recent = self._recent.get(trx)

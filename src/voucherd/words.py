@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from gettext import c2py
 from importlib.resources import files
 from typing import Final
@@ -36,6 +36,7 @@ LANGUAGES: Final[dict[str, str]] = {
 EVERYWHERE: Final = "ww"
 THIN: Final = "\u202f"
 """Groups digits, and never breaks a line."""
+DAYS_MAX: Final = 5_000
 ZONE: Final = "UTC"
 """Of whoever has said nothing."""
 
@@ -178,10 +179,7 @@ class Words(Struct, frozen=True):
 
     def day(self, at: datetime | date) -> str:
         """The day of a moment, such as 3 Nov 2027; a date is the same day everywhere."""
-        if isinstance(at, datetime):
-            at = at.astimezone(self.tzinfo)
-        pattern, locale = _day_pattern(self.language)
-        return str(pattern.apply(at, locale))
+        return _day(self.language, at.astimezone(self.tzinfo).date() if isinstance(at, datetime) else at)
 
     def moment(self, at: datetime) -> str:
         """A moment to the minute, such as 3 May 2027, 14:05."""
@@ -229,6 +227,13 @@ def _signs(language: str) -> tuple[str, str]:
         return THIN, "."
     symbols = Locale.parse(language).number_symbols["latn"]
     return str(symbols["group"]), str(symbols["decimal"])
+
+
+@lru_cache(maxsize=DAYS_MAX)
+def _day(language: str, day: date) -> str:
+    """A day as a language writes it. A list says the same one in row after row."""
+    pattern, locale = _day_pattern(language)
+    return str(pattern.apply(day, locale))
 
 
 @cache

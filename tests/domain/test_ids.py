@@ -21,6 +21,19 @@ IDS = Identifiers(bytes(range(32)))
 OTHER = Identifiers(bytes(32))
 
 
+def test_orders_are_found_by_the_ending_of_their_trx() -> None:
+    """OP-161: as lists show it; a longer ending finds fewer, and the whole finds one."""
+    ids, orders = Identifiers(bytes(32)), range(2, 4_000, 2)
+    for order_id in (2, 1_000, 3_998):
+        trx = ids.trx(order_id)
+        for characters in (1, 2, 4, 8, 13, 26):
+            ending = trx[-characters:]
+            assert ids.ending_with(ending, orders) == [one for one in orders if ids.trx(one).endswith(ending)]
+        assert ids.ending_with(trx[-26:], orders) == [order_id]
+    assert ids.ending_with("ZZZZZZZZ", orders) == []
+    assert ids.ending_with("Z", []) == []
+
+
 @given(ORDER_IDS)
 def test_a_trx_opens_to_its_order_and_no_other_key_opens_it(order_id: int) -> None:
     """OP-09: `TRX` and 16 to 26 characters of Crockford base 32; a sealed form of the id."""

@@ -15,6 +15,7 @@ from tests.growth.trade import Trade, trading
 from voucherd.audit import CHECKS, findings_of
 from voucherd.audit.since import AuditMark, gather
 from voucherd.db import Pool
+from voucherd.server.listener import settle_memory
 
 SMALL: Final = 160_000
 """So many that a page of the company, which has half of them, looks at as many as it ever does."""
@@ -27,8 +28,22 @@ GROWS_MAX: Final = 1.5
 SWEEPS_MAX: Final = 10_000
 TIMES: Final = 20
 """How often each page is opened."""
+P95: Final = TIMES * 95 // 100 - 1
+"""The place of the slowest but one of 20 looks in order."""
+LONG_S: Final = 300.0
 PAGE_MS_MAX: Final = 50.0
 """How long 19 of 20 looks at a page take at most."""
+_EARLIER: Final = (
+    """
+    UPDATE attempt SET placed_at = placed_at - interval '3 days'
+    WHERE id IN (SELECT attempt_id FROM attempt_line WHERE order_id < $1)
+    """,
+    """
+    UPDATE lot SET imported_at = imported_at - interval '3 days'
+    WHERE attempt_id IS NULL OR attempt_id IN (SELECT attempt_id FROM attempt_line WHERE order_id < $1)
+    """,
+    "UPDATE quote SET at = o.created_at - interval '3 days' FROM orders o WHERE o.id = $1 AND quote.at < o.created_at",
+)
 CHOSEN: Final = {
     name: row
     for name, row in (rounds() | OPERATIONS | LISTS).items()
@@ -57,19 +72,20 @@ async def touched(trade: Trade, rows: dict[str, Row]) -> dict[str, tuple[Counter
     return found
 
 
-async def timed(trade: Trade, rows: dict[str, Row]) -> dict[str, float]:
-    """How many milliseconds 19 of 20 looks at each page take at most; the first one, which plans, is not counted."""
-    found = {}
-    for name, ready in rows.items():
-        work = await ready(trade)
+async def timed(trade: Trade, rows: dict[str, Row]) -> dict[str, list[float]]:
+    """How many milliseconds each look at each page takes, sorted; the first one, which plans, is not counted."""
+    works = {name: await ready(trade) for name, ready in rows.items()}
+    for work in works.values():
         await work()
-        took = []
-        for _ in range(TIMES):
+    settle_memory()
+    found: dict[str, list[float]] = {name: [] for name in works}
+    # All in turn, so that a moment in which the machine does something else is not one page's alone.
+    for _ in range(TIMES):
+        for name, work in works.items():
             began = time.perf_counter()
             await work()
-            took.append(1_000 * (time.perf_counter() - began))
-        found[name] = sorted(took)[TIMES * 95 // 100 - 1]
-    return found
+            found[name].append(1_000 * (time.perf_counter() - began))
+    return {name: sorted(took) for name, took in found.items()}
 
 
 @pytest.mark.soak
@@ -89,7 +105,9 @@ async def test_nothing_grows_up_to_a_million_orders(
         small = await touched(trade, CHOSEN)
         for upto in range(SMALL + STEP, LARGE + 1, STEP):
             await trade.grow(upto)
-        await pool.execute("ANALYZE")
+        # As after a night: years of orders came in within minutes, and the server has yet to put them away.
+        await pool.execute("VACUUM (ANALYZE)", timeout=LONG_S)
+        await pool.execute("CHECKPOINT", timeout=LONG_S)
         large = await touched(trade, CHOSEN)
         figures = [
             f"{name}: {small[name][0].total()} → {touches.total()} pages, {took_ms:.1f} ms"
@@ -97,11 +115,11 @@ async def test_nothing_grows_up_to_a_million_orders(
         ]
         _say(capsys, figures)
         before, after = ({name: touches for name, (touches, _) in one.items()} for one in (small, large))
-        opened = pages_to_open()
-        ms = await timed(trade, opened)
-        slowest = sorted(ms.items(), key=lambda one: -one[1])
-        _say(capsys, [f"{len(ms)} pages, p95:", *(f"  {one:.1f} ms {name}" for name, one in slowest[:25])])
-        assert not {name: one for name, one in ms.items() if one > PAGE_MS_MAX}
+        ms = await timed(trade, pages_to_open())
+        slowest = sorted(ms, key=lambda name: -ms[name][P95])
+        shown = [f"  {ms[name][P95]:.1f} ms ({ms[name][TIMES // 2]:.1f}) {name}" for name in slowest[:25]]
+        _say(capsys, [f"{len(ms)} pages, p95 (and median):", *shown])
+        assert not {name: took[P95] for name, took in ms.items() if took[P95] > PAGE_MS_MAX}
         await _audit(pool, capsys)
         assert not grown(before, after, "with statistics", most=GROWS_MAX)
 
@@ -114,12 +132,17 @@ def _say(capsys: pytest.CaptureFixture[str], lines: list[str]) -> None:
 
 async def _audit(pool: Pool, capsys: pytest.CaptureFixture[str]) -> None:
     """The time for a day's changes, and for everything: the history was made up, so what they find says nothing."""
-    mark = AuditMark(
-        await pool.fetchval("SELECT now() - interval '1 day'"),
-        await pool.fetchval("SELECT max(id) FROM event") - DAY,
-        [],
-    )
+    event_id = await pool.fetchval("SELECT max(id) FROM event") - DAY
+    mark = AuditMark(await pool.fetchval("SELECT now() - interval '1 day'"), event_id, [])
     await pool.execute("INSERT INTO audit_wallet SELECT id, greatest(0, seq - 500), 0, 0 FROM wallet")
+    async with pool.acquire() as conn:
+        # A quarter of the history is of its last day, so what came before the mark is moved to days before it.
+        await conn.execute("SET session_replication_role = replica")
+        first = await conn.fetchval("SELECT min(order_id) FROM event WHERE id > $1", event_id)
+        for statement in _EARLIER:
+            await conn.execute(statement, first, timeout=LONG_S)
+        await conn.execute("RESET session_replication_role")
+    await pool.execute("VACUUM (ANALYZE)", timeout=LONG_S)
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
         began = time.perf_counter()
         orders = await gather(conn, mark)

@@ -297,6 +297,12 @@ async def test_a_large_order_waits_for_a_second_person(shop: Shop) -> None:
     assert "Approval asked for Gifts for spring" in text_of(page)
     assert "Confirm and pay" not in text_of(page)
     assert (await shop.find(company, large))["orderStatus"] == "created"
+    for path in ("/portal", "/portal/orders", f"/portal/orders/{large}", "/portal/orders/-/export"):
+        assert "Waiting for approval" in (await buyer.get(path)).text, path
+    request = await shop.pool.fetchval("SELECT max(id) FROM approval")
+    await buyer.post(f"/portal/approvals/{request}/withdraw")
+    for path in ("/portal", "/portal/orders", f"/portal/orders/{large}", "/portal/orders/-/export"):
+        assert "Waiting for approval" not in (await buyer.get(path)).text, path
     await shop.assert_books_balance()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from voucherd.approvals.model import Approval
@@ -11,7 +12,9 @@ from voucherd.ids import State
 
 PAGE_MAX: Final = 100
 LOOKED_AT_MAX: Final = 5_000
-"""The newest requests, from which a page is taken."""
+"""The newest requests of all companies, from which a page about money is taken."""
+OWN_LOOKED_AT_MAX: Final = 1_000
+"""The newest requests of a company, from which a page is taken; they last as long as a price."""
 
 
 async def of_order(connection: Connection | Pool, company_id: int, order_id: int) -> Approval | None:
@@ -24,12 +27,23 @@ async def of_order(connection: Connection | Pool, company_id: int, order_id: int
     return None if row is None else approval_of(row)
 
 
+async def asked_for(connection: Connection | Pool, order_ids: Sequence[int]) -> set[int]:
+    """Those of these orders that wait for a second person."""
+    rows = await connection.fetch(
+        "SELECT order_id FROM approval WHERE order_id = ANY($1::bigint[]) AND status = 0 AND ends_at > now()",
+        order_ids,
+    )
+    return {row[0] for row in rows}
+
+
 async def of_company(connection: Connection | Pool, company_id: int, state: State) -> list[Approval]:
     """The company's newest requests for orders, the open ones first."""
     # As the index of the newest has them, so that no other way is taken.
     newest = """SELECT * FROM approval WHERE (company_id, state) >= ($1, $2) AND (company_id, state) <= ($1, $2)
                   AND kind = 1 ORDER BY company_id, state, id DESC LIMIT $4"""
-    rows = await connection.fetch(_open_first(newest, "$3"), company_id, int(state), PAGE_MAX, LOOKED_AT_MAX)
+    rows = await connection.fetch(
+        _open_first(newest, "$3"), company_id, int(state), PAGE_MAX, OWN_LOOKED_AT_MAX
+    )
     return [approval_of(row) for row in rows]
 
 

@@ -62,6 +62,8 @@ class FoundPage(Struct, frozen=True):
     after: tuple[datetime, int] | None
     whole: bool = True
     """Whether all orders were looked at that could be on the page."""
+    total: Total | None = None
+    """How many there are, where the page itself tells."""
 
 
 class _Search:
@@ -140,15 +142,15 @@ class _Search:
         return source, fits
 
     async def last_of(self, conn: Connection, scanned: int) -> tuple[datetime, int] | None:
-        """The last of the first so many orders; None if there are fewer."""
+        """The last of the first so many orders; None if no other follows."""
         if self._few is not None:
             return None
-        row = await conn.fetchrow(
+        rows = await conn.fetch(
             f"SELECT created_at, id FROM orders WHERE {self._span} ORDER BY {self.order} "  # noqa: S608 - Ours.
-            f"OFFSET {scanned - 1:d} LIMIT 1",
+            f"OFFSET {scanned - 1:d} LIMIT 2",
             *self._span.values,
         )
-        return None if row is None else (row[0], row[1])
+        return (rows[0][0], rows[0][1]) if len(rows) > 1 else None
 
 
 # As `Order.shown_status`: an order that a Resolve works on is not paid.
@@ -199,7 +201,8 @@ async def page_of_orders(
         return FoundPage(found, found[-1].place)
     # The page is short: it ends where it looked last, unless that was everything.
     last = await search.last_of(conn, scanned)
-    return FoundPage(found, last, whole=last is None)
+    total = Total(len(found), more=last is not None) if after is None and skip == 0 else None
+    return FoundPage(found, last, whole=last is None, total=total)
 
 
 async def count_orders(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> Total:

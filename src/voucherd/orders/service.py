@@ -206,7 +206,9 @@ class OrderService:
             found = await page_of_orders(
                 conn, company_id, state, filters, size=size, skip=skip or 0, after=after
             )
-            total = None if skip is None else await count_orders(conn, company_id, state, filters)
+            total = found.total
+            if total is None and skip is not None:
+                total = await count_orders(conn, company_id, state, filters)
             ids = [one.id for one in found.rows]
             # Asked on the last page alone: there the list ends, and the archive begins.
             archived_before = await archive_store.begins_at(conn) if found.after is None else None

@@ -7,13 +7,13 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import DictLoader, Environment, StrictUndefined, pass_context
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from voucherd.http import HTML, Response
 from voucherd.ids import State
@@ -34,6 +34,8 @@ FILE_TYPES: Final = {
     "pdf": b"application/pdf",
 }
 ROWS_AT_ONCE: Final = 1_000
+TEXTS_MAX: Final = 20_000
+"""More than there are texts in all languages."""
 _reader: ContextVar[Words] = ContextVar("reader", default=ENGLISH)
 """To whom the page that is being written speaks. Macros know it, too, however they were imported."""
 
@@ -135,6 +137,7 @@ def _when_shown(filter_: Callable[[Any], str]) -> Callable[[Any, Any], str]:
     return pass_context(lambda _context, value: filter_(value))
 
 
+@cache
 def icon(name: str) -> Markup:
     """A drawing beside words that say the same: nobody needs to see it."""
     return Markup(
@@ -144,9 +147,8 @@ def icon(name: str) -> Markup:
 
 def money(amount: Money) -> Markup:
     """An amount such as 1 234.50 EUR, in one piece."""
-    return Markup('<span class="money">{}&nbsp;<abbr>{}</abbr></span>').format(
-        figure(amount), amount.currency
-    )
+    number, currency = escape(figure(amount)), escape(amount.currency)
+    return Markup(f'<span class="money">{number}&nbsp;<abbr>{currency}</abbr></span>')  # noqa: S704 - Escaped.
 
 
 def figure(amount: Money) -> str:
@@ -173,9 +175,7 @@ def moment(at: datetime | None) -> Markup:
     """A moment in the reader's time zone, to the minute."""
     if at is None:
         return Markup("–")
-    return Markup('<time datetime="{}">{}</time>').format(
-        at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), _reader.get().moment(at)
-    )
+    return _time(at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), _reader.get().moment(at))
 
 
 def day(at: datetime | date | None) -> Markup:
@@ -183,12 +183,25 @@ def day(at: datetime | date | None) -> Markup:
     if at is None:
         return Markup("–")
     here = at.astimezone(_reader.get().tzinfo) if isinstance(at, datetime) else at
-    return Markup('<time datetime="{}">{}</time>').format(here.strftime("%Y-%m-%d"), _reader.get().day(at))
+    return _time(here.strftime("%Y-%m-%d"), _reader.get().day(at))
+
+
+def _time(plain: str, shown: str) -> Markup:
+    """A time for programs, and as it is shown."""
+    return Markup(f'<time datetime="{plain}">{escape(shown)}</time>')  # noqa: S704 - Escaped.
 
 
 def _text(english: str, /, **values: object) -> Markup:
     """Words of a template in the reader's language. They may hold tags of ours; the values are escaped."""
-    return Markup(_reader.get().find(english)).format(**values)  # noqa: S704 - Our own words.
+    text = _found(_reader.get().language, english)
+    # A list says the same words in each row: most have no place for a value, and are ready.
+    return text.format(**values) if values or "{" in text or "}" in text else text
+
+
+@lru_cache(maxsize=TEXTS_MAX)
+def _found(language: str, english: str) -> Markup:
+    """Words of ours in a language."""
+    return Markup(Words(language).find(english))  # noqa: S704 - Our own words.
 
 
 def _plural(one: str, many: str, count: int, /, **values: object) -> Markup:

@@ -89,6 +89,13 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
+def settle_memory() -> None:
+    """Let the collector pass over what is in memory now and stays, and not look after every few calls."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD, 20, 50)
+
+
 async def run(
     settings: Settings,
     program: Callable[[Settings], AbstractAsyncContextManager[AsgiApp]],
@@ -119,10 +126,7 @@ async def run(
                 timeout_graceful_shutdown=STOP_S_MAX,
                 h11_max_incomplete_event_size=None,
             )
-            # Objects in memory now stay; the collector need not look at them again, nor after every few calls.
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(GC_THRESHOLD, 20, 50)
+            settle_memory()
             server = _Server(
                 config,
                 on_ready=lambda: on_ready(settings.public_url),

@@ -25,7 +25,7 @@ from voucherd.wallet.store import Balance, balances
 FILE_PAGE: Final = 500
 """Movements that are in memory at once while a whole statement is written."""
 
-SCAN_MAX: Final = 50_000
+SCAN_MAX: Final = 20_000
 """Movements that one page looks at for those of a kind. The page is short then, and the next goes on behind it."""
 
 INDEXED: Final = frozenset({EntryKind.TOP_UP, EntryKind.REFUND, EntryKind.CORRECTION})

@@ -28,7 +28,7 @@ from voucherd.pages.buyer import words
 from voucherd.pages.buyer.balances import purses_of
 from voucherd.pages.buyer.catalogue import payment_currency
 from voucherd.pages.buyer.checkout import buyer_of
-from voucherd.pages.buyer.orders import row
+from voucherd.pages.buyer.orders import rows_of
 from voucherd.pages.buyer.prices import rates_of, vat_of
 from voucherd.pages.buyer.quoting import PORTAL, QuotedLine, quote_lines
 from voucherd.pages.forms import sentence
@@ -139,7 +139,7 @@ async def orders(visit: Visit) -> Response:
     if not trxs:
         return see_other(PATH)
     found = await _found(visit, trxs)
-    rows = [row(visit, one) for one in found]
+    rows = await rows_of(visit, found)
     totals: dict[str, int] = {}
     for one in found:
         if one.status is Status.CREATED and not words.is_expired(one):

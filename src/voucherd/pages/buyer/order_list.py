@@ -16,7 +16,7 @@ from voucherd.orders.model import TYPES, Order
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer import words
 from voucherd.pages.buyer.catalogue import page_number
-from voucherd.pages.buyer.orders import row
+from voucherd.pages.buyer.orders import asked_for, rows_of
 from voucherd.pages.forms import read_day
 from voucherd.pages.render import render, sheet
 from voucherd.pages.visit import Visit
@@ -51,7 +51,7 @@ async def orders(visit: Visit) -> Response:
     return render(
         "buyer/orders.html",
         visit,
-        rows=[row(visit, one) for one in found.orders],
+        rows=await rows_of(visit, found.orders),
         asked=asked,
         statuses=[(key, visit.words.text(label)) for key, (label, _) in STATUSES.items()],
         kinds=[(key, visit.words.text(label)) for key, label in KINDS],
@@ -89,20 +89,21 @@ async def _file_pages(visit: Visit, filters: OrderFilters) -> AsyncIterator[list
         found = await visit.services.orders.browse(
             visit.company_id, visit.state, filters, size=FILE_PAGE_SIZE, after=after
         )
-        yield [_file_row(visit, one) for one in found.orders]
+        asked = await asked_for(visit, found.orders)
+        yield [_file_row(visit, one, asked_for=one.id in asked) for one in found.orders]
         after = found.after
         if after is None:
             return
 
 
-def _file_row(visit: Visit, found: Order) -> Row:
+def _file_row(visit: Visit, found: Order, *, asked_for: bool) -> Row:
     currency = found.payment_currency
     amounts = (found.price_minor, found.vat_minor, found.total_minor, found.refunded_minor)
     return (
         visit.services.ids.trx_unkept(found.id),
         found.reference,
         found.created_at,
-        visit.words.text(words.standing(found).word),
+        visit.words.text(words.standing(found, asked_for=asked_for).word),
         TYPES[found.type],
         "; ".join(f"{item.amount} × {item.version.name}" for item in found.items),
         found.lines,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -69,7 +69,7 @@ async def overview(visit: Visit) -> Response:
         visit,
         purses=purses,
         low=[purse for purse in purses if purse.low],
-        rows=[row(visit, one) for one in found.orders],
+        rows=await rows_of(visit, found.orders),
         pending=pending,
         cart=cart,
         products=products,
@@ -95,7 +95,7 @@ async def order(visit: Visit) -> Response:
     return render(
         "buyer/order.html",
         visit,
-        **row(visit, found),
+        **row(visit, found, asked_for=approval is not None and approval.open),
         items=items_of(found),
         **_costs(visit.words, found, vat),
         purse=next((one for one in purses if one.currency == found.payment_currency), None),
@@ -208,14 +208,26 @@ async def cancel(visit: Visit) -> Response:
     return see_other(f"/portal/orders/{trx}")
 
 
-def row(visit: Visit, found: Order) -> dict[str, Any]:
+async def asked_for(visit: Visit, found: Sequence[Order]) -> set[int]:
+    """Which of these orders wait for a second person."""
+    created = [one.id for one in found if one.status is Status.CREATED]
+    return await lists.asked_for(visit.pool, created) if created else set()
+
+
+async def rows_of(visit: Visit, found: Sequence[Order]) -> list[dict[str, Any]]:
+    """Orders as lists show them."""
+    asked = await asked_for(visit, found)
+    return [row(visit, one, asked_for=one.id in asked) for one in found]
+
+
+def row(visit: Visit, found: Order, *, asked_for: bool = False) -> dict[str, Any]:
     """An order as lists and pages show it."""
     first = found.items[0]
     more = len(found.items) - 1
     return {
         "trx": visit.services.ids.trx_unkept(found.id),
         "order": found,
-        "standing": words.standing(found),
+        "standing": words.standing(found, asked_for=asked_for),
         "title": _title(visit.words, f"{visit.words.number(first.amount)} × {first.version.name}", more),
         "reference": found.reference or "",
         "total": Money(found.total_minor, found.payment_currency),

@@ -39,6 +39,7 @@ _STATUSES: Final = {
     Status.DELETED: StatusWords(phrase("Withdrawn"), ""),
 }
 EXPIRED: Final = StatusWords(phrase("Expired"), "")
+ASKED_FOR: Final = StatusWords(phrase("Waiting for approval"), "warn")
 PARTLY: Final = StatusWords(phrase("Partly delivered"), "warn")
 
 _PLAIN: Final[dict[type[Refusal], str]] = {
@@ -83,10 +84,12 @@ def is_expired(order: Order) -> bool:
     return order.status is Status.CREATED and order.expires_at <= clock.now()
 
 
-def standing(order: Order) -> StatusWords:
-    """How the order stands."""
+def standing(order: Order, *, asked_for: bool = False) -> StatusWords:
+    """How the order stands; `asked_for` if a second person is asked to agree to it."""
     if is_expired(order):
         return EXPIRED
+    if asked_for and order.status is Status.CREATED:
+        return ASKED_FOR
     if order.status is Status.CANCELLED and order.lines_finished:
         return PARTLY
     return _STATUSES[order.status]

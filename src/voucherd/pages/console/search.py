@@ -109,8 +109,7 @@ async def _orders(conn: Connection, visit: Visit, text: str) -> HitGroup:
 
 async def _by_ending(conn: Connection, visit: Visit, ending: str) -> list[Registered]:
     newest = await register.newest_ids(conn, visit.state, TRXS_MAX)
-    trx = visit.services.ids.trx_unkept
-    wanted = [order_id for order_id in newest if trx(order_id).endswith(ending)]
+    wanted = visit.services.ids.ending_with(ending, newest)
     return await register.these(conn, wanted[:HITS_MAX])
 
 
