@@ -494,6 +494,8 @@ async def open_shop(
         "confirm_wait_s": 1.0,
         "strangers_per_minute_max": 1_000_000,
         "access_log": "off",
+        # A backend that has just begun knows nothing of the tables, and few tests give ten of them something to do.
+        "pool_size": 4,
         **patient,
     }
     chosen = Settings.load({"data": folder, **quick, **settings}, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
         def _on_release(self, stacklevel: int = 1) -> None: ...
 
+        async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> Any: ...
+
 else:
     Session = asyncpg.Connection
     _Connection = asyncpg.Connection
 
 _cancels: set[asyncio.Task[None]] = set()
+_types: dict[frozenset[int], Any] = {}
+"""What a server said of types of its own, by their numbers."""
 
 CONNECT_S_MAX: Final = 10.0
 """For the only host of an address."""
@@ -41,6 +45,9 @@ NEXT_HOST_S: Final = 0.3
 """A host that has not answered after this long no longer keeps the next one waiting."""
 LATE_S: Final = 5.0
 """The server ends a statement first, and says so. We stop waiting this much later, if it can't even do that."""
+
+OWN_TYPES_MAX: Final = 10_000
+"""Types below this number are PostgreSQL's own, and the same in every database of every version."""
 
 CANCEL_S_MAX: Final = 1.0
 """How long the server is asked to stop a statement whose connection is gone."""
@@ -113,6 +120,15 @@ _OUR_LINK: Final = [
 ]
 
 
+class _NotAsked(NamedTuple):
+    """In place of the statement that asked for types: it has a name, so the driver takes no other for lost."""
+
+    name: str = "none"
+
+
+_NOT_ASKED: Final = _NotAsked()
+
+
 class ServiceConnection(_Connection):
     """Ends together with a statement that is abandoned, so that its pool opens another one at once.
 
@@ -153,6 +169,16 @@ class ServiceConnection(_Connection):
         """It is given back to its pool, which looks at it in the next turn of the loop."""
         self._given_back = True
         super()._on_release(stacklevel + 1)
+
+    async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> Any:
+        """What types such as arrays are made of: asked once, and not by the first sale of each connection."""
+        wanted = frozenset(typeoids)
+        if wanted in _types:
+            return _types[wanted], _NOT_ASKED
+        found, statement = await super()._introspect_types(wanted, timeout)
+        if max(wanted) < OWN_TYPES_MAX:
+            _types[wanted] = found
+        return found, statement
 
     def _abort(self) -> None:
         """A statement between two of its messages still asks the protocol, which says that the connection is closed."""

@@ -66,6 +66,36 @@ def test_each_host_of_an_address_becomes_an_address() -> None:
     assert addresses_of("postgresql:///db") == ["postgresql:///db"]
 
 
+async def test_types_of_postgresql_are_asked_about_once(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new connection knows from others what an array is made of: its first sale need not ask."""
+    monkeypatch.setattr(connections, "_types", {})
+    asked = []
+    ask = asyncpg.Connection._introspect_types  # type: ignore[attr-defined]
+
+    async def noted(self: Any, typeoids: Any, timeout: Any) -> Any:
+        asked.append(set(typeoids))
+        return await ask(self, typeoids, timeout)
+
+    monkeypatch.setattr(asyncpg.Connection, "_introspect_types", noted)
+    for _ in range(3):
+        pool = await open_pool(database_url, size_max=1)
+        try:
+            async with transaction(pool) as tx:
+                row = await tx.fetchrow("SELECT $1::bigint[] AS numbers, '{a,b}'::varchar[] AS words", [1, 2])
+                assert row is not None
+                assert tuple(row) == ([1, 2], ["a", "b"])
+                await tx.execute("CREATE TYPE pair AS (a int, b int)")
+                assert tuple(await tx.fetchval("SELECT (1, 2)::pair")) == (1, 2)
+                await tx.execute("DROP TYPE pair")
+        finally:
+            await pool.close()
+    builtin = [one for one in asked if max(one) < connections.OWN_TYPES_MAX]
+    assert len(builtin) == 1
+    assert len(asked) == 4
+
+
 async def test_a_silent_host_is_passed_over_and_the_last_good_one_is_asked_first(
     link: Link, database_url: str
 ) -> None:
