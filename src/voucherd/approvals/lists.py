@@ -13,7 +13,7 @@ from voucherd.ids import State
 PAGE_MAX: Final = 100
 LOOKED_AT_MAX: Final = 5_000
 """The newest requests of all companies, from which a page about money is taken."""
-OWN_LOOKED_AT_MAX: Final = 1_000
+OWN_LOOKED_AT_MAX: Final = 500
 """The newest requests of a company, from which a page is taken; they last as long as a price."""
 
 

@@ -37,6 +37,8 @@ from voucherd.words import Words, phrase
 
 ORDERS: Final = "/portal/approvals"
 PAYMENTS: Final = "/console/money"
+DECIDED_MAX: Final = 50
+"""Requests that are over, on the page of those that are open."""
 NO_SECOND_PERSON: Final = phrase(
     "You can’t approve yet: whoever is new, and whoever let somebody new in, waits for a day, or until another"
     " approver confirms it."
@@ -63,7 +65,7 @@ async def orders(visit: Visit) -> Response:
         "people/approvals.html",
         visit,
         asked=asked,
-        decided=[one for one in found if not one.open],
+        decided=[one for one in found if not one.open][:DECIDED_MAX],
         trxs=trxs,
         path=ORDERS,
         may_decide=visit.may(Right.ORDERS_APPROVE),
