@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
         def _on_release(self, stacklevel: int = 1) -> None: ...
 
-        async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> Any: ...
+        async def _introspect_types(self, typeoids: Iterable[int], *limit: Any) -> Any: ...
 
 else:
     Session = asyncpg.Connection
@@ -170,12 +170,12 @@ class ServiceConnection(_Connection):
         self._given_back = True
         super()._on_release(stacklevel + 1)
 
-    async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> Any:
+    async def _introspect_types(self, typeoids: Iterable[int], *limit: Any) -> Any:
         """What types such as arrays are made of: asked once, and not by the first sale of each connection."""
         wanted = frozenset(typeoids)
         if wanted in _types:
             return _types[wanted], _NOT_ASKED
-        found, statement = await super()._introspect_types(wanted, timeout)
+        found, statement = await super()._introspect_types(wanted, *limit)
         if max(wanted) < OWN_TYPES_MAX:
             _types[wanted] = found
         return found, statement

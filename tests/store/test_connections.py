@@ -74,9 +74,9 @@ async def test_types_of_postgresql_are_asked_about_once(
     asked = []
     ask = asyncpg.Connection._introspect_types  # type: ignore[attr-defined]
 
-    async def noted(self: Any, typeoids: Any, timeout: Any) -> Any:
+    async def noted(self: Any, typeoids: Any, *limit: Any) -> Any:
         asked.append(set(typeoids))
-        return await ask(self, typeoids, timeout)
+        return await ask(self, typeoids, *limit)
 
     monkeypatch.setattr(asyncpg.Connection, "_introspect_types", noted)
     for _ in range(3):
