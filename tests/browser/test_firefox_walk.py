@@ -80,6 +80,7 @@ async def test_a_buyer_gets_from_the_catalogue_to_a_code_in_firefox(window: Fire
     await assert_sound(window)
 
 
+@pytest.mark.soak
 async def test_the_operator_looks_around_in_firefox(window: Firefox, demo: Demo) -> None:
     """OP-91: the operator's main pages."""
     await sign_in(window, demo, demo.operator)
