@@ -46,7 +46,7 @@ class Pace:
         return self.first_s + (self.last_s - self.first_s) * step / (STEPS - 1)
 
 
-SHORT: Final = Pace(limit_s=4.0, first_s=0.5, last_s=5.5, at_once=66)
+SHORT: Final = Pace(limit_s=4.0, first_s=0.5, last_s=5.5, at_once=22)
 LONG: Final = Pace(limit_s=30.0, first_s=25.0, last_s=35.0, at_once=440)
 
 
