@@ -170,6 +170,7 @@ PEOPLE: Final[tuple[Page, ...]] = (
     Page("POST", "/portal/team/rules", TEAM.set_policy, _BUYER, _TEAM),
     Page("GET", "/portal/team/{person}", TEAM.person, _BUYER, _TEAM),
     Page("POST", "/portal/team/{person}/invite", TEAM.invite_again, _BUYER, _TEAM),
+    Page("POST", "/portal/team/{person}/password", TEAM.send_password_link, _BUYER, _TEAM),
     Page("POST", "/portal/team/{person}/role", TEAM.set_role, _BUYER, _TEAM),
     Page(
         "POST",
@@ -200,6 +201,7 @@ PEOPLE: Final[tuple[Page, ...]] = (
     Page("POST", "/console/staff", STAFF.invite, _OPERATOR, _STAFF),
     Page("GET", "/console/staff/{person}", STAFF.person, _OPERATOR, _STAFF),
     Page("POST", "/console/staff/{person}/invite", STAFF.invite_again, _OPERATOR, _STAFF),
+    Page("POST", "/console/staff/{person}/password", STAFF.send_password_link, _OPERATOR, _STAFF),
     Page("POST", "/console/staff/{person}/role", STAFF.set_role, _OPERATOR, _STAFF),
     Page(
         "POST",

@@ -23,12 +23,12 @@ _OPEN_BY_HAND: Final = 2 * links.OPEN_MAX
 """Each invitation by hand has two links: one in its letter, one on the page."""
 
 
-class OwnSecondFactor(ValueError):
-    """Nobody takes the own second factors away like this: for that the account asks for the password."""
+class OwnAccount(ValueError):
+    """Nobody changes the own way in like this: for that the account asks for the password."""
 
 
-class EnoughInvitations(Exception):
-    """The person has a password already, or as many links as are good at a time."""
+class EnoughLinks(Exception):
+    """The person needs no such link, or has as many as are good at a time."""
 
 
 class Invitation(Struct, frozen=True):
@@ -76,7 +76,7 @@ async def invite_again(tx: Tx, actor: Actor, person: Member, invitation: Invitat
     most = _OPEN_BY_HAND if invitation.by_hand else links.OPEN_MAX
     link = None if person.joined else await links.make(tx, person.id, LinkKind.INVITATION, most)
     if link is None:
-        raise EnoughInvitations
+        raise EnoughLinks
     await _mail(tx, person, link, invitation)
     shown = await _shown(tx, person, invitation)
     await _record(tx, actor, "user.invite", person, {"role": person.role, "again": True, **_told(shown)})
@@ -118,11 +118,31 @@ async def reset_password(tx: Tx, actor: Actor, person: Member | User, password_h
     await _record(tx, actor, "user.reset-password", person)
 
 
+async def send_password_link(tx: Tx, actor: Actor, person: Member, invitation: Invitation) -> Invited:
+    """Send somebody who forgot the password a link to choose another one, which is all that changes until then."""
+    await _refuse_stranger(tx, actor, person.company_id)
+    _refuse_own(actor, person)
+    able = person.joined and person.active and not person.elsewhere
+    link = await links.make(tx, person.id, LinkKind.RESET) if able else None
+    if link is None:
+        raise EnoughLinks
+    shown = None
+    if invitation.by_hand:
+        shown = await _address(tx, link, f"{invitation.public_url}/reset")
+        # Whoever hands the link over could use it, and act as two.
+        await approvers.rest(
+            tx, actor, person, phrase("{email} was given a link for a new password"), _NOTHING
+        )
+    else:
+        await letters.send_password_link(tx, invitation.public_url, person.email, link, by=invitation.by)
+    await _record(tx, actor, "user.password-link", person, _told(shown))
+    return Invited(person, shown)
+
+
 async def reset_second_factor(tx: Tx, actor: Actor, person: Member) -> None:
     """Take the second factors of somebody away who has lost them, sign it out everywhere, and say so by mail."""
     await _refuse_stranger(tx, actor, person.company_id)
-    if actor.kind in {ActorKind.PERSON, ActorKind.OPERATOR} and actor.id == person.id:
-        raise OwnSecondFactor
+    _refuse_own(actor, person)
     await second_factors.remove_all(tx, person.id)
     await sessions.end_others(tx, person.id, None)
     await _record(tx, actor, "second-factor.reset", person)
@@ -131,6 +151,11 @@ async def reset_second_factor(tx: Tx, actor: Actor, person: Member) -> None:
     else:
         await letters.tell(tx, person.email, phrase("{by} removed your second factors."), by=actor.name)
     await approvers.rest(tx, actor, person, phrase("{email} has no second factor any more"), _NOTHING)
+
+
+def _refuse_own(actor: Actor, person: Member) -> None:
+    if actor.kind in {ActorKind.PERSON, ActorKind.OPERATOR} and actor.id == person.id:
+        raise OwnAccount
 
 
 def _rights(person: Member) -> frozenset[Right]:
@@ -169,8 +194,14 @@ async def _shown(tx: Tx, person: Member, invitation: Invitation) -> str | None:
     if not invitation.by_hand:
         return None
     link = await links.make(tx, person.id, LinkKind.INVITATION, _OPEN_BY_HAND)
-    renewed = None if link is None else await links.renew(tx, link)
-    return None if renewed is None else f"{invitation.public_url}/invitation/{renewed[0]}"
+    return None if link is None else await _address(tx, link, f"{invitation.public_url}/invitation")
+
+
+async def _address(tx: Tx, link: bytes, path: str) -> str:
+    """Where a link that was just made leads."""
+    renewed = await links.renew(tx, link)
+    assert renewed is not None, "it is good for a while"
+    return f"{path}/{renewed[0]}"
 
 
 def _told(shown: str | None) -> dict[str, bool]:

@@ -37,6 +37,23 @@ def _reset(link: str, words: Words) -> tuple[str, str]:
     return words.text("Choose a new password"), f"{text}\n"
 
 
+async def send_password_link(tx: Tx, public_url: str, email: str, link: bytes, *, by: str) -> None:
+    """Mail somebody a link to choose another password, which a colleague or the operator asked for."""
+
+    def letter(words: Words) -> tuple[str, str]:
+        text = words.text(
+            "{by} sends you a link to choose a new password. Choose it within 30 minutes:\n\n"
+            "    {link}\n\n"
+            "The link works once. Until you use it your password stays as it is.",
+            by=by,
+            link=f"{public_url}/reset/{outbox.LINK}",
+        )
+        return words.text("Choose a new password"), f"{text}\n"
+
+    who = await readers.by_address(tx, [email])
+    await readers.write(tx, who, letter, link=link, good_for=LIVES[LinkKind.RESET])
+
+
 async def invite(
     tx: Tx, public_url: str, email: str, link: bytes | None, *, where: str, by: str, language: str
 ) -> None:

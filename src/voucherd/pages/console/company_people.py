@@ -11,13 +11,13 @@ from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console.inputs import company_of, number_in
 from voucherd.pages.forms import sentence
-from voucherd.pages.people.team import ENOUGH, invited
+from voucherd.pages.people.team import ENOUGH, ENOUGH_RESETS, invited, password_link_sent
 from voucherd.pages.render import render
 from voucherd.pages.roles import DUTIES, ROLES
 from voucherd.pages.visit import Visit
 from voucherd.people import deeds as people
 from voucherd.people import members
-from voucherd.people.deeds import EnoughInvitations, Invitation
+from voucherd.people.deeds import EnoughLinks, Invitation
 from voucherd.people.members import LastOwner, Member, TooManyPeople
 from voucherd.people.users import COMPANY_ROLES, UserDraft, UserExists
 
@@ -78,10 +78,23 @@ async def invite_again(visit: Visit) -> Response:
         async with transaction(visit.pool) as tx:
             person = await members.member(tx, number_in(visit, "person"), company.id)
             done = await people.invite_again(tx, visit.actor, person, _invitation(visit, company))
-    except EnoughInvitations:
+    except EnoughLinks:
         path = f"/console/companies/{company.id}/people/{visit.parameters['person']}"
         return visit.go(path, ENOUGH, "bad")
     return invited(visit, done, _path(company, person))
+
+
+async def send_password_link(visit: Visit) -> Response:
+    """Let somebody who forgot the password choose another one."""
+    company = await visit.look(company_of, visit)
+    try:
+        async with transaction(visit.pool) as tx:
+            person = await members.member(tx, number_in(visit, "person"), company.id)
+            done = await people.send_password_link(tx, visit.actor, person, _invitation(visit, company))
+    except EnoughLinks:
+        path = f"/console/companies/{company.id}/people/{visit.parameters['person']}"
+        return visit.go(path, ENOUGH_RESETS, "bad")
+    return password_link_sent(visit, done, _path(company, person))
 
 
 async def set_role(visit: Visit) -> Response:

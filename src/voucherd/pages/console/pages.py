@@ -79,6 +79,7 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("POST", f"{_ONE}/people", company_people.invite, _OPERATOR, _MANAGE),
     Page("GET", _PERSON, company_people.person_page, _OPERATOR, _SEE),
     Page("POST", f"{_PERSON}/invite", company_people.invite_again, _OPERATOR, _MANAGE),
+    Page("POST", f"{_PERSON}/password", company_people.send_password_link, _OPERATOR, _MANAGE),
     Page("POST", f"{_PERSON}/role", company_people.set_role, _OPERATOR, _MANAGE),
     Page(
         "POST",

@@ -19,7 +19,7 @@ from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.people import deeds as people
 from voucherd.people import members
 from voucherd.people import policy as rules
-from voucherd.people.deeds import EnoughInvitations, Invitation, Invited, OwnSecondFactor
+from voucherd.people.deeds import EnoughLinks, Invitation, Invited, OwnAccount
 from voucherd.people.members import LastOwner, Member, TooManyPeople
 from voucherd.people.users import UserDraft, UserExists
 from voucherd.sorting import chosen, in_order
@@ -35,6 +35,7 @@ SORTS: Final[dict[str, Callable[[Member], Any]]] = {
 }
 """How a list of people can be sorted."""
 ENOUGH: Final = phrase("There are enough open invitations. Each is good for 7 days.")
+ENOUGH_RESETS: Final = phrase("There are enough open links for a new password. Each is good for 30 minutes.")
 
 
 class Team:
@@ -96,9 +97,23 @@ class Team:
             async with transaction(visit.pool) as tx:
                 person = await _person(tx, visit)
                 done = await people.invite_again(tx, visit.actor, person, _invitation(visit))
-        except EnoughInvitations:
+        except EnoughLinks:
             return visit.go(self._one(visit), visit.words.text(ENOUGH), "bad")
         return invited(visit, done, self._one(visit))
+
+    async def send_password_link(self, visit: Visit) -> Response:
+        """Let somebody who forgot the password choose another one."""
+        try:
+            async with transaction(visit.pool) as tx:
+                person = await _person(tx, visit)
+                done = await people.send_password_link(tx, visit.actor, person, _invitation(visit))
+        except OwnAccount:
+            raise HttpError(
+                400, "own_password", phrase("You change your own password in your account.")
+            ) from None
+        except EnoughLinks:
+            return visit.go(self._one(visit), visit.words.text(ENOUGH_RESETS), "bad")
+        return password_link_sent(visit, done, self._one(visit))
 
     async def set_role(self, visit: Visit) -> Response:
         """Give somebody another role."""
@@ -134,7 +149,7 @@ class Team:
         """Take the second factors of somebody away who has lost them."""
         try:
             person = await _do(visit, people.reset_second_factor)
-        except OwnSecondFactor:
+        except OwnAccount:
             raise HttpError(
                 400, "own_second_factor", phrase("You find your own second factors in your account.")
             ) from None
@@ -183,7 +198,17 @@ def invited(visit: Visit, done: Invited, path: str) -> Response:
     if done.link is None:
         said = visit.words.text("An invitation was sent to {email}.", email=done.person.email)
         return visit.go(path, said)
-    return render("people/invited.html", visit, email=done.person.email, link=done.link, path=path)
+    return render("people/link.html", visit, email=done.person.email, link=done.link, path=path, invited=True)
+
+
+def password_link_sent(visit: Visit, done: Invited, path: str) -> Response:
+    """Go on after a link for a new password; where nothing is mailed, show it to hand it over, this once."""
+    if done.link is None:
+        said = visit.words.text("A link for a new password was sent to {email}.", email=done.person.email)
+        return visit.go(path, said)
+    return render(
+        "people/link.html", visit, email=done.person.email, link=done.link, path=path, invited=False
+    )
 
 
 def _roles(visit: Visit) -> list[tuple[str, str, str]]:
