@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import httpx
@@ -12,11 +13,11 @@ from tests.shop import Company, Shop
 from voucherd.db import transaction
 from voucherd.ids import State
 from voucherd.people import sessions, user_store
-from voucherd.people.sessions import Browser
 from voucherd.people.users import UserDraft
 
 _count = itertools.count(1)
 HTML = {"accept": "text/html"}
+PASSWORD = "correct horse battery staple"
 
 
 class Someone:
@@ -64,6 +65,45 @@ class Someone:
         self.state = state
 
 
+class Browser:
+    """A browser that keeps its cookies, and sends each form with the csrf field of the page that it is on."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.cookies: dict[str, str] = {}
+        self.csrf = ""
+
+    async def get(self, path: str) -> httpx.Response:
+        """Open a page."""
+        return self._seen(await self.shop.client.get(path, headers=self._headers))
+
+    async def post(self, path: str, **fields: str) -> httpx.Response:
+        """Send a form."""
+        data = {"csrf": self.csrf, **fields}
+        return self._seen(await self.shop.client.post(path, headers=self._headers, data=data))
+
+    async def sign_in(self, email: str, password: str = PASSWORD) -> httpx.Response:
+        """Fill in the form."""
+        await self.get("/sign-in")
+        answer = await self.post("/sign-in", email=email, password=password)
+        if answer.status_code == 303:
+            await self.get(answer.headers["location"])
+        return answer
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {**HTML, "cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+
+    def _seen(self, answer: httpx.Response) -> httpx.Response:
+        self.shop.client.cookies.clear()
+        for line in answer.headers.get_list("set-cookie"):
+            name, _, value = line.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        found = re.search('name="csrf" value="([0-9a-f]+)"', answer.text)
+        self.csrf = found[1] if found else self.csrf
+        return answer
+
+
 async def someone(
     shop: Shop,
     role: str,
@@ -79,7 +119,7 @@ async def someone(
         draft = UserDraft(email, None if company is None else company.id, role)
         user = await user_store.add_user(tx, draft, "no password opens this")
         await a_day_later(tx)
-        token = await sessions.begin(tx, user.id, Browser("127.0.0.1", "tests"), strong=strong)
+        token = await sessions.begin(tx, user.id, sessions.Browser("127.0.0.1", "tests"), strong=strong)
     found = await sessions.find(shop.pool, token)
     assert found is not None
     return Someone(shop, user.id, email, token, found.csrf.hex(), state)

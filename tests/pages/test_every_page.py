@@ -121,6 +121,7 @@ FOREIGN: dict[str, Fill] = {
     "/account/sessions/{session}/end": foreign_session,
     "/portal/team/{person}": foreign_person,
     "/portal/team/{person}/invite": foreign_person,
+    "/portal/team/{person}/password": foreign_person,
     "/portal/team/{person}/role": foreign_person,
     "/portal/team/{person}/deactivate": foreign_person,
     "/portal/team/{person}/activate": foreign_person,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.people import HTML, Someone, someone
+from tests.pages.people import Browser, Someone, someone
 from tests.shop import Shop, open_shop
 from voucherd.db import Pool
 from voucherd.people import links
@@ -49,10 +49,12 @@ async def test_without_mail_a_link_for_a_new_password_is_shown_to_hand_over(shop
     assert token not in detail
     assert (await other.get("/account")).status_code == 200
 
-    chosen = await shop.client.post(path, headers=HTML, data={"password": "seven green lamps in the harbour"})
+    stranger = Browser(shop)
+    await stranger.get(path)
+    chosen = await stranger.post(path, password="seven green lamps in the harbour")
     assert chosen.headers["location"] == "/sign-in?done=password"
     assert (await other.get("/account")).status_code == 303
-    assert (await shop.client.get(path, headers=HTML)).status_code == 410
+    assert (await stranger.get(path)).status_code == 410
     for _ in range(links.OPEN_MAX):
         assert (await sender.post(f"{page}/password")).status_code == 200
     assert "enough open links" in (await sender.post(f"{page}/password", follow=True)).text

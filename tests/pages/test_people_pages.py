@@ -9,12 +9,11 @@ from email import message_from_bytes
 from email.policy import default
 from html import unescape
 
-import httpx
 import pytest
 from argon2 import PasswordHasher
 
 from tests.mailed import mailed
-from tests.pages.people import HTML, Someone, someone
+from tests.pages.people import PASSWORD, Browser, Someone, someone
 from tests.patience import pause_for_long
 from tests.shop import Company, Shop
 from voucherd.actors import Actor, ActorKind
@@ -31,7 +30,6 @@ from voucherd.people.links import LinkKind
 from voucherd.people.users import UserDraft, hash_password
 from voucherd.words import ENGLISH
 
-PASSWORD = "correct horse battery staple"
 ANOTHER = "zebra lamp cloud"
 
 
@@ -39,45 +37,6 @@ ANOTHER = "zebra lamp cloud"
 def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passwords are hashed as cheaply as argon2 allows: these tests are about what comes before and after."""
     monkeypatch.setattr(users, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
-
-
-class Browser:
-    """A browser that keeps its cookies, and sends each form with the csrf field of the page that it is on."""
-
-    def __init__(self, shop: Shop) -> None:
-        self.shop = shop
-        self.cookies: dict[str, str] = {}
-        self.csrf = ""
-
-    async def get(self, path: str) -> httpx.Response:
-        """Open a page."""
-        return self._seen(await self.shop.client.get(path, headers=self._headers))
-
-    async def post(self, path: str, **fields: str) -> httpx.Response:
-        """Send a form."""
-        data = {"csrf": self.csrf, **fields}
-        return self._seen(await self.shop.client.post(path, headers=self._headers, data=data))
-
-    async def sign_in(self, email: str, password: str = PASSWORD) -> httpx.Response:
-        """Fill in the form."""
-        await self.get("/sign-in")
-        answer = await self.post("/sign-in", email=email, password=password)
-        if answer.status_code == 303:
-            await self.get(answer.headers["location"])
-        return answer
-
-    @property
-    def _headers(self) -> dict[str, str]:
-        return {**HTML, "cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
-
-    def _seen(self, answer: httpx.Response) -> httpx.Response:
-        self.shop.client.cookies.clear()
-        for line in answer.headers.get_list("set-cookie"):
-            name, _, value = line.partition(";")[0].partition("=")
-            self.cookies[name] = value
-        found = re.search('name="csrf" value="([0-9a-f]+)"', answer.text)
-        self.csrf = found[1] if found else self.csrf
-        return answer
 
 
 async def person(shop: Shop, email: str, company: Company | None, role: str) -> int:
