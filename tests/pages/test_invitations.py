@@ -50,8 +50,9 @@ async def test_inviting_tells_nothing_about_accounts_elsewhere(shop: Shop, side:
         told.append(await shown(host, path, email))
         number = await shop.pool.fetchval("SELECT max(id) FROM app_user")
         base = f"{path}/{number}"
-        assert DEEDS == ["activate", "deactivate", "invite", "role", "second-factor"]
-        for deed in [*["invite"] * links.OPEN_MAX, "role", "second-factor", "deactivate", "activate"]:
+        assert DEEDS == ["activate", "deactivate", "invite", "password", "role", "second-factor"]
+        deeds = [*["invite"] * links.OPEN_MAX, "password", "role", "second-factor", "deactivate", "activate"]
+        for deed in deeds:
             answer = await host.post(f"{base}/{deed}", {"role": second})
             lead = answer.headers.get("location", "").removeprefix(base)
             told += [
