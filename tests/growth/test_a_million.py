@@ -64,7 +64,8 @@ def pages_to_open() -> dict[str, Row]:
 
 async def touched(trade: Trade, rows: dict[str, Row]) -> dict[str, tuple[Counter[str], float]]:
     """The pages that each touches, and how many milliseconds it takes."""
-    for name in ("announce_expired", "remove_expired", "add_up_sales"):
+    # Orders go on expiring, so they are announced last: their round is the first to be looked at.
+    for name in ("add_up_sales", "remove_expired", "announce_expired"):
         for _ in range(SWEEPS_MAX):
             if await trade.worker.run_once(name) == 0:
                 break
