@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from tests.patience import a_day_later, until_blocked
 from tests.shop import Company, Shop
@@ -112,7 +113,12 @@ async def _activated(tx: Tx, by: Actor, person: members.Member) -> None:
     await deeds.activate(tx, by, await members.member(tx, person.id, person.company_id))
 
 
+async def _given_a_link(tx: Tx, by: Actor, person: members.Member) -> None:
+    await deeds.send_password_link(tx, by, person, replace(LETTER, by_hand=True))
+
+
 WAYS: dict[str, tuple[Way, str]] = {
+    "send_password_link": (_given_a_link, "was given a link for a new password"),
     "invite": (_invited, "was invited"),
     "set_role": (_promoted, "has another role"),
     "activate": (_activated, "was activated again"),
