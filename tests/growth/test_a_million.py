@@ -31,8 +31,6 @@ TIMES: Final = 60
 """How often each page is opened."""
 P95: Final = TIMES * 95 // 100 - 1
 """The place of the look that 19 of 20 are no slower than."""
-SERIES_MAX: Final = 3
-"""Series of looks, of which a page has to pass one."""
 LONG_S: Final = 300.0
 PAGE_MS_MAX: Final = 50.0
 """How long 19 of 20 looks at a page take at most."""
@@ -122,11 +120,6 @@ async def test_nothing_grows_up_to_a_million_orders(
         _say(capsys, figures)
         before, after = ({name: touches for name, (touches, _) in one.items()} for one in (small, large))
         ms = await timed(trade, pages_to_open())
-        for _ in range(SERIES_MAX - 1):
-            # A machine that stood still for a while, as rented ones do, did so for the pages of that while alone.
-            late = {name: row for name, row in pages_to_open().items() if ms[name][P95] > PAGE_MS_MAX}
-            _say(capsys, [f"once more, after {ms[name][P95]:.1f} ms: {name}" for name in late])
-            ms |= await timed(trade, late)
         slowest = sorted(ms, key=lambda name: -ms[name][P95])
         shown = [f"  {ms[name][P95]:.1f} ms ({ms[name][TIMES // 2]:.1f}) {name}" for name in slowest[:25]]
         _say(capsys, [f"{len(ms)} pages, p95 (and median):", *shown])

@@ -11,7 +11,7 @@ from voucherd.db import Tx, transaction
 from voucherd.http import HttpError, Response
 from voucherd.pages.console.inputs import company_of, number_in
 from voucherd.pages.forms import sentence
-from voucherd.pages.people.team import ENOUGH, ENOUGH_RESETS, invited, password_link_sent
+from voucherd.pages.people.team import INVITATION, NEW_PASSWORD, LinkDeed, LinkWords, link_sent
 from voucherd.pages.render import render
 from voucherd.pages.roles import DUTIES, ROLES
 from voucherd.pages.visit import Visit
@@ -52,7 +52,7 @@ async def invite(visit: Visit) -> Response:
         visit.problems["role" if "role" in str(wrong) else "email"] = sentence(wrong)
     if visit.problems:
         return await invite_page(visit)
-    return invited(visit, done, _path(company, done.person))
+    return link_sent(visit, done, _path(company, done.person), INVITATION)
 
 
 async def person_page(visit: Visit) -> Response:
@@ -73,28 +73,24 @@ async def person_page(visit: Visit) -> Response:
 
 async def invite_again(visit: Visit) -> Response:
     """Make another invitation for somebody who has not chosen a password yet."""
-    company = await visit.look(company_of, visit)
-    try:
-        async with transaction(visit.pool) as tx:
-            person = await members.member(tx, number_in(visit, "person"), company.id)
-            done = await people.invite_again(tx, visit.actor, person, _invitation(visit, company))
-    except EnoughLinks:
-        path = f"/console/companies/{company.id}/people/{visit.parameters['person']}"
-        return visit.go(path, ENOUGH, "bad")
-    return invited(visit, done, _path(company, person))
+    return await _send_link(visit, people.invite_again, INVITATION)
 
 
 async def send_password_link(visit: Visit) -> Response:
     """Let somebody who forgot the password choose another one."""
+    return await _send_link(visit, people.send_password_link, NEW_PASSWORD)
+
+
+async def _send_link(visit: Visit, deed: LinkDeed, link: LinkWords) -> Response:
     company = await visit.look(company_of, visit)
     try:
         async with transaction(visit.pool) as tx:
             person = await members.member(tx, number_in(visit, "person"), company.id)
-            done = await people.send_password_link(tx, visit.actor, person, _invitation(visit, company))
+            done = await deed(tx, visit.actor, person, _invitation(visit, company))
     except EnoughLinks:
         path = f"/console/companies/{company.id}/people/{visit.parameters['person']}"
-        return visit.go(path, ENOUGH_RESETS, "bad")
-    return password_link_sent(visit, done, _path(company, person))
+        return visit.go(path, link.enough, "bad")
+    return link_sent(visit, done, _path(company, person), link)
 
 
 async def set_role(visit: Visit) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeAlias
 
 from voucherd.actors import Actor
 from voucherd.companies import store as company_store
@@ -34,8 +34,34 @@ SORTS: Final[dict[str, Callable[[Member], Any]]] = {
     "factor": lambda one: one.second_factor,
 }
 """How a list of people can be sorted."""
-ENOUGH: Final = phrase("There are enough open invitations. Each is good for 7 days.")
-ENOUGH_RESETS: Final = phrase("There are enough open links for a new password. Each is good for 30 minutes.")
+LinkDeed: TypeAlias = Callable[[Tx, Actor, Member, Invitation], Awaitable[Invited]]
+"""Makes a link for somebody."""
+
+
+class LinkWords(NamedTuple):
+    """What is said of a link that is sent to somebody, or shown to be handed over."""
+
+    title: str
+    heading: str
+    use: str
+    sent: str
+    enough: str
+
+
+INVITATION: Final = LinkWords(
+    phrase("Invitation"),
+    phrase("Invitation for {email}"),
+    phrase("Whoever opens it chooses the password of {email}. It works once, within 7 days."),
+    phrase("An invitation was sent to {email}."),
+    phrase("There are enough open invitations. Each is good for 7 days."),
+)
+NEW_PASSWORD: Final = LinkWords(
+    phrase("New password"),
+    phrase("New password for {email}"),
+    phrase("Whoever opens it chooses the password of {email}. It works once, within 30 minutes."),
+    phrase("A link for a new password was sent to {email}."),
+    phrase("There are enough open links for a new password. Each is good for 30 minutes."),
+)
 
 
 class Team:
@@ -89,31 +115,26 @@ class Team:
             visit.problems["email"] = visit.words.text("Enter an e-mail address, such as ann@example.com.")
         if visit.problems:
             return await self.page(visit)
-        return invited(visit, done, self.path)
+        return link_sent(visit, done, self.path, INVITATION)
 
     async def invite_again(self, visit: Visit) -> Response:
         """Mail another link to somebody who has not chosen a password yet."""
-        try:
-            async with transaction(visit.pool) as tx:
-                person = await _person(tx, visit)
-                done = await people.invite_again(tx, visit.actor, person, _invitation(visit))
-        except EnoughLinks:
-            return visit.go(self._one(visit), visit.words.text(ENOUGH), "bad")
-        return invited(visit, done, self._one(visit))
+        return await self._send_link(visit, people.invite_again, INVITATION)
 
     async def send_password_link(self, visit: Visit) -> Response:
         """Let somebody who forgot the password choose another one."""
+        return await self._send_link(visit, people.send_password_link, NEW_PASSWORD)
+
+    async def _send_link(self, visit: Visit, deed: LinkDeed, link: LinkWords) -> Response:
         try:
             async with transaction(visit.pool) as tx:
-                person = await _person(tx, visit)
-                done = await people.send_password_link(tx, visit.actor, person, _invitation(visit))
+                done = await deed(tx, visit.actor, await _person(tx, visit), _invitation(visit))
         except OwnAccount:
-            raise HttpError(
-                400, "own_password", phrase("You change your own password in your account.")
-            ) from None
+            text = phrase("You change your own password in your account.")
+            raise HttpError(400, "own_password", text) from None
         except EnoughLinks:
-            return visit.go(self._one(visit), visit.words.text(ENOUGH_RESETS), "bad")
-        return password_link_sent(visit, done, self._one(visit))
+            return visit.go(self._one(visit), visit.words.text(link.enough), "bad")
+        return link_sent(visit, done, self._one(visit), link)
 
     async def set_role(self, visit: Visit) -> Response:
         """Give somebody another role."""
@@ -193,21 +214,19 @@ TEAM: Final = Team("/portal/team")
 STAFF: Final = Team("/console/staff")
 
 
-def invited(visit: Visit, done: Invited, path: str) -> Response:
-    """Go on after an invitation; where nothing is mailed, show the link to hand over, this once."""
+def link_sent(visit: Visit, done: Invited, path: str, link: LinkWords) -> Response:
+    """Go on after a link was made; where nothing is mailed, show it to hand it over, this once."""
+    text, email = visit.words.text, done.person.email
     if done.link is None:
-        said = visit.words.text("An invitation was sent to {email}.", email=done.person.email)
-        return visit.go(path, said)
-    return render("people/link.html", visit, email=done.person.email, link=done.link, path=path, invited=True)
-
-
-def password_link_sent(visit: Visit, done: Invited, path: str) -> Response:
-    """Go on after a link for a new password; where nothing is mailed, show it to hand it over, this once."""
-    if done.link is None:
-        said = visit.words.text("A link for a new password was sent to {email}.", email=done.person.email)
-        return visit.go(path, said)
+        return visit.go(path, text(link.sent, email=email))
     return render(
-        "people/link.html", visit, email=done.person.email, link=done.link, path=path, invited=False
+        "people/link.html",
+        visit,
+        title=text(link.title),
+        heading=text(link.heading, email=email),
+        use=text(link.use, email=email),
+        link=done.link,
+        path=path,
     )
 
 
