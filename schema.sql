@@ -1525,6 +1525,7 @@ CREATE UNIQUE INDEX approval_open_money ON approval (company_id, state, currency
     WHERE status = 0 AND kind <> 1;
 CREATE UNIQUE INDEX approval_open_order ON approval (order_id) WHERE status = 0;
 CREATE INDEX approval_order ON approval (order_id);
+CREATE INDEX approval_payments ON approval (id DESC) WHERE kind <> 1;
 -- A person who is new approves nothing, and is not the puppet of who let it in.
 CREATE TRIGGER approval_by_known_people BEFORE UPDATE ON approval
     FOR EACH ROW WHEN (new.status = 1) EXECUTE FUNCTION refuse_resting_person();
@@ -2861,6 +2862,9 @@ CREATE TABLE code_serial (
 CREATE INDEX code_serial_blind ON code_serial (blind);
 CREATE TRIGGER code_serial_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON code_serial
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+
+-- ── Payments that people proposed ────────────────────────────────────────────────────────────────────────────────────
 
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

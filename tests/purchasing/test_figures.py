@@ -8,6 +8,7 @@ import json
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.pages.people import someone
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import sold_out, too_many, unclear, waits
 from voucherd.metrics.of_process import ProcessParts
@@ -87,6 +88,21 @@ async def test_the_page_tells_who_waits_where_and_how_suppliers_do(
     assert told["voucherd_figures_age_seconds",] < 15
     page = json.dumps([list(key) for key in told])
     assert not any(code.code in page for sale in fake.sold.values() for code in sale.codes)
+    await shop.assert_books_balance()
+
+
+async def test_a_count_that_stopped_says_so(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more waits than is counted, the page of the service's health says "at least"."""
+    shop, admin = market.shop, await someone(market.shop, "admin")
+    await shop.product("rare", price="9.50 EUR", async_delivery=True)
+    company = await shop.company(balance="900.00 EUR")
+    for _ in range(2):
+        order = await shop.create(company, ("rare", 1))
+        await shop.confirm(company, order["trx"])
+    assert "≥ 2" not in (await admin.get("/console/health")).text
+    monkeypatch.setattr(purchase_metrics, "WAITS_COUNTED_MIN", 1)
+    monkeypatch.setattr(purchase_metrics, "WAITS_COUNTED_MAX", 1)
+    assert "≥ 1" in (await admin.get("/console/health")).text
     await shop.assert_books_balance()
 
 

@@ -11,10 +11,8 @@ from voucherd.db import Connection, Pool
 from voucherd.ids import State
 
 PAGE_MAX: Final = 100
-LOOKED_AT_MAX: Final = 5_000
-"""The newest requests of all companies, from which a page about money is taken."""
-OWN_LOOKED_AT_MAX: Final = 500
-"""The newest requests of a company, from which a page is taken; they last as long as a price."""
+LOOKED_AT_MAX: Final = 500
+"""The newest requests, from which a page is taken; those of a company last as long as a price."""
 
 
 async def of_order(connection: Connection | Pool, company_id: int, order_id: int) -> Approval | None:
@@ -41,18 +39,15 @@ async def of_company(connection: Connection | Pool, company_id: int, state: Stat
     # As the index of the newest has them, so that no other way is taken.
     newest = """SELECT * FROM approval WHERE (company_id, state) >= ($1, $2) AND (company_id, state) <= ($1, $2)
                   AND kind = 1 ORDER BY company_id, state, id DESC LIMIT $4"""
-    rows = await connection.fetch(
-        _open_first(newest, "$3"), company_id, int(state), PAGE_MAX, OWN_LOOKED_AT_MAX
-    )
+    rows = await connection.fetch(_open_first(newest, "$3"), company_id, int(state), PAGE_MAX, LOOKED_AT_MAX)
     return [approval_of(row) for row in rows]
 
 
-async def of_operator(connection: Connection | Pool) -> list[Approval]:
+async def of_operator(connection: Connection | Pool, most: int = LOOKED_AT_MAX) -> list[Approval]:
     """The newest requests about money, of all companies, the open ones first."""
     newest = """SELECT * FROM approval WHERE status = 0 AND kind <> 1 UNION ALL
-                SELECT * FROM (SELECT * FROM approval ORDER BY id DESC LIMIT $2) newest
-                WHERE status <> 0 AND kind <> 1"""
-    rows = await connection.fetch(_open_first(newest, "$1"), PAGE_MAX, LOOKED_AT_MAX)
+                (SELECT * FROM approval WHERE status <> 0 AND kind <> 1 ORDER BY id DESC LIMIT $1)"""
+    rows = await connection.fetch(_open_first(newest, "$1"), most)
     return [approval_of(row) for row in rows]
 
 

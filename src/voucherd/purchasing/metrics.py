@@ -6,6 +6,7 @@ stand for all; the oldest of a queue is one look into an index.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -20,7 +21,7 @@ COMPANIES_MAX: Final = 500
 """Companies with waiting lines that are looked at, in each state."""
 COMPANIES_NAMED_MAX: Final = 20
 """Those with the most lines have a figure of their own; the others share one."""
-WAITS_COUNTED_MAX: Final = 20_000
+WAITS_COUNTED_MAX: Final = 5_000
 WAITS_COUNTED_MIN: Final = 40
 """Waits that are counted in all, and of each company at least."""
 SUPPLIERS_MAX: Final = 200
@@ -58,6 +59,8 @@ class Pulse(Struct):
 
     waiting: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """Lines by state, company and place."""
+    more_wait: set[str] = field(default_factory=set)
+    """The states in which more lines wait than were counted."""
     oldest_wait_s: dict[tuple[str, str], float] = field(default_factory=dict)
     suppliers: dict[str, SupplierPulse] = field(default_factory=dict)
     open: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -89,7 +92,7 @@ _COMPANIES: Final = """
     SELECT company_id FROM found LIMIT $2
 """
 _WAITS: Final = """
-    SELECT c.id, c.name, w.place, sum(w.lines)::bigint, extract(epoch FROM max(w.age))::float8
+    SELECT c.id, c.name, w.place, sum(w.lines)::bigint, extract(epoch FROM max(w.age))::float8, count(*)
     FROM unnest($2::int[]) AS one (company_id) JOIN company c ON c.id = one.company_id
     CROSS JOIN LATERAL (
         SELECT CASE WHEN attempt_id IS NOT NULL THEN 'buying' WHEN supplier_id IS NOT NULL THEN 'queued'
@@ -106,11 +109,14 @@ async def _waiting(conn: Connection, state: State, pulse: Pulse) -> None:
         return
     each = max(WAITS_COUNTED_MIN, WAITS_COUNTED_MAX // len(ids))
     rows = await conn.fetch(_WAITS, int(state), ids, each)
-    totals: dict[int, int] = {}
+    totals, counted = Counter[int](), Counter[int]()
     for row in rows:
-        totals[row[0]] = totals.get(row[0], 0) + row[3]
+        totals[row[0]] += row[3]
+        counted[row[0]] += row[5]
+    if len(ids) == COMPANIES_MAX or each in counted.values():
+        pulse.more_wait.add(state.word)
     named = set(sorted(totals, key=lambda one: (-totals[one], one))[:COMPANIES_NAMED_MAX])
-    for company_id, name, place, lines, age_s in rows:
+    for company_id, name, place, lines, age_s, _ in rows:
         company = name if company_id in named else OTHERS
         # Added up, also because somebody may be called like that.
         where, who = (state.word, company, place), (state.word, company)

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, Final
 
-import segno
 from fpdf import FPDF
 from msgspec import Struct
 
@@ -24,6 +23,7 @@ from voucherd.orders.model import CODE_COLUMNS, Item, Order, Outcome
 from voucherd.pages.buyer import grants
 from voucherd.pages.buyer.checkout import answer_of
 from voucherd.pages.forms import whole
+from voucherd.pages.qr import square
 from voucherd.pages.render import attachment, figure, qualified, render
 from voucherd.pages.visit import Visit, missing, see_other
 from voucherd.sheets import csv_text
@@ -48,8 +48,6 @@ _CARD_MM: Final = (
     (_PAGE_MM[1] - 2 * _EDGE_MM - 3 * _GAP_MM) / CARDS_DOWN,
 )
 _QR_MM: Final = 22.0
-_MASK: Final = 3
-"""Every mask can be read; to look for the prettiest takes ten times as long as to draw one."""
 _ACCENT: Final = (11, 107, 87)
 _DIM: Final = (82, 97, 91)
 _INK: Final = (22, 33, 29)
@@ -246,7 +244,7 @@ def _card(page: Any, one: RevealedLine, left: float, top: float, *, sandbox: boo
 def _picture(link: str) -> io.BytesIO:
     """The link as a QR code, for a telephone."""
     stream = io.BytesIO()
-    segno.make_qr(link, error="m", mask=_MASK).save(stream, kind="png", scale=4, border=1)
+    square(link).save(stream, kind="png", scale=4, border=1)
     return stream
 
 

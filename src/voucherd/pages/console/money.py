@@ -24,7 +24,7 @@ from voucherd.money import Money
 from voucherd.pages.console.inputs import amount_of, currency_of, number_in, number_of
 from voucherd.pages.console.pickers import currency_options
 from voucherd.pages.forms import sentence
-from voucherd.pages.people.approvals import NO_SECOND_PERSON, PAYMENTS, resting
+from voucherd.pages.people.approvals import DECIDED_MAX, NO_SECOND_PERSON, PAYMENTS, resting
 from voucherd.pages.render import amount, in_pages, render, sheet
 from voucherd.pages.visit import Visit, missing
 from voucherd.people import approvers
@@ -45,6 +45,7 @@ KINDS: Final = {
     "down": (ApprovalKind.CORRECTION, -1, "Correction, downwards"),
 }
 COMPANIES_MAX: Final = 500
+_FILTERS: Final = ("q", "status", "kind")
 _SORTS: Final[dict[str, Callable[[Approval], Any]]] = {
     "company": lambda one: one.company.casefold(),
     "amount": lambda one: (one.currency, one.amount_minor),
@@ -65,14 +66,16 @@ _REFUSALS: Final[dict[type[Exception], str]] = {
 
 async def payments(visit: Visit) -> Response:
     """What was proposed, and what became of it."""
-    given, found = await _found(visit)
+    given = _given(visit)
+    plain = not any(given[name] for name in _FILTERS)
+    found = await _found(visit, given, lists.PAGE_MAX if plain else lists.LOOKED_AT_MAX)
     return render(
         "console/money.html",
         visit,
         waiting=[one for one in found if one.open],
-        decided=[one for one in found if not one.open],
+        decided=[one for one in found if not one.open][:DECIDED_MAX],
         given=given,
-        filtered=any(given[name] for name in ("q", "status", "kind")),
+        filtered=not plain,
         sort=given["sort"],
         resting=await resting(visit),
         path=PAYMENTS,
@@ -81,7 +84,7 @@ async def payments(visit: Visit) -> Response:
 
 async def payments_file(visit: Visit) -> Response:
     """The same as a file."""
-    _, found = await _found(visit)
+    found = await _found(visit, _given(visit), lists.LOOKED_AT_MAX)
     columns = ("company", "state", "kind", "amount", "currency", "reference", "status", "proposed by", "proposed",
                "decided by", "decided")  # fmt: skip
     rows: list[list[Value]] = [
@@ -94,19 +97,23 @@ async def payments_file(visit: Visit) -> Response:
     return await sheet(visit, "payments", columns, in_pages(rows), title="payments")
 
 
-async def _found(visit: Visit) -> tuple[dict[str, str], list[Approval]]:
-    """The filters of the address, and the newest payments that they let through, in their order."""
-    given = {name: visit.query.get(name)[:200] for name in ("q", "status", "kind")}
-    given["sort"] = chosen(visit.query.get("sort"), _SORTS, "-proposed")
+def _given(visit: Visit) -> dict[str, str]:
+    """The filters and the sort of the address."""
+    given = {name: visit.query.get(name)[:200] for name in _FILTERS}
+    return given | {"sort": chosen(visit.query.get("sort"), _SORTS, "-proposed")}
+
+
+async def _found(visit: Visit, given: dict[str, str], most: int) -> list[Approval]:
+    """What the filters let through of the newest payments, in their order."""
     wanted = given["q"].casefold()
     found = [
         one
-        for one in await visit.look(lists.of_operator)
+        for one in await visit.look(lists.of_operator, most)
         if wanted in f"{one.company} {one.reference}".casefold()
         and given["status"] in ("", one.word)
         and given["kind"] in ("", one.kind.word)
     ]
-    return given, in_order(found, _SORTS, given["sort"])
+    return in_order(found, _SORTS, given["sort"])
 
 
 async def new_payment(visit: Visit) -> Response:

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
-import segno
 from markupsafe import Markup
 
 from voucherd import clock
@@ -14,6 +13,7 @@ from voucherd.db import transaction
 from voucherd.http import JSON, HttpError, Response
 from voucherd.pages.forms import whole
 from voucherd.pages.people.links import password_hint, weak_password
+from voucherd.pages.qr import square
 from voucherd.pages.render import render
 from voucherd.pages.sign_in import read_answer
 from voucherd.pages.visit import Visit, missing, see_other, session_cookie
@@ -85,12 +85,12 @@ async def app_facts(visit: Visit) -> dict[str, Any] | None:
         return None
     uri = totp.uri(enrolment.secret, person.email, visit.services.settings.operator_name)
     title = visit.words.text("QR code for your app")
-    square = segno.make(uri, error="m").svg_inline(border=4, omitsize=True, light="#fff", title=title)
+    drawn = square(uri).svg_inline(border=4, omitsize=True, light="#fff", title=title)
     return {
         "ask": not fresh(visit),
         "secret": totp.shown(enrolment.secret),
         "enrolment": enrolment.word,
-        "square": Markup(square),  # noqa: S704 - Made of modules.
+        "square": Markup(drawn),  # noqa: S704 - Made of modules.
     }
 
 

@@ -6,7 +6,6 @@ import hashlib
 import re
 from typing import Final
 
-import segno
 from barcode.codex import Code128
 from barcode.errors import BarcodeError
 from markupsafe import Markup
@@ -16,6 +15,7 @@ from voucherd.catalogue import logos
 from voucherd.http import Request, Response
 from voucherd.limits import unknown_links
 from voucherd.pages.assets import FOR_EVER
+from voucherd.pages.qr import square
 from voucherd.pages.render import render
 from voucherd.pages.visit import Visit, cookies_of, missing, session_cookie_name
 from voucherd.people import sessions
@@ -215,7 +215,7 @@ def is_person(request: Request) -> bool:
 
 def qr_code(code: str) -> Markup:
     """The code as a QR code, black on white."""
-    made = segno.make_qr(code, error="m")
+    made = square(code)
     drawn = made.svg_inline(border=4, svgclass=None, lineclass=None, omitsize=True, dark="#000", light="#fff")
     return Markup(drawn.replace("<svg ", '<svg role="img" aria-labelledby="qr-name" ', 1))  # noqa: S704 - Squares.
 
