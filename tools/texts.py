@@ -32,7 +32,7 @@ PLURALS: Final = {
     "fr": "nplurals=2; plural=(n > 1);",
     "es": "nplurals=2; plural=(n != 1);",
 }
-_IN_CODE: Final = {"text": None, "phrase": None, "plural": (1, 2)}
+_IN_CODE: Final = {"text": None, "phrase": None, "plural": (1, 2), "SheetRefused": None}
 _IN_TEMPLATES: Final = ("_", "gettext", "ngettext")
 _SILENT: Final = ("templates/console/", "templates/docs/")
 """The console and the docs speak English."""
@@ -70,6 +70,7 @@ def _code() -> list[Path]:
     """The files of the program that speak to people who have a language."""
     pages = [path for path in (PACKAGE / "pages").rglob("*.py") if "console" not in path.parts]
     others = [*(PACKAGE / "people").rglob("*.py"), *PACKAGE.rglob("letters.py")]
+    others += [*(PACKAGE / "sheets").rglob("*.py"), PACKAGE / "orders" / "bulk.py"]
     return sorted({*pages, *others})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 from typing import Any
 
@@ -124,8 +125,8 @@ async def test_every_row_says_what_is_wrong_with_it_and_nothing_is_ordered(shop:
         ("play-10,1\n" * (ROWS_MAX + 1), f"The file has more than {ROWS_MAX} rows."),
         ("\n".join(f"play-10,1,,PO {n}" for n in range(51)), "The file has more than 50 references."),
         ("\n".join(f"p-{n},1" for n in range(101)), "has more than 100 products."),
-        ("play-10,10000,,a\nplay-10,1,,a", "has more than 10000 codes of one product."),
-        ('play-10,"1', "quotes don't match"),
+        ("play-10,10000,,a\nplay-10,1,,a", "has more than 10 000 codes of one product."),
+        ('play-10,"1', "quotes don’t match"),
     ],
 )
 async def test_a_file_that_is_none_is_refused_beside_its_field(shop: Shop, rows: str, said: str) -> None:
@@ -134,6 +135,22 @@ async def test_a_file_that_is_none_is_refused_beside_its_field(shop: Shop, rows:
     page = await buyer.post(BULK, {"rows": rows})
     assert (page.status_code, 'aria-invalid="true"' in page.text) == (422, True)
     assert said in text_of(page)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("de", "Die Bestellung PO 7 hat mehr als 10.000 Codes eines Produkts."),
+        ("fr", "La commande PO 7 a plus de 10\u202f000 codes d’un même produit."),
+    ],
+)
+async def test_a_refused_file_is_told_in_the_reader_s_language(shop: Shop, language: str, said: str) -> None:
+    """OP-171: with numbers as the language writes them."""
+    buyer = await someone(shop, "buyer", await shop.company())
+    await shop.pool.execute("UPDATE app_user SET language = $2 WHERE id = $1", buyer.user_id, language)
+    page = await buyer.post(BULK, {"rows": "play-10,10000,,PO 7\nplay-10,1,,PO 7"})
+    assert page.status_code == 422
+    assert said in html.unescape(page.text)
 
 
 def test_formulas_and_dates_are_no_amounts() -> None:

@@ -76,7 +76,7 @@ def parse(rows: Iterable[SheetRow]) -> list[BulkRow]:
             if named:
                 continue
         if len(found) == ROWS_MAX:
-            raise SheetRefused(f"the file has more than {ROWS_MAX} rows")
+            raise SheetRefused("the file has more than {most} rows", most=ROWS_MAX)
         found.append(_row(row, names))
     if not found:
         raise SheetRefused("the file has no rows")
@@ -91,14 +91,17 @@ def _header(row: SheetRow) -> list[str]:
     for at, name in enumerate(names):
         if name not in COLUMNS or names.index(name) != at:
             raise SheetRefused(
-                f"row {row.number}, column {name[:40]!a}: is none of {', '.join(COLUMNS)}, or there twice"
+                "row {row}, column {column}: is none of {columns}, or there twice",
+                row=str(row.number),
+                column=ascii(name[:40]),
+                columns=", ".join(COLUMNS),
             )
     return names
 
 
 def _row(row: SheetRow, names: Sequence[str]) -> BulkRow:
     if len(row.cells) > len(names):
-        raise SheetRefused(f"row {row.number}: has more than {len(names)} columns")
+        raise SheetRefused("row {row}: has more than {most} columns", row=str(row.number), most=len(names))
     by_name = dict(zip(names, row.cells, strict=False))
     given = [by_name.get(name, EMPTY) for name in COLUMNS]
     slug, amount, value, reference = (" ".join(cell.text.split()) for cell in given)
@@ -151,14 +154,22 @@ def group(rows: Sequence[BulkRow]) -> list[BulkOrder]:
     for row in rows:
         found.setdefault(row.reference, BulkOrder(row.reference, [])).rows.append(row)
     if len(found) > ORDERS_MAX:
-        raise SheetRefused(f"the file has more than {ORDERS_MAX} references")
+        raise SheetRefused("the file has more than {most} references", most=ORDERS_MAX)
     for order in found.values():
         lines = merged(order.rows)
-        name = f"the order {order.reference[:40]!a}" if order.reference else "the order without a reference"
+        name = order.reference[:40] or "–"
         if len(lines) > ITEMS_MAX:
-            raise SheetRefused(f"{name} has more than {ITEMS_MAX} products")
+            raise SheetRefused(
+                "the order {reference} has more than {most} products", reference=name, most=ITEMS_MAX
+            )
         if any(line.amount > AMOUNT_MAX for line in lines):
-            raise SheetRefused(f"{name} has more than {AMOUNT_MAX} codes of one product")
+            raise SheetRefused(
+                "the order {reference} has more than {most} codes of one product",
+                reference=name,
+                most=AMOUNT_MAX,
+            )
         if sum(line.amount for line in lines) > LINES_MAX:
-            raise SheetRefused(f"{name} has more than {LINES_MAX} codes")
+            raise SheetRefused(
+                "the order {reference} has more than {most} codes", reference=name, most=LINES_MAX
+            )
     return list(found.values())

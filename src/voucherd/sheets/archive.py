@@ -24,6 +24,7 @@ XLSX_START: Final = b"PK\x03\x04"
 OLD_START: Final = b"\xd0\xcf\x11\xe0"
 """How a workbook of before 2007 starts, and one that a password protects."""
 
+_MIB: Final = 1024 * 1024
 _PIECE_BYTES: Final = 1 << 16
 _ENCRYPTED: Final = 0x1
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -42,7 +43,7 @@ def check(content: bytes) -> None:
     """Refuse an archive that would unpack to more than a sheet of a sane size needs."""
     if len(content) > FILE_BYTES_MAX:
         raise SheetRefused(
-            f"the file is larger than {FILE_BYTES_MAX // 1024 // 1024} MiB: send large files as CSV"
+            "the file is larger than {most} MiB: send large files as CSV", most=FILE_BYTES_MAX // _MIB
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -60,10 +61,10 @@ def check(content: bytes) -> None:
 
 def _check_parts(parts: list[zipfile.ZipInfo]) -> None:
     if len(parts) > PARTS_MAX:
-        raise SheetRefused(f"the file has more than {PARTS_MAX} parts")
+        raise SheetRefused("the file has more than {most} parts", most=PARTS_MAX)
     # What is read of a part ends at the size that it claims, so the claims are a bound.
     if sum(part.file_size for part in parts) > UNPACKED_BYTES_MAX:
-        raise SheetRefused(f"the file unpacks to more than {UNPACKED_BYTES_MAX // 1024 // 1024} MiB")
+        raise SheetRefused("the file unpacks to more than {most} MiB", most=UNPACKED_BYTES_MAX // _MIB)
     for part in parts:
         if part.flag_bits & _ENCRYPTED:
             raise SheetRefused("the file is protected by a password")
@@ -98,21 +99,29 @@ class _Watcher:
         if local == "f":
             counts.formulas += 1
             if counts.formulas > FORMULAS_MAX:
-                raise SheetRefused(f"the file has more than {FORMULAS_MAX} formulas: keep their values only")
+                raise SheetRefused(
+                    "the file has more than {most} formulas: keep their values only", most=FORMULAS_MAX
+                )
         elif local == "row":
             row = int(attributes.get("r", self._row + 1))
             # The library leaves out a row that comes too late, and nobody would notice.
             if row <= self._row:
-                raise SheetRefused(f"the file's rows are not in order (row {row} follows row {self._row})")
+                raise SheetRefused(
+                    "the file’s rows are not in order: row {row} follows row {last}",
+                    row=str(row),
+                    last=str(self._row),
+                )
             if row > ROWS_MAX:
-                raise SheetRefused(f"the file has more than {ROWS_MAX:,} rows: send large files as CSV")
+                raise SheetRefused(
+                    "the file has more than {most} rows: send large files as CSV", most=ROWS_MAX
+                )
             self._row = row
 
     def text(self, piece: str) -> None:
         """Text of an element."""
         self._characters += len(piece)
         if self._characters > CELL_CHARACTERS_MAX:
-            raise SheetRefused(f"a cell of the file has more than {CELL_CHARACTERS_MAX:,} characters")
+            raise SheetRefused("a cell of the file has more than {most} characters", most=CELL_CHARACTERS_MAX)
 
     def refuse_document_type(self, *_about: object) -> None:
         """A document type declares entities, and no spreadsheet program writes one."""

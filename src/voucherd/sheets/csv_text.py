@@ -42,7 +42,7 @@ def streamed(stream: BinaryIO, first_line: bytes) -> Iterator[SheetRow]:
     number, raw = 1, first_line
     while raw:
         if len(raw) > LINE_BYTES_MAX:
-            raise SheetRefused(f"row {number}: is longer than {LINE_BYTES_MAX:,} bytes")
+            raise SheetRefused("row {row}: is longer than {most} bytes", row=str(number), most=LINE_BYTES_MAX)
         line = _line(number, raw)
         if separator is None and line.strip():
             separator, announced = _separator([line])
@@ -59,7 +59,7 @@ def _line(number: int, raw: bytes) -> str:
     try:
         return raw.decode().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise SheetRefused(f"row {number}: is not UTF-8: save the file as CSV UTF-8") from None
+        raise SheetRefused("row {row}: is not UTF-8: save the file as CSV UTF-8", row=str(number)) from None
 
 
 def _row(number: int, line: str, separator: str) -> SheetRow | None:
@@ -67,7 +67,7 @@ def _row(number: int, line: str, separator: str) -> SheetRow | None:
     while cells and not cells[-1].text:
         cells.pop()
     if len(cells) > COLUMNS_MAX:
-        raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
+        raise SheetRefused("row {row}: has more than {most} columns", row=str(number), most=COLUMNS_MAX)
     return SheetRow(number, cells) if cells else None
 
 
@@ -83,14 +83,14 @@ def unguarded(text: str) -> str:
 
 def _text(content: bytes) -> str:
     if len(content) > FILE_BYTES_MAX:
-        raise SheetRefused(f"the file is larger than {FILE_BYTES_MAX // 1024 // 1024} MiB")
+        raise SheetRefused("the file is larger than {most} MiB", most=FILE_BYTES_MAX // 1024 // 1024)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise SheetRefused("the file is UTF-16: save it as CSV UTF-8")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as broken:
         number = content.count(b"\n", 0, broken.start) + 1
-        raise SheetRefused(f"row {number}: is not UTF-8: save the file as CSV UTF-8") from None
+        raise SheetRefused("row {row}: is not UTF-8: save the file as CSV UTF-8", row=str(number)) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -107,12 +107,14 @@ def _separator(lines: list[str]) -> tuple[str, int]:
 
 def _split(number: int, line: str, separator: str) -> list[str]:
     if len(line) > COLUMNS_MAX * CELL_CHARACTERS_MAX:
-        raise SheetRefused(f"row {number}: is too long")
+        raise SheetRefused("row {row}: is too long", row=str(number))
     try:
         # A quote that is never closed must not swallow the lines behind it: no cell spans two lines.
         return next(csv.reader([line], delimiter=separator, strict=True), [])
     except csv.Error:
-        raise SheetRefused(f"row {number}: its quotes don't match, or a cell is too long") from None
+        raise SheetRefused(
+            "row {row}: its quotes don’t match, or a cell is too long", row=str(number)
+        ) from None
 
 
 CSV: Final = b"text/csv; charset=utf-8; header=present"

@@ -38,7 +38,16 @@ class SheetRow(NamedTuple):
 
 
 class SheetRefused(ValueError):
-    """The file as a whole is not what it should be; the one line of text says why."""
+    """The file as a whole is not what it should be; the one line of text says why.
+
+    Whole numbers in its places are counts, which each language groups in its own way.
+    """
+
+    def __init__(self, words: str, **places: int | str) -> None:
+        said = {name: f"{one:,}" if isinstance(one, int) else one for name, one in places.items()}
+        super().__init__(words.format(**said) if places else words)
+        self.words = words
+        self.places = places
 
 
 EMPTY: Final = Cell("")

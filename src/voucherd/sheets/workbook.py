@@ -27,7 +27,9 @@ def rows(content: bytes) -> Iterator[SheetRow]:
             while wide and cells[wide - 1].value is None and cells[wide - 1].data_type not in _SPEAKING:
                 wide -= 1
             if wide > COLUMNS_MAX:
-                raise SheetRefused(f"row {number}: has more than {COLUMNS_MAX} columns")
+                raise SheetRefused(
+                    "row {row}: has more than {most} columns", row=str(number), most=COLUMNS_MAX
+                )
             row = [_cell(cell) for cell in cells[:wide]]
             while row and row[-1] == EMPTY:
                 row.pop()
@@ -36,7 +38,7 @@ def rows(content: bytes) -> Iterator[SheetRow]:
     except SheetRefused:
         raise
     except Exception as broken:  # noqa: BLE001 - A broken or hostile file makes the library raise anything.
-        raise SheetRefused(f"the file can't be read as XLSX ({type(broken).__name__})") from None
+        raise SheetRefused("the file can’t be read as XLSX ({why})", why=type(broken).__name__) from None
 
 
 def _quietly(found: Iterator[Any]) -> Iterator[Any]:
@@ -58,7 +60,7 @@ def _only_sheet(content: bytes) -> Iterator[Any]:
     shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
     filled = [sheet for sheet in shown if _has_cells(sheet)] if len(shown) > 1 else shown
     if len(filled) > 1:
-        raise SheetRefused(f"the file has {len(filled)} sheets with something on them: keep one")
+        raise SheetRefused("the file has {count} sheets with something on them: keep one", count=len(filled))
     for sheet in filled:
         yield from _cells(sheet)
 

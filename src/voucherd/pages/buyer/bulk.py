@@ -205,7 +205,7 @@ async def _rows(visit: Visit) -> list[BulkRow] | None:
         rows = await asyncio.to_thread(_read, content)
         bulk.group(rows)
     except SheetRefused as refused:
-        visit.problems[field] = sentence(refused)
+        visit.problems[field] = sentence(words.sheet_refusal(visit.words, refused))
         return None
     return rows
 

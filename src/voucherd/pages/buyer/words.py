@@ -21,6 +21,7 @@ from voucherd.orders.rules.refusals import (
 )
 from voucherd.orders.rules.states import Status
 from voucherd.pages.buyer.quoting import QuotedLine
+from voucherd.sheets.model import SheetRefused
 from voucherd.words import Words, phrase
 
 
@@ -77,6 +78,14 @@ BULK: Final = {
 def row_problem(speak: Words, problem: RowProblem) -> str:
     """What is wrong with a row of a file by itself."""
     return speak.text(BULK[problem], most=speak.number(AMOUNT_MAX), longest=speak.number(REFERENCE_CHARS_MAX))
+
+
+def sheet_refusal(speak: Words, refused: SheetRefused) -> str:
+    """Why a file as a whole can't be read."""
+    places = {
+        name: speak.number(one) if isinstance(one, int) else one for name, one in refused.places.items()
+    }
+    return speak.text(refused.words, **places)
 
 
 def is_expired(order: Order) -> bool:
