@@ -17,6 +17,7 @@ import pytest
 
 from tests.growth.trade import Trade, trading
 from voucherd import trail
+from voucherd.approvals import lists as approvals
 from voucherd.db import Pool
 from voucherd.ids import State
 from voucherd.metrics.of_shop import ShopWatch
@@ -345,6 +346,7 @@ async def test_nothing_grows(
         monkeypatch.setattr(metrics, name, most)
     monkeypatch.setattr(stock_metrics, "SALES_LOOKED_AT", 20)
     monkeypatch.setattr(search, "TRXS_MAX", 20)
+    monkeypatch.setattr(approvals, "LOOKED_AT_MAX", 20)
     monkeypatch.setattr(trail, "ABOUT_SCAN_MAX", 20)
     rows = rounds() | OPERATIONS | LISTS | {"figures": _figures} | pages()
     async with trading(pool, database_url, tmp_path, monkeypatch, LARGE) as trade:

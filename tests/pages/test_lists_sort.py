@@ -120,7 +120,8 @@ async def test_each_head_of_a_list_leads_to_its_rows_in_that_order(market: Marke
         for key in sorts.split():
             wrong += [f"{path} by {key}: {said}" for said in await mistakes(person, path, usual, key)]
         unknown = await opened(person, f"{path}{'&' if '?' in path else '?'}sort=-nonsense")
-        if rows_of(unknown) != rows_of(usual):
+        # By what each row is about: when a key was last used may be told meanwhile.
+        if [row[0] for row in rows_of(unknown)] != [row[0] for row in rows_of(usual)]:
             wrong.append(f"{path}: an unknown sort changes it")
     assert not wrong, "\n".join(wrong)
 
