@@ -55,8 +55,8 @@ def test_columns_may_have_any_name_and_a_sheet_will_do() -> None:
     ("content", "complaint"),
     [
         ("", "the file is empty"),
-        ("date,amount,currency\n", "no column for reference: name it with --reference-column"),
-        ("id,count\n", "no column for amount, currency, date: name it with --amount-column; the file has "),
+        ("date,amount,currency\n", "no column for reference: say which is the reference column"),
+        ("id,count\n", "no column for amount, currency, date: say which is the amount column; the file has "),
         ("id,amount,currency,date\n1,1.005,EUR,2026-05-01\n", "row 2, column amount: 1.005 has more than 2 digits"),
         ("id,amount,currency,date\n1,1,EUR,1.5.2026\n", "row 2, column date: '1.5.2026' is not a date"),
         ("id,amount,currency,date\n1,1,XXX,2026-05-01\n", "row 2, column currency: 'XXX' is not a currency"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.terminal import Terminal, assert_refused
+from tests.pages.people import someone
 from tests.purchasing.conftest import Market
 from tests.purchasing.fake import sold_out, unclear
 
@@ -97,5 +102,65 @@ async def test_every_difference_is_listed_and_what_agrees_is_not(
     assert_refused(
         terminal.run("supplier", "reconcile", "one", str(file)), "row 2, column amount: 'nine' is not"
     )
+    assert await shop.snapshot() == before
+    await shop.assert_books_balance()
+
+
+async def test_a_statement_is_compared_in_the_browser(market: Market) -> None:
+    """OP-158: the same as the command, as a page and as a file; nothing is changed, and nothing of it is kept."""
+    shop, admin = market.shop, await someone(market.shop, "admin")
+    await shop.product("gift", price="9.50 EUR", async_delivery=True)
+    company = await shop.company(balance="900.00 EUR")
+    await market.supplier("one", "gift", looks_up=False)
+    for count in (3, 2):
+        order = await shop.create(company, ("gift", count))
+        await shop.confirm(company, order["trx"])
+        await market.dispatcher.dispatch()
+        await market.dispatcher.dispatch()
+        await market.dispatcher.settled()
+    ids = {row[0]: row[1] for row in await shop.pool.fetch("SELECT count, id::text FROM attempt")}
+    today = f"{await shop.pool.fetchval('SELECT now()'):%Y-%m-%d}"
+    path = "/console/suppliers/one/statement"
+    good = f"{ids[3]},3,27.00,{today}\n{ids[2]},2,18.00,{today}\n"
+    wrong = f"{ids[3]},3,28.00,{today}\nZ-<1>,1,9.00,{today}\n"
+    before = await shop.snapshot()
+
+    async def compared(rows: str, head: str = "reference,count,amount,date", **fields: str) -> httpx.Response:
+        files = {"file": ("may.csv", f"{head}\n{rows}".encode(), "text/csv")}
+        return await admin.post(path, {"all-in": "EUR", **fields}, files=files)
+
+    assert "Compare its statement" in (await admin.get("/console/suppliers/one")).text
+    assert (await admin.get(path)).status_code == 200
+    assert "Nothing differs." in (await compared(good)).text
+    assert "Nothing differs." in (await compared(good, "reference,count,net,date", amount="Net")).text
+    page = (await compared(wrong)).text
+    for said in (
+        "another amount",
+        "they charge it, we know no such purchase",
+        "we bought it, they don’t charge it",
+    ):
+        assert f'<td data-label="Difference">{said.capitalize()}</td>' in page, said
+    assert f'href="/console/purchases/{ids[3]}"' in page
+    assert "Z-&lt;1&gt;" in page
+    file = await compared(wrong, **{"as": "csv"})
+    rows = list(csv.DictReader(io.StringIO(file.text)))
+    assert sorted((row["difference"], row["their amount"], row["our amount"]) for row in rows) == [
+        ("amount", "28.00", "27.00"),
+        ("not-charged", "", "18.00"),
+        ("not-ours", "9.00", ""),
+    ]
+    for problem, answer in {
+        "Choose a file.": await admin.post(path, {}),
+        "No column for date: say which is the date column": await compared("", "reference,amount"),
+        "The file charges nothing.": await compared(""),
+        "Row 2, column amount": await compared(f"{ids[3]},3,much,{today}\n"),
+        "The last day is before the first.": await compared(
+            good, **{"from": "2026-05-02", "to": "2026-05-01"}
+        ),
+        "Choose one.": await compared(good, **{"all-in": "XXX"}),
+        "There is no column": await compared(good, amount="Net"),
+    }.items():
+        assert answer.status_code == 422, problem
+        assert problem in html.unescape(answer.text), problem
     assert await shop.snapshot() == before
     await shop.assert_books_balance()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
-from itertools import islice
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import RenderableType
@@ -20,24 +18,13 @@ from voucherd.cli.report import read_day
 from voucherd.cli.supplier_options import Name
 from voucherd.cli.words import amount, decimal, midnight, read_currency
 from voucherd.reports import reconcile as books
-from voucherd.reports.charges import BadStatement, Charge, Reading, Statement
-from voucherd.reports.reconcile import Difference, Discrepancy, NothingToCompare, Result
+from voucherd.reports.charges import BadStatement, Reading, Statement
+from voucherd.reports.reconcile import DIFFERENCES, Difference, Discrepancy, NothingToCompare, Result
 from voucherd.sheets import reading
 from voucherd.suppliers import store as supplier_store
 
-BATCH_ROWS: Final = 10_000
 FINDINGS_SHOWN: Final = 100
 NOTHING_CHARGED: Final = "the file charges nothing: give --from and --to to see what we bought"
-
-_WORDS: Final = {
-    Difference.NOT_OURS: "they charge it, we know no such purchase",
-    Difference.NOT_CHARGED: "we bought it, they don't charge it",
-    Difference.NOT_BOUGHT: "they charge it, by our books nothing was bought",
-    Difference.REPEATED: "they charge it more than once",
-    Difference.COUNT: "another number of codes",
-    Difference.AMOUNT: "another amount",
-    Difference.CURRENCY: "another currency",
-}
 
 
 def _column(field: str) -> Any:
@@ -101,7 +88,7 @@ async def reconcile(
                 result = await books.reconcile(
                     pool,
                     row.id,
-                    _batches(context, statement, file),
+                    books.batches(statement.charges(reading.streamed(context.stream(file)))),
                     since=None if since is None else midnight(since),
                     until=None if until is None else midnight(until),
                 )
@@ -113,15 +100,6 @@ async def reconcile(
     if count:
         raise CommandRefused(f"{count:,} {'difference' if count == 1 else 'differences'} with {name}", answer)
     return answer
-
-
-async def _batches(
-    context: CommandContext, statement: Statement, file: BinaryIO
-) -> AsyncIterator[Sequence[Charge]]:
-    """The charges of the file, some at a time: a file may be longer than memory."""
-    charges: Iterator[Charge] = statement.charges(reading.streamed(context.stream(file)))
-    while batch := await asyncio.to_thread(lambda: list(islice(charges, BATCH_ROWS))):
-        yield batch
 
 
 def _refusal(lines: Sequence[str]) -> CommandRefused:
@@ -141,7 +119,9 @@ def _view(told: Document, most: int) -> RenderableType:
     for currency, theirs, ours in (one.values() for one in told["totals"]):
         said = f"{theirs} {currency} there, {ours} {currency} here: {theirs - ours} {currency}"
         pairs.append((currency, said))
-    pairs += [(one, f"{count:,}: {_WORDS[Difference(one)]}") for one, count in told["differences"].items()]
+    pairs += [
+        (one, f"{count:,}: {DIFFERENCES[Difference(one)]}") for one, count in told["differences"].items()
+    ]
     found = told["findings"][:most]
     parts: list[RenderableType] = [record(pairs)]
     if found:

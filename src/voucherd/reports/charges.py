@@ -134,7 +134,7 @@ class Statement:
         if not found.keys() & {"reference", "external-id"}:
             lacking.insert(0, "reference")
         if lacking:
-            hint = f"name it with --{lacking[0]}-column; the file has {_listed(names)}"
+            hint = f"say which is the {lacking[0]} column; the file has {_listed(names)}"
             raise BadStatement([f"no column for {', '.join(lacking)}: {hint}"])
 
     def _charge(self, row: SheetRow) -> Charge | None:

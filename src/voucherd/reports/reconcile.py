@@ -5,9 +5,11 @@ Reads only: the statement lies in tables of this connection that are gone with t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,6 +19,7 @@ from voucherd.db import Pool, Tx, take_long
 from voucherd.purchasing.attempts import AttemptPhase
 from voucherd.reports.charges import Charge
 
+BATCH_ROWS: Final = 10_000
 FINDINGS_MAX: Final = 10_000
 """Differences that are listed; all are counted."""
 
@@ -31,6 +34,18 @@ class Difference(StrEnum):
     COUNT = "count"
     AMOUNT = "amount"
     CURRENCY = "currency"
+
+
+DIFFERENCES: Final = {
+    Difference.NOT_OURS: "they charge it, we know no such purchase",
+    Difference.NOT_CHARGED: "we bought it, they don’t charge it",
+    Difference.NOT_BOUGHT: "they charge it, by our books nothing was bought",
+    Difference.REPEATED: "they charge it more than once",
+    Difference.COUNT: "another number of codes",
+    Difference.AMOUNT: "another amount",
+    Difference.CURRENCY: "another currency",
+}
+"""Each of them in words."""
 
 
 class Discrepancy(Struct, frozen=True):
@@ -70,6 +85,12 @@ class Result(Struct, frozen=True):
 
 class NothingToCompare(Exception):
     """The file has no charge in it, so there is no period either."""
+
+
+async def batches(charges: Iterator[Charge]) -> AsyncIterator[Sequence[Charge]]:
+    """The charges of a file, some at a time: a file may be longer than memory."""
+    while batch := await asyncio.to_thread(lambda: list(islice(charges, BATCH_ROWS))):
+        yield batch
 
 
 async def reconcile(
