@@ -14,7 +14,7 @@ SOON = ("", "0.05")
 
 
 def watchers(data: Path) -> list[int]:
-    """The live watchers of this folder."""
+    """The live watchers of this folder, and for a moment the program that one is just about to start."""
     where = place.find(data)
     assert where is not None
     return [pid for pid, *_ in processes.everything() if processes.is_watcher(pid, where)]
@@ -49,9 +49,9 @@ def test_a_server_that_a_command_still_uses_is_not_stopped_under_it(made: Path) 
 def test_a_server_has_one_watcher_which_goes_with_it(made: Path) -> None:
     """OP-111: however many use it; who stops the server sends the watcher away."""
     with running(made, exclusive=True):
-        assert len(watchers(made)) == 1
+        wait_until(lambda: len(watchers(made)) == 1, "not one watcher")
         with running(made, exclusive=False):
-            assert len(watchers(made)) == 1
+            wait_until(lambda: len(watchers(made)) == 1, "not one watcher")
     wait_until(lambda: not watchers(made), "its watcher stays")
     assert not (made / "postgres" / watcher.PID_FILE).exists()
 
@@ -63,7 +63,7 @@ def test_the_next_owner_after_a_kill_is_watched_as_well(made: Path) -> None:
     owner.killed()
     with running(made, exclusive=True) as address:
         assert query(address, "SELECT 1") == 1
-        assert len(watchers(made)) == 1
+        wait_until(lambda: len(watchers(made)) == 1, "not one watcher")
 
 
 def test_a_server_that_is_stopped_under_its_users_is_not_watched_any_more(made: Path) -> None:
