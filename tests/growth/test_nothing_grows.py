@@ -24,6 +24,7 @@ from voucherd.metrics.of_shop import ShopWatch
 from voucherd.orders import find, register
 from voucherd.orders.rules.states import Status
 from voucherd.orders.service import OrderService
+from voucherd.pages.buyer import order_list
 from voucherd.pages.console import search
 from voucherd.pages.page import Audience
 from voucherd.pages.routes import PAGES
@@ -344,6 +345,7 @@ async def test_nothing_grows(
         monkeypatch.setattr(module, "SCAN_MAX", SCAN_MAX)
     for name, most in {"PURCHASES_MAX": 20, "WAITS_COUNTED_MAX": 20, "WAITS_COUNTED_MIN": 1}.items():
         monkeypatch.setattr(metrics, name, most)
+    monkeypatch.setattr(order_list, "COUNT_MAX", SCAN_MAX)
     monkeypatch.setattr(stock_metrics, "SALES_LOOKED_AT", 20)
     monkeypatch.setattr(search, "TRXS_MAX", 20)
     monkeypatch.setattr(approvals, "LOOKED_AT_MAX", 20)

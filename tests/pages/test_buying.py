@@ -353,9 +353,13 @@ async def test_the_list_of_orders_says_where_there_are_more_than_it_counts(
     trx = [(await shop.create(company, ("gift-10", 1)))["trx"] for _ in range(5)]
     await shop.confirm(company, trx[-1])
     assert " 5 orders " in text_of(await buyer.get("/portal/orders"))
-    for module in (find, order_list):
-        monkeypatch.setattr(module, "SCAN_MAX", 3)
-
+    monkeypatch.setattr(order_list, "COUNT_MAX", 3)
+    monkeypatch.setattr(order_list, "PAGE_SIZE", 2)
     assert "More than 3 orders " in text_of(await buyer.get("/portal/orders"))
+    assert " 1 order " in text_of(await buyer.get("/portal/orders?status=finished"))
+    assert " 4 orders or more " in text_of(await buyer.get("/portal/orders?page=2")), "so many were passed"
+    assert " 5 orders " in text_of(await buyer.get("/portal/orders?page=3")), "the last page"
+    monkeypatch.setattr(find, "SCAN_MAX", 3)
+
     assert " 1 order or more " in text_of(await buyer.get("/portal/orders?status=finished"))
     await shop.assert_books_balance()

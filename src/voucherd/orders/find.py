@@ -49,7 +49,7 @@ class Found(Struct, frozen=True):
 
 
 class Total(Struct, frozen=True):
-    """How many orders were counted, and whether there may be more: no more than `SCAN_MAX` are looked at."""
+    """How many orders were counted, and whether there may be more: only so many are looked at."""
 
     count: int
     more: bool
@@ -205,18 +205,21 @@ async def page_of_orders(
     return FoundPage(found, last, whole=last is None, total=total)
 
 
-async def count_orders(conn: Connection, company_id: int, state: State, filters: OrderFilters) -> Total:
-    """How many orders the filters let through, among the first `SCAN_MAX`."""
+async def count_orders(
+    conn: Connection, company_id: int, state: State, filters: OrderFilters, *, scan_max: int | None = None
+) -> Total:
+    """How many orders the filters let through, among the first so many (`SCAN_MAX`)."""
+    scan_max = SCAN_MAX if scan_max is None else scan_max
     search = _Search(company_id, state, filters)
     await search.look_for_few(conn)
     # One more than that tells whether there are others.
-    source, fits = search.scanned(SCAN_MAX + 1)
+    source, fits = search.scanned(scan_max + 1)
     row = await conn.fetchrow(
         f"SELECT count(*) FILTER (WHERE {fits}), count(*) FROM ({source}) o",  # noqa: S608 - Ours.
         *fits.values,
     )
     assert row is not None, "a count gives one row"
-    return Total(min(row[0], SCAN_MAX), more=row[1] > SCAN_MAX)
+    return Total(min(row[0], scan_max), more=row[1] > scan_max)
 
 
 async def count_waiting(conn: Connection, company_id: int, state: State) -> int:

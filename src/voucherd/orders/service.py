@@ -179,10 +179,13 @@ class OrderService:
         size: int,
         skip: int | None = None,
         after: tuple[datetime, int] | None = None,
+        count_max: int | None = None,
     ) -> OrderListing:
-        """The same without codes, for lists that show none."""
+        """The same without codes, for lists that show none; counted among so many, or as many as pages look at."""
         return await self._lists.read(
-            lambda conn: self._page(conn, company_id, state, filters, size=size, skip=skip, after=after)
+            lambda conn: self._page(
+                conn, company_id, state, filters, size=size, skip=skip, after=after, count_max=count_max
+            )
         )
 
     async def count_pending(self, company_id: int, state: State) -> int:
@@ -200,6 +203,7 @@ class OrderService:
         size: int,
         skip: int | None,
         after: tuple[datetime, int] | None,
+        count_max: int | None = None,
     ) -> OrderListing:
         # One snapshot for the page, its count and its orders: nothing is deleted or moves in between.
         async with conn.transaction(isolation="repeatable_read", readonly=True):
@@ -208,7 +212,7 @@ class OrderService:
             )
             total = found.total
             if total is None and skip is not None:
-                total = await count_orders(conn, company_id, state, filters)
+                total = await count_orders(conn, company_id, state, filters, scan_max=count_max)
             ids = [one.id for one in found.rows]
             # Asked on the last page alone: there the list ends, and the archive begins.
             archived_before = await archive_store.begins_at(conn) if found.after is None else None

@@ -24,6 +24,8 @@ from voucherd.sheets.writing import Row
 from voucherd.words import phrase
 
 PAGE_SIZE: Final = 25
+COUNT_MAX: Final = 1_000
+"""Orders that the list counts: nobody turns so many pages, and to count more takes longer than to show one."""
 FILE_PAGE_SIZE: Final = 200
 FILE_PAGES_MAX: Final = 50_000
 OLDEST_FIRST: Final = "created"
@@ -46,8 +48,10 @@ async def orders(visit: Visit) -> Response:
     """The company's orders, the newest first unless the address says otherwise."""
     filters, asked = _filters(visit)
     number = page_number(visit)
-    filters, found = await _first_page(visit, filters, asked["q"], skip=(number - 1) * PAGE_SIZE)
-    total = 0 if found.total is None else found.total.count
+    skip = (number - 1) * PAGE_SIZE
+    filters, found = await _first_page(visit, filters, asked["q"], skip=skip, count_max=COUNT_MAX)
+    passed = skip + len(found.orders) if found.orders else 0
+    total = max(passed, found.total.count if found.total is not None else 0)
     return render(
         "buyer/orders.html",
         visit,
@@ -57,8 +61,8 @@ async def orders(visit: Visit) -> Response:
         kinds=[(key, visit.words.text(label)) for key, label in KINDS],
         sort=asked["sort"] or "-created",
         total=total,
-        many=found.total is not None and found.total.more,
-        most=SCAN_MAX,
+        many=found.total is not None and found.total.more and found.after is not None,
+        most=COUNT_MAX,
         looked_at=None if found.whole else SCAN_MAX,
         archived_before=found.archived_before,
         number=number,
@@ -115,14 +119,19 @@ def _file_row(visit: Visit, found: Order, *, asked_for: bool) -> Row:
 
 
 async def _first_page(
-    visit: Visit, filters: OrderFilters, text: str, *, skip: int
+    visit: Visit, filters: OrderFilters, text: str, *, skip: int, count_max: int | None = None
 ) -> tuple[OrderFilters, OrderListing]:
     """A page; where no order has this very reference, those are looked for that have the text in theirs."""
-    browse = visit.services.orders.browse
-    found = await browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, skip=skip)
+
+    async def browse() -> OrderListing:
+        return await visit.services.orders.browse(
+            visit.company_id, visit.state, filters, size=PAGE_SIZE, skip=skip, count_max=count_max
+        )
+
+    found = await browse()
     if filters.reference is not None and found.total is not None and not found.total.count:
         filters = replace(filters, reference=None, reference_part=text)
-        found = await browse(visit.company_id, visit.state, filters, size=PAGE_SIZE, skip=skip)
+        found = await browse()
     return filters, found
 
 

@@ -37,7 +37,7 @@ from voucherd.words import Words, phrase
 
 ORDERS: Final = "/portal/approvals"
 PAYMENTS: Final = "/console/money"
-DECIDED_MAX: Final = 50
+DECIDED_MAX: Final = 25
 """Requests that are over, on the page of those that are open."""
 NO_SECOND_PERSON: Final = phrase(
     "You can’t approve yet: whoever is new, and whoever let somebody new in, waits for a day, or until another"
@@ -60,12 +60,13 @@ async def orders(visit: Visit) -> Response:
     found = await lists.of_company(visit.pool, visit.company_id, visit.state)
     amount = (await company_store.policy(visit.pool, visit.company_id)).approve_from_eur_minor
     asked = await asyncio.gather(*(_asked(visit, one) for one in found if one.open))
-    trxs = {one.id: visit.services.ids.trx(one.order_id) for one in found if one.order_id is not None}
+    decided = [one for one in found if not one.open][:DECIDED_MAX]
+    trxs = {one.id: visit.services.ids.trx(one.order_id) for one in decided if one.order_id is not None}
     return render(
         "people/approvals.html",
         visit,
         asked=asked,
-        decided=[one for one in found if not one.open][:DECIDED_MAX],
+        decided=decided,
         trxs=trxs,
         path=ORDERS,
         may_decide=visit.may(Right.ORDERS_APPROVE),
