@@ -21,7 +21,7 @@ COMPANIES_MAX: Final = 500
 """Companies with waiting lines that are looked at, in each state."""
 COMPANIES_NAMED_MAX: Final = 20
 """Those with the most lines have a figure of their own; the others share one."""
-WAITS_COUNTED_MAX: Final = 5_000
+WAITS_COUNTED_MAX: Final = 2_000
 WAITS_COUNTED_MIN: Final = 40
 """Waits that are counted in all, and of each company at least."""
 SUPPLIERS_MAX: Final = 200
