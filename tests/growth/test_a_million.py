@@ -36,6 +36,7 @@ ROUNDS_MAX: Final = 10 * TIMES
 LONG_S: Final = 300.0
 PAGE_MS_MAX: Final = 50.0
 """How long 19 of 20 looks at a page take at most."""
+AUDITS: Final = 2
 _EARLIER: Final = {
     "attempt": """
     UPDATE attempt SET placed_at = placed_at - interval '3 days'
@@ -180,20 +181,23 @@ async def _audit(pool: Pool, capsys: pytest.CaptureFixture[str]) -> None:
         await pool.execute(statement, first, timeout=LONG_S)
         await pool.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
     await pool.execute("VACUUM (ANALYZE)", timeout=LONG_S)
-    async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
-        began = time.perf_counter()
-        orders = await gather(conn, mark)
-        gathered_s = time.perf_counter() - began
-        marks = [began]
-        await findings_of(conn, mark, progress=lambda *_: marks.append(time.perf_counter()))
-        since_s = time.perf_counter() - began
-        began = time.perf_counter()
-        await findings_of(conn, None)
-        whole_s = time.perf_counter() - began
-    each = [
-        f"  {check.name}: {last - first:.2f} s"
-        for check, first, last in zip(CHECKS, marks[1:], marks[2:], strict=False)
-    ]
-    since = f"audit of {orders} orders: {since_s:.1f} s, {gathered_s:.1f} s of it to gather them"
-    _say(capsys, [*each, since, f"audit of everything: {whole_s:.1f} s"])
-    assert since_s < whole_s / 3
+    parts, wholes = [], []
+    for _ in range(AUDITS):
+        async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
+            began = time.perf_counter()
+            orders = await gather(conn, mark)
+            marks = [time.perf_counter()]
+            await findings_of(conn, mark, progress=lambda *_, marks=marks: marks.append(time.perf_counter()))
+            parts.append(time.perf_counter() - began)
+            each = [
+                f"  {check.name}: {last - first:.2f} s"
+                for check, first, last in zip(CHECKS, marks[1:], marks[2:], strict=False)
+            ]
+            began = time.perf_counter()
+            await findings_of(conn, None)
+            wholes.append(time.perf_counter() - began)
+    _say(capsys, each)
+    for what, took_s in ((f"{orders} orders", parts), ("everything", wholes)):
+        _say(capsys, [f"audit of {what}: " + ", ".join(f"{one:.1f} s" for one in took_s)])
+    # What else the machine does only ever adds to a time, so the least of each says most.
+    assert min(parts) < min(wholes) / 3
