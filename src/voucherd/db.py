@@ -65,8 +65,6 @@ LOOK_UPS: Final = {
     # What a look-up reads is in memory. Where pages are taken to be far apart, the server gathers all rows of a list
     # and sorts them instead of following the index that has them in order.
     "random_page_cost": "1",
-    # No look-up takes as long as starting helpers for it, and the processors they would run on sell meanwhile.
-    "max_parallel_workers_per_gather": "0",
 }
 
 
