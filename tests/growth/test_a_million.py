@@ -89,8 +89,8 @@ async def timed(
         await work()
     settle_memory()
     found: dict[str, list[float]] = {name: [] for name in works}
-    # All in turn, so that a moment in which the machine does something else is not one page's alone.
     disturbed: dict[str, list[float]] = {name: [] for name in works}
+    # All in turn, so that a moment in which the machine does something else is not one page's alone.
     for _ in range(ROUNDS_MAX):
         for name, work in works.items():
             if len(found[name]) == TIMES:
