@@ -266,6 +266,7 @@ BY_DESIGN: Final = {
     "/console/trail/-/file": "a file of all deeds",
     "/console/money/{number}": "nobody proposed anything",
     "/console/fx/{currency}": "there is one currency only",
+    "/console/fx/{currency}/file": "as above",
     "/console/prices/{list}": "there is no price list",
     "/console/prices/{list}/file": "as above",
     "/console/suppliers/{name}/test": "it calls the supplier",

@@ -84,6 +84,11 @@ async def test_rates_are_set_by_hand_and_from_the_banks_file(shop: Shop) -> None
     assert "1.0700" in page
     assert "0.86036307" in page
     assert "2026" in (await stock.get("/console/fx/USD")).text
+    file = (await stock.get("/console/fx/USD/file")).text.splitlines()
+    assert file[0].endswith("day,worth in EUR,source,set")
+    assert "0.86036307" in file[1]
+    assert (await stock.get("/console/fx/JPY/file?format=xlsx")).content.startswith(b"PK")
+    assert (await stock.get("/console/fx/AED/file")).status_code == 404
     for fields in (
         {"of": "USD", "to": "USD", "share": "1%"},
         {"of": "USD", "to": "EUR", "share": "51%"},

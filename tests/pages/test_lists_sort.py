@@ -21,7 +21,7 @@ from voucherd.db import Pool, transaction
 from voucherd.ids import State
 from voucherd.keys import store as key_store
 from voucherd.keys.key_text import KeyDraft
-from voucherd.pages.buyer import balances, keys, order_list, requests
+from voucherd.pages.buyer import balances, keys, order_list, requests, webhooks
 from voucherd.pages.console import brands, companies, lots, offers, orders, products, purchases, statements
 from voucherd.pages.console import trail as trail_pages
 
@@ -34,9 +34,9 @@ LISTS: Final = {
     "/console/prices/{list}?q=gift": "name price from until",
     "/console/suppliers?q=sup": "name status failed calls waiting unknown time",
     "/console/suppliers/sup-a/offers?status=all": "name sku face price stock asked",
-    "/console/products?type=giftcard": "name brand",
-    "/console/products?q=gift": "name brand",
-    "/console/products?active=yes&category=gifts": "name brand",
+    "/console/products?type=giftcard": "name brand face price",
+    "/console/products?q=gift": "name brand face price",
+    "/console/products?active=yes&category=gifts": "name brand face price",
     "/console/lots": "expires",
     "/console/lots?slug=gift-a": "expires",
     "/console/lots?sold_out=yes": "added",
@@ -52,10 +52,12 @@ LISTS: Final = {
     ),
     "/console/companies/{number}/statement?kind=order": "at",
     "/console/fx?q=d": "currency worth day source",
+    "/console/fx/USD": "day worth source set",
     "/console/vat": "country today since",
     "/portal/orders?type=api": "created",
     "/portal/keys": "name used",
     "/portal/webhooks": "url status",
+    "/portal/webhooks/{webhook}?status=failed": "at",
     "/portal/team": "name role status factor",
     "/portal/balances/EUR?kind=order": "at",
     "/portal/requests?status=200": "at",
@@ -95,6 +97,7 @@ async def market(
         monkeypatch.setattr(module, "PAGE_SIZE", 2)
     monkeypatch.setattr(requests, "PAGE_SIZE", 2)
     monkeypatch.setattr(trail_pages, "PAGE", 2)
+    monkeypatch.setattr(webhooks, "LOG_SIZE", 2)
     monkeypatch.setattr(statements, "STATEMENT_LINES", 2)
     async with open_shop(pool, database_url, tmp_path, with_worker=False, confirm_wait_s=0) as shop:
         opened = Market(shop)
@@ -111,6 +114,7 @@ async def test_each_head_of_a_list_leads_to_its_rows_in_that_order(market: Marke
         "number": ours.id,
         "day": datetime.now(UTC).date(),
         "list": await market.shop.pool.fetchval("SELECT id FROM price_list WHERE name = 'list a'"),
+        "webhook": await messages(market, ours),
     }
     wrong: list[str] = []
     for address, sorts in LISTS.items():
@@ -131,7 +135,17 @@ def test_every_template_that_sorts_is_walked() -> None:
     folder = Path(pages.__file__).parent / "templates"
     sorts = {path.stem for path in folder.glob("*/*.html") if "sort=sort" in path.read_text()}
     walked = {address.partition("?")[0].split("/")[2] for address in LISTS}
-    others = {"company", "late", "offer_rows", "parts", "price_list", "rates", "statement"}
+    others = {
+        "company",
+        "currency",
+        "late",
+        "offer_rows",
+        "parts",
+        "price_list",
+        "rates",
+        "statement",
+        "webhook",
+    }
     assert sorts - others <= walked | {"team"}
 
 
@@ -250,6 +264,11 @@ async def fill(market: Market) -> Company:
     await shop.fx("USD", 90_000_000)
     await shop.fx("AUD", 60_000_000)
     await shop.pool.execute("UPDATE fx_rate SET day = day - 3, source = 'ecb' WHERE currency = 'AUD'")
+    await shop.pool.execute(
+        """INSERT INTO fx_rate (currency, day, eur_e8, source, set_at)
+           SELECT currency, day - back, eur_e8 + 1_000 * (back % 3), 'ecb', set_at - 2 * back * interval '1 day'
+           FROM fx_rate CROSS JOIN generate_series(1, 4) AS back WHERE currency = 'USD'"""
+    )
     for at, name in enumerate("cadbe"):
         await shop.product(
             f"gift-{name}",
@@ -326,3 +345,20 @@ async def people_and_keys(market: Market, ours: Company) -> None:
         fields = {"url": f"https://{name}.example.com/hook", "description": name}
         assert (await owner.post("/portal/webhooks", fields)).status_code == 200
     await shop.pool.execute("UPDATE webhook SET enabled = false WHERE url LIKE '%alpha%'")
+
+
+async def messages(market: Market, ours: Company) -> str:
+    """An endpoint with some messages in its log; its number as addresses have it."""
+    shop = market.shop
+    number = await shop.pool.fetchval("SELECT id FROM webhook WHERE url LIKE '%beta%'")
+    await shop.pool.execute(
+        """WITH said AS (
+               INSERT INTO event (at, company_id, state, type, data)
+               SELECT now(), $2, 0, 'ping', '{}' FROM generate_series(1, 5) RETURNING id)
+           INSERT INTO webhook_delivery (webhook_id, event_id, type, status, next_at, created_at)
+           SELECT $1, id, 'ping', status, CASE status WHEN 0 THEN now() END, now() + id * interval '1 second'
+           FROM said CROSS JOIN LATERAL (SELECT CASE WHEN id % 5 = 0 THEN 1 ELSE 2 END AS status) one""",
+        number,
+        ours.id,
+    )
+    return shop.program.services.ids.webhook(number)

@@ -6,10 +6,12 @@ import json
 import random
 from dataclasses import dataclass
 from itertools import product as pairs
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from tests.shop import open_shop
 from voucherd.catalogue import places, store
 from voucherd.catalogue import search as register
 from voucherd.catalogue.products import ProductChanges
@@ -136,15 +138,23 @@ async def walked(pool: Pool, filters: ProductFilters, order: ProductOrder, size:
             after = page[-1].place
 
 
-async def registered(pool: Pool, words: list[str], size: int, *, backwards: bool) -> list[str]:
+async def registered(
+    pool: Pool,
+    words: list[str],
+    size: int,
+    *,
+    backwards: bool = False,
+    sort: str = "slug",
+    active: bool = True,
+) -> list[str]:
     """All pages of the operator's search, from either end."""
-    filters = register.ProductSearch(words=words, query=search.prefix_query(words), active=True)
+    filters = register.ProductSearch(words=words, query=search.prefix_query(words), active=active)
     slugs: list[str] = []
     end = "zzz" if backwards else ""
     while True:
         async with pool.acquire() as conn:
             where = {"before": end} if backwards else {"after": end}
-            page = await register.page_of_products(conn, filters, **where, size=size)
+            page = await register.page_of_products(conn, filters, **where, size=size, sort=sort)
         told = [one.version.slug for one in page]
         slugs = [*told, *slugs] if backwards else [*slugs, *told]
         if len(page) < size:
@@ -209,6 +219,38 @@ async def test_a_search_finds_what_the_definition_says(pool: Pool, seed: int) ->
         slugs = sorted(one.slug for one in fits)
         for backwards in (False, True):
             assert await registered(pool, words, 7, backwards=backwards) == slugs
+        by_amount = [
+            one.slug for one in sorted(fits, key=lambda one: (one.currency, one.minor, one.product_id))
+        ]
+        for sort in ("face", "price"):
+            assert await registered(pool, words, 7, sort=sort) == by_amount
+            assert await registered(pool, words, 7, sort=f"-{sort}") == by_amount[::-1]
+
+
+@pytest.mark.parametrize("words", [[], ["gift"]])
+async def test_a_product_that_is_not_for_sale_is_sorted_as_if_it_were(
+    pool: Pool, database_url: str, tmp_path: Path, words: list[str]
+) -> None:
+    """OP-163: by its lowest face value and the price of that, currency by currency."""
+    expected = {
+        "price": ["gift-b", "gift-e", "gift-a", "gift-c", "gift-f", "gift-d"],
+        "face": ["gift-e", "gift-a", "gift-b", "gift-c", "gift-d", "gift-f"],
+    }
+    async with open_shop(pool, database_url, tmp_path, with_worker=False) as shop:
+        await shop.product("gift-a", face_range="5-50 EUR", fee="1.02+0.10")
+        await shop.product("gift-b", face="5.00 EUR", price="5.19 EUR")
+        await shop.product("gift-c", face="5.00 EUR", price="5.21 EUR")
+        await shop.product("gift-d", face="9.99 EUR", price="6.00 USD")
+        await shop.product("gift-e", face="4.99 EUR", fee="1.0391")
+        await shop.product("gift-f", face="3 KWD", fee="1.0231+0.105")
+        for active in (True, False):
+            for slug in shop.products:
+                await shop.set_product(slug, active=active)
+            for sort, slugs in expected.items():
+                up = await registered(pool, words, 2, sort=sort, active=active)
+                down = await registered(pool, words, 2, sort=f"-{sort}", active=active)
+                assert (up, down) == (slugs, slugs[::-1]), (sort, active)
+        await shop.assert_books_balance()
 
 
 class Reader:

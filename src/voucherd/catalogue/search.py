@@ -65,6 +65,10 @@ _NOT_FOR_SALE: Final = {
     "category": "v.category = ?",
     "type": "v.product_type = ?",
 }
+_FACE: Final = "coalesce(v.face_minor, v.face_min_minor)"
+_PRICE: Final = f"""coalesce(v.price_minor,
+    div(2 * {_FACE}::numeric * v.fee_variable_e8 + 100000000, 200000000)::bigint + v.fee_fixed_minor)"""
+"""Of the smallest face value, as the table of products for sale has it."""
 SORTS: Final = {
     "slug": {"p.slug": "l.slug"},
     "name": {'folded(v.name) COLLATE "C"': "l.name_key", "p.id": "l.product_id"},
@@ -73,8 +77,14 @@ SORTS: Final = {
         'folded(v.name) COLLATE "C"': "l.name_key",
         "p.id": "l.product_id",
     },
+    "face": {"v.face_currency": "l.face_currency", _FACE: "l.face_low", "p.id": "l.product_id"},
+    "price": {
+        "coalesce(v.price_currency, v.face_currency)": "l.price_currency",
+        _PRICE: "l.price_minor",
+        "p.id": "l.product_id",
+    },
 }
-"""How products can be sorted: by what, and the same of products for sale, along an index."""
+"""How products can be sorted: by what, and the same of products for sale, along an index. Amounts by their currency."""
 _PRODUCT: Final = (
     "FROM product p JOIN product_version v ON v.id = p.version_id JOIN brand b ON b.id = v.brand_id"
 )
@@ -118,7 +128,7 @@ async def page_of_products(
         if filters.words:
             terms = places.terms_of(filters.words, filters.brand_slug, filters.category)
             terms = await places.rarest_first(conn, by, terms)
-            window = _window(place, descending=descending)
+            window = _window(by, place, descending=descending)
             for_sale, more = _along(for_sale, by, window, terms, len(values), descending=descending)
             values += more
         sources.append(f"({for_sale} {order})")
@@ -159,12 +169,12 @@ async def _place(conn: Connection, keys: Sequence[str], slug: str) -> list[Any]:
     return [] if row is None else list(row)
 
 
-def _window(place: Sequence[Any], *, descending: bool) -> Window:
+def _window(by: str, place: Sequence[Any], *, descending: bool) -> Window:
     """The part of an order behind a place, as `product_place` has it."""
     if not place:
         return Window()
-    key = "\x01".join(one for one in place if isinstance(one, str))
-    number = place[-1] if isinstance(place[-1], int) else None  # No two products have the same slug.
+    *keys, number = place if by != "slug" else (*place, None)  # No two products have the same slug.
+    key = f"{keys[0]}{keys[1]:019}" if by in ("face", "price") else "\x01".join(keys)
     if descending:
         return Window(high=key, high_id=number or 0)
     return Window(low=key, low_id=number or ID_MAX)

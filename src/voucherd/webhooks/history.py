@@ -53,7 +53,7 @@ class Logged(Struct, frozen=True):
 
 
 class DeliveryPage(NamedTuple):
-    """Deliveries, and the event before which more may be found."""
+    """Deliveries, and the event behind which more may be found."""
 
     rows: list[Logged]
     before: int | None
@@ -74,17 +74,19 @@ async def deliveries(
     before: int | None = None,
     status: str | None = None,
     type_: str | None = None,
+    oldest: bool = False,
 ) -> DeliveryPage:
-    """Deliveries of an endpoint, or of all, newest events first; a page may be short although more follow."""
+    """Deliveries of an endpoint, or of all, newest events first or oldest; a page may be short although more follow."""
     # Two statements, because one for both would be planned for neither. The whole order of the key is asked for where
     # there is one endpoint: no other index can give that.
-    whose, order = "$1::bigint IS NULL", "event_id DESC, webhook_id"
+    way, behind, start = ("ASC", ">", 0) if oldest else ("DESC", "<", EVENT_MAX)
+    whose, order = "$1::bigint IS NULL", f"event_id {way}, webhook_id"
     if webhook_id is not None:
-        whose, order = "webhook_id >= $1 AND webhook_id <= $1", "webhook_id DESC, event_id DESC"
-    given = [webhook_id, EVENT_MAX if before is None else before]
+        whose, order = "webhook_id >= $1 AND webhook_id <= $1", f"webhook_id {way}, event_id {way}"
+    given = [webhook_id, start if before is None else before]
     scanned = f"""
         SELECT webhook_id, event_id, type, status, next_at, created_at FROM webhook_delivery
-        WHERE {whose} AND event_id < $2 ORDER BY {order}
+        WHERE {whose} AND event_id {behind} $2 ORDER BY {order}
     """  # noqa: S608 - Constants only.
     rows: list[Any] = await conn.fetch(
         f"""

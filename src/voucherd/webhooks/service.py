@@ -62,11 +62,12 @@ class Webhooks:
         before: int | None = None,
         status: str | None = None,
         type_: str | None = None,
+        oldest: bool = False,
     ) -> Log:
-        """A page of deliveries, newest events first."""
+        """A page of deliveries, newest events first, or the oldest."""
         async with tenant(self._pool, endpoint.company_id, endpoint.state) as conn:
             found, onward = await history.deliveries(
-                conn, endpoint.id, size=size, before=before, status=status, type_=type_
+                conn, endpoint.id, size=size, before=before, status=status, type_=type_, oldest=oldest
             )
             return Log(found, await feed.these(conn, [one.event_id for one in found]), onward)
 

@@ -109,7 +109,7 @@ async def statement(visit: Visit) -> Response:
         ],
         kind_words=WORDS,
         sort=kept["sort"],
-        before=qualified(path, kept) if after else "",
+        first=qualified(path, kept) if after else "",
         after=qualified(path, {**kept, "after": part.after}) if part.after is not None else "",
         file=qualified(f"{path}/statement.csv", kept),
         points=await _chart(visit.services, account, visit.words),

@@ -46,7 +46,7 @@ async def requests(visit: Visit) -> Response:
         asked=asked,
         kept_days=store.KEPT.days,
         sort=sort,
-        before=qualified(PATH, asked | {"sort": sort}) if before else "",
+        first=qualified(PATH, asked | {"sort": sort}) if before else "",
         after=qualified(PATH, asked | {"sort": sort, "before": onward}) if onward is not None else "",
     )
 

@@ -33,6 +33,7 @@ from voucherd.words import phrase
 
 PATH: Final = "/portal/webhooks"
 LOG_SIZE: Final = 25
+OLDEST: Final = "at"
 TYPES: Final = tuple(sorted(fanout.TYPES))
 SINCE: Final = {
     "1h": (phrase("The last hour"), timedelta(hours=1)),
@@ -124,7 +125,11 @@ async def webhook(visit: Visit) -> Response:
     status = visit.query.get("status")
     if (before and number is None) or (status and status not in history.STATUSES):
         raise HttpError(400, "bad_place", visit.words.text("This place in the log does not exist."))
-    log = await visit.services.webhooks.log(endpoint, size=LOG_SIZE, before=number, status=status or None)
+    sort = chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
+    kept = {"status": status, "sort": sort}
+    log = await visit.services.webhooks.log(
+        endpoint, size=LOG_SIZE, before=number, status=status or None, oldest=sort == OLDEST
+    )
     onward = "" if log.before is None else visit.services.ids.event(log.before)
     path = _path(visit, endpoint)
     rows = [
@@ -145,8 +150,9 @@ async def webhook(visit: Visit) -> Response:
             *((one, visit.words.text(STATUSES[one][0])) for one in history.STATUSES),
         ],
         wanted=status,
-        older=qualified(path, {"status": status, "before": onward}) if onward else "",
-        newest=qualified(path, {"status": status}) if before else "",
+        sort=sort,
+        first=qualified(path, kept) if before else "",
+        after=qualified(path, kept | {"before": onward}) if onward else "",
     )
 
 

@@ -78,7 +78,7 @@ async def lots(visit: Visit) -> Response:
         products=[("", "Every product"), *products],
         given=given,
         sort=wanted.sort,
-        before=qualified("/console/lots", given) if before or after else "",
+        first=qualified("/console/lots", given) if before or after else "",
         after=onward,
     )
 
@@ -164,7 +164,7 @@ async def late(visit: Visit) -> Response:
         visit,
         rows=[(one, names.get(one.slug, one.slug), left.get(one.id, 0)) for one in page],
         sort=sort,
-        before=qualified(path, {"sort": sort}) if before else "",
+        first=qualified(path, {"sort": sort}) if before else "",
         after=qualified(path, {"sort": sort, "before": page[-1].id}) if len(found) > PAGE_SIZE else "",
     )
 

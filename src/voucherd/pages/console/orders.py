@@ -89,7 +89,7 @@ async def orders(visit: Visit) -> Response:
         companies=[("", "Every company"), *companies],
         statuses=[("", "Any status"), *((word, SHOWN[word][0]) for word in STATUSES)],
         sort=_sort(visit),
-        before=qualified(PATH, given) if before else "",
+        first=qualified(PATH, given) if before else "",
         after=qualified(PATH, given | {"before": onward}) if onward else "",
         filtered=any(given[name] for name in _GIVEN if name != "sort"),
     )

@@ -179,6 +179,7 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page("GET", "/console/fx/-/file", rates.rates_file, _OPERATOR, _GOODS, slow=True),
     Page("GET", "/console/fx/{currency}", rates.currency, _OPERATOR, _GOODS),
+    Page("GET", "/console/fx/{currency}/file", rates.currency_file, _OPERATOR, _GOODS, slow=True),
     Page("GET", "/console/vat", rates.vat, _OPERATOR, _GOODS),
     Page("GET", "/console/vat/-/file", rates.vat_file, _OPERATOR, _GOODS, slow=True),
     Page("POST", "/console/vat", rates.set_vat, _OPERATOR, _GOODS),

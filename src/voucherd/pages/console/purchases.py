@@ -129,7 +129,7 @@ async def purchases(visit: Visit) -> Response:
         choices=[("", "All"), *((one.value, text) for one, text in PROBLEMS.items())],
         suppliers=[("", "Every supplier"), *((name, name) for name in known)],
         statuses=[("", "Any status"), *((word, PHASES[phase][0]) for word, phase in _PHASES.items())],
-        before=qualified(PATH, given) if before else "",
+        first=qualified(PATH, given) if before else "",
         after=onward if len(found) > PAGE_SIZE else "",
         **WORDS,
     )

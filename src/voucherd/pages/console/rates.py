@@ -32,6 +32,12 @@ _SORTS: Final[dict[str, Callable[[tuple[FxRate, str]], Any]]] = {
     "day": lambda one: one[0].day,
     "source": lambda one: one[0].source,
 }
+_DAY_SORTS: Final[dict[str, Callable[[FxRate], Any]]] = {
+    "day": lambda one: one.day,
+    "worth": lambda one: one.eur_e8,
+    "source": lambda one: one.source,
+    "set": lambda one: one.set_at,
+}
 _VAT_SORTS: Final[dict[str, Callable[[tuple[str, dict[str, Any]]], Any]]] = {
     "country": lambda one: countries()[one[0]],
     "today": lambda one: one[1]["today_bp"],
@@ -136,14 +142,36 @@ async def remove_margin(visit: Visit) -> Response:
 
 
 async def currency(visit: Visit) -> Response:
-    """Every rate that one currency had."""
-    code = visit.parameters["currency"]
-    found = await visit.look(fx_store.history, code)
+    """The rates that one currency had."""
+    code, (sort, found) = visit.parameters["currency"], await _history(visit)
+    return render(
+        "console/currency.html",
+        visit,
+        code=code,
+        name=dict(currency_options()).get(code, code),
+        rows=[(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]],
+        sort=sort,
+        count=len(found),
+    )
+
+
+async def currency_file(visit: Visit) -> Response:
+    """Every rate that one currency had, as a file."""
+    _, found = await _history(visit)
+    rows: list[list[Value]] = [
+        [one.day.isoformat(), Decimal(rate_text(one.eur_e8)), one.source, one.set_at] for one in found
+    ]
+    name = f"rates-{visit.parameters['currency']}"
+    return await sheet(visit, name, ("day", "worth in EUR", "source", "set"), in_pages(rows), title=name)
+
+
+async def _history(visit: Visit) -> tuple[str, list[FxRate]]:
+    """What the list is sorted by, and every rate of the currency that the address names."""
+    found = await visit.look(fx_store.history, visit.parameters["currency"])
     if not found:
         raise missing()
-    rows = [(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]]
-    name = dict(currency_options()).get(code, code)
-    return render("console/currency.html", visit, code=code, name=name, rows=rows, count=len(found))
+    sort = chosen(visit.query.get("sort"), _DAY_SORTS, "-day")
+    return sort, in_order(found, _DAY_SORTS, sort)
 
 
 async def vat(visit: Visit) -> Response:

@@ -60,7 +60,7 @@ async def statement(visit: Visit) -> Response:
         below=visit.form.get("below") or ("" if low is None else str(Money(low, currency).decimal())),
         may_manage=visit.may(Right.COMPANIES_MANAGE),
         sort=sort,
-        before="" if not query.get("after") else qualified(path, kept),
+        first="" if not query.get("after") else qualified(path, kept),
         after="" if part is None or part.after is None else qualified(path, kept | {"after": part.after}),
     )
 

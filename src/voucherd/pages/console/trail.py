@@ -72,7 +72,7 @@ async def deeds_done(visit: Visit) -> Response:
         companies=[("", "Every company"), *companies],
         heads=heads,
         sort=kept["sort"],
-        before=qualified(path, kept) if visit.query.get("before") else "",
+        first=qualified(path, kept) if visit.query.get("before") else "",
         after="" if found.before is None else qualified(path, kept | {"before": found.before}),
         archived_until=found.archived_until,
     )
