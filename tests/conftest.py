@@ -15,14 +15,21 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.patience import be_patient
 from tests.plain_logs import use_plain_logs
 from tests.room import roomy_folder
 from voucherd.db import Pool, open_pool
 from voucherd.embedded import throwaway
 from voucherd.migrate import SERVICE, migrate
 
-SMALL = {"max_wal_size": "256MB", "wal_compression": "off", "shared_buffers": "64MB"}
-"""The server's log may be in memory, and nobody replays it; databases are small, and all of them are in memory, too."""
+SMALL = {
+    "max_wal_size": "256MB",
+    "wal_compression": "off",
+    "shared_buffers": "64MB",
+    "max_connections": "200",
+}
+"""The server's log may be in memory, and nobody replays it; databases are small, and all of them are in memory, too. On
+a slow machine connections that were given up are there for a while, beside those that take their place."""
 DAY_S = 86_400
 LAST_S = 150.0
 TEMPLATE = "migrated"
@@ -38,6 +45,7 @@ def pytest_configure() -> None:
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any machine")
     use_plain_logs()
+    be_patient()
 
 
 def pytest_runtest_setup() -> None:

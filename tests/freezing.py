@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from tests.patience import usual_limits
+
 PIECE_BYTES = 65_536
 
 
@@ -101,7 +103,8 @@ async def freezing(url: str) -> AsyncIterator[FreezingProxy]:
     proxy = FreezingProxy(url)
     await proxy.start()
     try:
-        yield proxy
+        with usual_limits():
+            yield proxy
     finally:
         proxy.thaw()
         await proxy.stop()

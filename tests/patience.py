@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final, TypeVar
 
 import pytest
 
+from voucherd import connections, migrate
 from voucherd.db import Pool, Tx
+from voucherd.keys import authenticator
 from voucherd.limits import allowances
 
 HANG_S: Final = 300.0
@@ -17,6 +21,32 @@ HANG_S: Final = 300.0
 LOOK_EVERY_S: Final = 0.01
 
 T = TypeVar("T")
+
+_PATIENT: Final[tuple[tuple[ModuleType, str, Any], ...]] = (
+    (connections, "CONNECT_S_MAX", HANG_S),
+    (authenticator, "CONNECT_S_MAX", HANG_S),
+    (authenticator, "LOOK_UP_S_MAX", HANG_S),
+    (migrate, "MIGRATION", connections.MIGRATION._replace(idle_s=HANG_S)),
+)
+"""Limits of the service that are no settings, and that a machine which stands still for seconds would reach."""
+_USUAL: Final = tuple((module, name, getattr(module, name)) for module, name, _ in _PATIENT)
+
+
+def be_patient() -> None:
+    """Let this process wait for a database that is only slow."""
+    for module, name, value in _PATIENT:
+        setattr(module, name, value)
+
+
+@contextmanager
+def usual_limits() -> Iterator[None]:
+    """The service's own limits again, for tests of a database that hangs."""
+    for module, name, value in _USUAL:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        be_patient()
 
 
 async def until(look: Callable[[], Awaitable[T]], failure: str = "it never came") -> T:

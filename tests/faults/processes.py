@@ -26,6 +26,8 @@ CALLS_MAX = 20_000
 WALLET_IS_ENDLESS = "10000000.00 EUR"
 
 
+PATIENT = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
+"""A slow machine must not end a call; a test that wants such a limit says so."""
 SERVICE = ("-m", "tests.faults.service")
 WORKER = ("-m", "tests.faults.laborer")
 REAL_SERVER = ("-m", "voucherd.cli", "serve", "--no-worker", "--json")
@@ -131,8 +133,9 @@ async def servers(
     count: int, database_url: str, folder: Path, **settings: object
 ) -> AsyncIterator[list[Server]]:
     """So many running servers on one database; none is left afterwards."""
-    surroundings = environment(database_url, folder, **settings)
-    started = [Server(SERVICE, surroundings, folder / f"server-{at}.log") for at in range(count)]
+    surroundings = environment(database_url, folder, **(PATIENT | settings))
+    command = (*SERVICE, "--patient")
+    started = [Server(command, surroundings, folder / f"server-{at}.log") for at in range(count)]
     async with running(*started):
         yield started
 

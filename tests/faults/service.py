@@ -1,6 +1,6 @@
 """The real server in a process of its own, that a test may kill: settings from the environment, address to stdout.
 
-With `--no-worker` it leaves the background work to others.
+With `--no-worker` it leaves the background work to others, with `--patient` it waits for a database that is slow.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from tests.patience import be_patient
 from voucherd.app import serve
 from voucherd.settings import Settings
 
 
 def main() -> None:
     """Serve until told to stop, or killed."""
+    if "--patient" in sys.argv:
+        be_patient()
     settings = Settings.load()
     assert settings.database_url is not None
     with_worker = "--no-worker" not in sys.argv

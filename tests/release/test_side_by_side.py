@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import (
+    PATIENT,
     WALLET_IS_ENDLESS,
     Client,
     Ledger,
@@ -42,8 +43,6 @@ SOLD_MIN = 10
 CLIENTS = 4
 """So many that a sale is always under way while a table is wanted."""
 SERVER_AND_WORKER = ("-m", "voucherd.cli", "serve", "--json")
-PATIENT = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
-"""A call that a slow machine answers late has not failed."""
 SAMPLES = (
     "ALTER TABLE orders ADD COLUMN gift_note text, ADD COLUMN wrapped boolean NOT NULL DEFAULT false",
     "CREATE TABLE gift_card (order_id bigint PRIMARY KEY REFERENCES orders, words text NOT NULL);"

@@ -6,16 +6,18 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.shop import Company, Shop
+from tests.patience import HANG_S
+from tests.shop import Company, Shop, open_shop
 from voucherd.actors import SYSTEM
 from voucherd.api import app
 from voucherd.api.app import JUDGED_S_MAX, Api
 from voucherd.api.routes import ROUTES, Route
-from voucherd.db import transaction
+from voucherd.db import Pool, transaction
 from voucherd.http import Response
 from voucherd.ids import State
 from voucherd.keys import authenticator, deeds
@@ -25,6 +27,15 @@ from voucherd.keys.key_text import SCOPES_DEFAULT, KeyWish, Scope, key_hash
 ALL = frozenset(Scope)
 SECRET = b"a code that nobody may see any more"
 LOSSES = ("revoked", "expired", "stripped")
+
+
+@pytest.fixture
+async def patient_shop(pool: Pool, database_url: str, tmp_path: Path) -> AsyncIterator[Shop]:
+    """A shop without a worker in which a Confirm waits until the test is done with it."""
+    async with open_shop(
+        pool, database_url, tmp_path, with_worker=False, confirm_wait_s=2 * HANG_S
+    ) as opened:
+        yield opened
 
 
 async def lose(shop: Shop, company: Company, how: str) -> None:
@@ -57,10 +68,10 @@ def calls(shop: Shop, company: Company, trx: str) -> dict[str, Any]:
 @pytest.mark.parametrize("how", LOSSES)
 @pytest.mark.parametrize("waiting", ["confirm", "confirm once", "resolve", "find"])
 async def test_a_call_that_waits_shows_no_code_to_a_key_that_may_not_see_it_any_more(
-    quiet_shop: Shop, waiting: str, how: str
+    patient_shop: Shop, waiting: str, how: str
 ) -> None:
     """OP-29, OP-100: a change of a key holds within a second, also for calls that are under way."""
-    shop, company = quiet_shop, await quiet_shop.company()
+    shop, company = patient_shop, await patient_shop.company()
     await shop.product("later", async_delivery=True)
     trx = (await shop.create(company, ("later", 1)))["trx"]
     if waiting == "find":

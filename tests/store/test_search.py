@@ -222,9 +222,9 @@ async def test_a_search_finds_what_the_definition_says(pool: Pool, seed: int) ->
         by_amount = [
             one.slug for one in sorted(fits, key=lambda one: (one.currency, one.minor, one.product_id))
         ]
-        for sort in ("face", "price"):
-            assert await registered(pool, words, 7, sort=sort) == by_amount
-            assert await registered(pool, words, 7, sort=f"-{sort}") == by_amount[::-1]
+        for by in ("face", "price"):
+            assert await registered(pool, words, 7, sort=by) == by_amount
+            assert await registered(pool, words, 7, sort=f"-{by}") == by_amount[::-1]
 
 
 @pytest.mark.parametrize("words", [[], ["gift"]])
