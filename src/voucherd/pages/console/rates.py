@@ -26,16 +26,24 @@ from voucherd.sheets.writing import Value
 from voucherd.sorting import chosen, in_order
 
 HISTORY_SHOWN_MAX: Final = 90
+_SOURCES: Final = {"ecb": "European Central Bank", "manual": "Set by hand"}
+
+
+def _source(rate: FxRate) -> str:
+    """Where a rate is from, in words."""
+    return _SOURCES.get(rate.source, rate.source)
+
+
 _SORTS: Final[dict[str, Callable[[tuple[FxRate, str]], Any]]] = {
     "currency": lambda one: one[1],
     "worth": lambda one: one[0].eur_e8,
     "day": lambda one: one[0].day,
-    "source": lambda one: one[0].source,
+    "source": lambda one: _source(one[0]),
 }
 _DAY_SORTS: Final[dict[str, Callable[[FxRate], Any]]] = {
     "day": lambda one: one.day,
     "worth": lambda one: one.eur_e8,
-    "source": lambda one: one.source,
+    "source": _source,
     "set": lambda one: one.set_at,
 }
 _VAT_SORTS: Final[dict[str, Callable[[tuple[str, dict[str, Any]]], Any]]] = {
@@ -61,7 +69,10 @@ async def rates(visit: Visit) -> Response:
     return render(
         "console/rates.html",
         visit,
-        rows=[(rate, name, rate_text(rate.eur_e8), (today - rate.day).days) for rate, name in found],
+        rows=[
+            (rate, name, rate_text(rate.eur_e8), (today - rate.day).days, _source(rate))
+            for rate, name in found
+        ],
         sort=sort,
         wanted=visit.query.get("q"),
         currencies=[("", "Choose …"), *currency_options()],
@@ -149,7 +160,7 @@ async def currency(visit: Visit) -> Response:
         visit,
         code=code,
         name=dict(currency_options()).get(code, code),
-        rows=[(rate, rate_text(rate.eur_e8)) for rate in found[:HISTORY_SHOWN_MAX]],
+        rows=[(rate, rate_text(rate.eur_e8), _source(rate)) for rate in found[:HISTORY_SHOWN_MAX]],
         sort=sort,
         count=len(found),
     )
