@@ -19,22 +19,24 @@ from voucherd.limits import allowances
 HANG_S: Final = 300.0
 """Ends a test that would wait for ever; no machine that works needs so long for one step."""
 LOOK_EVERY_S: Final = 0.01
+PATIENT: Final = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
+"""Settings: a slow machine must not end a call; a test that wants such a limit says so."""
 
 T = TypeVar("T")
 
-_PATIENT: Final[tuple[tuple[ModuleType, str, Any], ...]] = (
+_CONSTANTS: Final[tuple[tuple[ModuleType, str, Any], ...]] = (
     (connections, "CONNECT_S_MAX", HANG_S),
     (authenticator, "CONNECT_S_MAX", HANG_S),
     (authenticator, "LOOK_UP_S_MAX", HANG_S),
     (migrate, "MIGRATION", connections.MIGRATION._replace(idle_s=HANG_S)),
 )
 """Limits of the service that are no settings, and that a machine which stands still for seconds would reach."""
-_USUAL: Final = tuple((module, name, getattr(module, name)) for module, name, _ in _PATIENT)
+_USUAL: Final = tuple((module, name, getattr(module, name)) for module, name, _ in _CONSTANTS)
 
 
 def be_patient() -> None:
     """Let this process wait for a database that is only slow."""
-    for module, name, value in _PATIENT:
+    for module, name, value in _CONSTANTS:
         setattr(module, name, value)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from tests.patience import HANG_S, a_day_later, until, until_true
+from tests.patience import HANG_S, PATIENT, a_day_later, until, until_true
 from voucherd import trail
 from voucherd.actors import SYSTEM, Actor, ActorKind
 from voucherd.app import App, running
@@ -485,10 +485,6 @@ async def open_shop(
     pool: Pool, database_url: str, folder: Path, *, with_worker: bool = True, **settings: Any
 ) -> AsyncIterator[Shop]:
     """A running shop; `settings` are flags such as confirm_wait_s."""
-    # A slow machine must not cancel a Resolve: a test that wants its limit says when the time is up.
-    patient = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
-    # Nor may it end a sale's transaction.
-    patient["transaction_s_max"] = HANG_S
     # Lines that a thread writes between two tests would reach the terminal.
     quick = {
         "confirm_wait_s": 1.0,
@@ -496,7 +492,9 @@ async def open_shop(
         "access_log": "off",
         # A backend that has just begun knows nothing of the tables, and few tests give ten of them something to do.
         "pool_size": 4,
-        **patient,
+        **PATIENT,
+        # Nor may a slow machine end a sale's transaction.
+        "transaction_s_max": HANG_S,
     }
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from tests.patience import HANG_S
+from tests.patience import HANG_S, PATIENT
 from tests.shop import Company
 
 START_S_MAX = HANG_S
@@ -26,8 +26,6 @@ CALLS_MAX = 20_000
 WALLET_IS_ENDLESS = "10000000.00 EUR"
 
 
-PATIENT = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
-"""A slow machine must not end a call; a test that wants such a limit says so."""
 SERVICE = ("-m", "tests.faults.service")
 WORKER = ("-m", "tests.faults.laborer")
 REAL_SERVER = ("-m", "voucherd.cli", "serve", "--no-worker", "--json")

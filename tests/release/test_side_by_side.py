@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import (
-    PATIENT,
     WALLET_IS_ENDLESS,
     Client,
     Ledger,
@@ -26,7 +25,7 @@ from tests.faults.processes import (
     environment,
     running,
 )
-from tests.patience import HANG_S
+from tests.patience import HANG_S, PATIENT
 from tests.release.dump import MASTER, Release, releases
 from tests.release.rules import broken_rules
 from tests.shop import Company, Shop, open_shop

@@ -90,7 +90,7 @@ async def deliveries(
     """  # noqa: S608 - Constants only.
     rows: list[Any] = await conn.fetch(
         f"""
-        SELECT * FROM ({scanned} LIMIT $6) newest
+        SELECT * FROM ({scanned} LIMIT $6) looked_at
         WHERE ($3::smallint IS NULL OR status = $3) AND ($4::text IS NULL OR type = $4)
         ORDER BY {order} LIMIT $5
         """,  # noqa: S608 - Constants only.
@@ -105,6 +105,24 @@ async def deliveries(
         # The page is short: it ends where it looked last, unless that was everything.
         last = await conn.fetchrow(f"{scanned} OFFSET $3 LIMIT 1", *given, SCAN_MAX - 1)
     page = rows[:size]
+    attempts = await _attempts(conn, page)
+    logged = [
+        Logged(
+            row["webhook_id"],
+            row["event_id"],
+            row["type"],
+            STATUSES[row["status"]],
+            row["next_at"],
+            row["created_at"],
+            tuple(attempts.get((row["webhook_id"], row["event_id"]), ())),
+        )
+        for row in page
+    ]
+    return DeliveryPage(logged, None if last is None else last["event_id"])
+
+
+async def _attempts(conn: Connection, page: Sequence[Any]) -> dict[tuple[int, int], list[SendAttempt]]:
+    """The attempts of these deliveries, oldest first, by endpoint and event."""
     tried = await conn.fetch(
         """
         SELECT a.webhook_id, a.event_id, a.number, a.sent_at, a.ms, a.url, a.http, a.error, a.head, a.body
@@ -119,19 +137,7 @@ async def deliveries(
     attempts: dict[tuple[int, int], list[SendAttempt]] = {}
     for row in tried:
         attempts.setdefault((row["webhook_id"], row["event_id"]), []).append(SendAttempt(*tuple(row)[2:]))
-    logged = [
-        Logged(
-            row["webhook_id"],
-            row["event_id"],
-            row["type"],
-            STATUSES[row["status"]],
-            row["next_at"],
-            row["created_at"],
-            tuple(attempts.get((row["webhook_id"], row["event_id"]), ())),
-        )
-        for row in page
-    ]
-    return DeliveryPage(logged, None if last is None else last["event_id"])
+    return attempts
 
 
 async def ping(tx: Tx, endpoint: Endpoint) -> int:
