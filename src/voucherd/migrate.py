@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import asyncpg
 
 from voucherd.connections import MIGRATION, connect
-from voucherd.db import Connection
+from voucherd.db import UNAVAILABLE, Connection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,6 +42,7 @@ when somebody has waited for a second, so nobody is ever found to be in one with
 VACUUM_WAIT_MS_MAX: Final = 10_000
 """How long it waits before that for a vacuum, which the server stops after a second; no call waits behind it then."""
 TRIES_MAX: Final = 25
+SESSIONS_MAX: Final = 5
 PAUSE_S_MIN: Final = 0.1
 PAUSE_S_MAX: Final = 5.0
 
@@ -129,18 +130,35 @@ def migrations() -> tuple[Migration, ...]:
 
 
 async def migrate(url: str, tell: Tell = lambda _line: None) -> list[str]:
-    """Run what has not run yet; the labels of the migrations that ran."""
-    async with connected(url) as connection, alone(connection):
-        await connection.execute(
-            "CREATE TABLE IF NOT EXISTS schema_migration ("
-            " version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,"
-            " applied_at timestamptz NOT NULL DEFAULT now())"
-        )
-        missing = _missing(await _applied(connection))
-        for migration in missing:
-            await _run(connection, migration, tell)
-        await _arrange(connection, tell)
-        return [migration.label for migration in missing]
+    """Run what has not run yet, in another session if the server ends one; the labels of the migrations that ran."""
+    begun: list[str] = []
+    sessions = 0
+    while True:
+        sessions += 1
+        async with connected(url) as connection:
+            try:
+                async with alone(connection):
+                    await _run_missing(connection, begun, tell)
+                return begun
+            except UNAVAILABLE:
+                # This process stood still, say, and the server gave its tables to others.
+                if sessions == SESSIONS_MAX or not connection.is_closed():
+                    raise
+                what = begun[-1] if begun else "the migrations"
+                tell(f"the server ended the session of {what}; it runs again")
+
+
+async def _run_missing(connection: Connection, begun: list[str], tell: Tell) -> None:
+    await connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migration ("
+        " version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,"
+        " applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+    for migration in _missing(await _applied(connection)):
+        if migration.label not in begun:
+            begun.append(migration.label)
+        await _run(connection, migration, tell)
+    await _arrange(connection, tell)
 
 
 async def service_url(url: str) -> str:

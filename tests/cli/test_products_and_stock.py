@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminal import COMMAND_S_MAX, PROGRAM, Terminal, assert_refused, assert_wrong_usage
+from tests.cli.terminal import COMMAND_S_MAX, PROGRAM, Said, Terminal, assert_refused, assert_wrong_usage
 from tests.patience import until
 from voucherd.db import Pool
 
@@ -261,6 +261,26 @@ async def test_an_import_that_is_interrupted_takes_nothing(
         assert importing.wait(COMMAND_S_MAX) == 128 + number
         assert importing.stderr is not None
         assert importing.stderr.read() == b""
+    assert await pool.fetchval("SELECT count(*) FROM code") == 0
+
+
+async def test_a_command_whose_session_is_ended_says_so_and_stores_nothing(
+    terminal: Terminal, pool: Pool
+) -> None:
+    """The command line: one clear line, whoever ends the session: the server, when the command stood still, say."""
+    terminal.json(*FIXED)
+    with terminal.start("stock", "import", "gift-50", "-", *BOUGHT) as importing:
+        assert importing.stdin is not None
+        importing.stdin.write("".join(f"CODE-{line:06d}\n" for line in range(15_000)).encode())
+        importing.stdin.flush()
+        ended = """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN pg_locks USING (pid)
+            WHERE state = 'idle in transaction' AND relation = 'code'::regclass LIMIT 1
+            """
+        await until(lambda: pool.fetchval(ended))
+        _, said = importing.communicate(timeout=COMMAND_S_MAX)
+    refused = Said(importing.returncode, "", said.decode())
+    assert_refused(refused, "the connection to the database was lost, so look what was done")
     assert await pool.fetchval("SELECT count(*) FROM code") == 0
 
 

@@ -11,10 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import pytest
 
-from tests.patience import until_blocked
+from tests.patience import HANG_S, until_blocked, until_true
 from tools.schema import write_schema
 from voucherd import migrate as runner
-from voucherd.connections import MIGRATION
+from voucherd.connections import MIGRATION, Session
 from voucherd.db import Pool
 from voucherd.migrate import Migration, MigrationRefused, migrate, migrations, pending
 
@@ -216,6 +216,55 @@ async def test_a_migration_whose_process_is_frozen_gives_its_tables_back(
         await frozen.execute("BEGIN; LOCK TABLE orders")
 
         assert await pool.fetchval("SELECT count(*) FROM orders") == 0
+
+
+@pytest.fixture
+def standing_still(monkeypatch: pytest.MonkeyPatch) -> Migration:
+    """A migration in which the process stands still until the server has ended its session."""
+    change = written(migrations()[-1].version + 1, "ALTER TABLE orders ADD COLUMN note text")
+    known, note, short = (*migrations(), change), runner._note, MIGRATION._replace(idle_s=0.1)
+
+    async def note_late(connection: Session, migration: Migration) -> None:
+        if vars(runner)["MIGRATION"] is short:
+            await until_true(connection.is_closed)
+        await note(connection, migration)
+
+    monkeypatch.setattr(runner, "migrations", lambda: known)
+    monkeypatch.setattr(runner, "MIGRATION", short)
+    monkeypatch.setattr(runner, "_note", note_late)
+    return change
+
+
+async def test_a_migration_whose_session_is_ended_runs_again_in_another(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, standing_still: Migration
+) -> None:
+    """OP-116: a machine that stands still for a while costs a migration its session, not the program its start."""
+    told = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        monkeypatch.setattr(runner, "MIGRATION", MIGRATION._replace(idle_s=HANG_S))
+
+    assert await migrate(database_url, tell) == [standing_still.label]
+    assert told == [f"the server ended the session of {standing_still.label}; it runs again"]
+    assert await migrate(database_url) == []
+
+
+async def test_a_migration_whose_sessions_are_all_ended_gives_up_and_changes_nothing(
+    database_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch, standing_still: Migration
+) -> None:
+    """OP-116: every file is whole or not there, and nobody tries for ever."""
+    monkeypatch.setattr(runner, "SESSIONS_MAX", 2)
+    told = list[str]()
+
+    with pytest.raises(asyncpg.InterfaceError):
+        await migrate(database_url, told.append)
+    assert len(told) == 1
+    async with pool.acquire() as connection:
+        assert await pending(connection) == [standing_still.label]
+    assert not await pool.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attname = 'note')"
+    )
 
 
 async def test_an_index_is_built_while_sales_go_on(

@@ -119,10 +119,8 @@ def _words(error: Exception) -> str:
     """One line for the operator. What our own modules raise is written for people already."""
     if type(error).__module__.startswith("voucherd."):
         return str(error)
-    if isinstance(error, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
-        return f"the database refused the sign-in: {error}"
     if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError):
-        return f"the database refused: {error}"
+        return f"the {_database_words(error)}: {error}"
     if isinstance(error, TimeoutError):
         return "the database did not answer in time"
     if isinstance(error, OSError):
@@ -130,6 +128,14 @@ def _words(error: Exception) -> str:
             f" ({error.filename})" if error.filename else ""
         )
     return f"this is a bug: {type(error).__name__}: {error}"
+
+
+def _database_words(error: asyncpg.PostgresError | asyncpg.InterfaceError) -> str:
+    if isinstance(error, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
+        return "database refused the sign-in"
+    if type(error) is asyncpg.InterfaceError or isinstance(error, asyncpg.PostgresConnectionError):
+        return "connection to the database was lost, so look what was done before you run it again"
+    return "database refused"
 
 
 @contextmanager
