@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+OLDEST: Final = "at"
+"""Of lists that are sorted by their time alone: the oldest come first."""
 
 T = TypeVar("T")
 
@@ -11,6 +14,11 @@ T = TypeVar("T")
 def chosen(wanted: str, keys: Container[str], usual: str) -> str:
     """What a list is sorted by: as wanted if it has such a key, else as usual."""
     return wanted if wanted.removeprefix("-") in keys else usual
+
+
+def by_time(wanted: str) -> str:
+    """What a list is sorted by that has its time alone: the newest come first, unless `OLDEST` is wanted."""
+    return chosen(wanted, {OLDEST}, f"-{OLDEST}")
 
 
 def in_order(rows: Iterable[T], keys: Mapping[str, Callable[[T], Any]], sort: str) -> list[T]:

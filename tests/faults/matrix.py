@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httpx
+
 from tests.faults.cells import AMOUNT, IN_THE_SUITE, SETTLE_S, TIMEOUT_S, Cell, Mortal
 from tests.faults.processes import Process
 from tests.patience import until
@@ -86,11 +88,11 @@ class Matrix:
             await heir.start()
 
     async def _all_begun(self, wave: list[Cell]) -> bool:
-        """Whether nobody waits for his first purchase any more."""
+        """Whether nobody waits for his first purchase any more; nothing is bought after the limit of a Resolve."""
         return bool(
             await self.shop.pool.fetchval(
-                "SELECT NOT EXISTS (SELECT FROM orders WHERE id = ANY($1) AND status < 2 AND id NOT IN"
-                " (SELECT order_id FROM attempt_line))",
+                "SELECT NOT EXISTS (SELECT FROM orders WHERE id = ANY($1) AND status < 2"
+                " AND coalesce(deadline_at > now(), true) AND id NOT IN (SELECT order_id FROM attempt_line))",
                 [self.shop.ids.order_id(cell.trx) for cell in wave],
             )
         )
@@ -104,9 +106,19 @@ class Matrix:
             assert cancelled.status_code in {200, 400}, cancelled.text
             await confirming
         else:
-            response = await self.shop.finalise(cell.operation, cell.company, cell.trx)
+            response = await until(lambda: self._taken(cell), "no call was taken")
+            assert response is not None
             # A machine that is too busy even to cancel says so in time, and the worker ends the order (OP-46).
             assert response.status_code == 200 or cell.operation == "resolve", response.text
+
+    async def _taken(self, cell: Cell) -> httpx.Response | None:
+        """The answer to a call; None if the machine was so busy that nothing of it is stored: it is made again then."""
+        response = await self.shop.finalise(cell.operation, cell.company, cell.trx)
+        created = "SELECT status = 0 FROM orders WHERE id = $1"
+        order_id = self.shop.ids.order_id(cell.trx)
+        if response.status_code == 503 and await self.shop.pool.fetchval(created, order_id):
+            return None
+        return response
 
     async def _in_flight(self, cell: Cell) -> None:
         order_id = self.shop.ids.order_id(cell.trx)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from voucherd import clock, sorting
+from voucherd import clock
 from voucherd.db import tenant
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, BadAmount, Money
@@ -18,6 +18,7 @@ from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.sheets import csv_text
+from voucherd.sorting import OLDEST, by_time
 from voucherd.wallet import deeds, low_balance
 from voucherd.wallet import store as wallets
 from voucherd.wallet.deeds import BadPayment, NoAlert
@@ -39,7 +40,6 @@ WORDS: Final = {
 }
 """Why money moved, for people."""
 CURRENCY_FIRST: Final = "EUR"
-OLDEST: Final = "at"
 
 
 class Funds(Struct, frozen=True):
@@ -85,7 +85,7 @@ async def statement(visit: Visit) -> Response:
     part = await visit.services.statements.page(account, filters, after=whole(after), size=PAGE_SIZE)
     path = f"/portal/balances/{account.currency}"
     chosen = {name: visit.query.get(name) for name in ("kind", "from", "to")}
-    kept = chosen | {"sort": _sort(visit)}
+    kept = chosen | {"sort": by_time(visit.query.get("sort"))}
     lines = [
         {
             "line": line,
@@ -143,13 +143,9 @@ def _filters(visit: Visit) -> tuple[StatementFilters, str]:
     if word and word not in KINDS:
         return StatementFilters(), visit.words.text("There is no such type of movement.")
     kinds = frozenset([KINDS[word]]) if word else frozenset()
-    oldest_first = _sort(visit) == OLDEST
+    oldest_first = visit.query.get("sort") == OLDEST
     filters = StatementFilters(period.begins, period.ends, kinds, oldest_first=oldest_first)
     return filters, period.problem
-
-
-def _sort(visit: Visit) -> str:
-    return sorting.chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
 
 
 async def _chart(services: Services, account: WalletAccount, words: Words) -> list[tuple[str, int, str]]:

@@ -13,17 +13,16 @@ from voucherd.pages.render import qualified, render
 from voucherd.pages.visit import Visit, missing
 from voucherd.request_log import store
 from voucherd.request_log.store import Answered, Filters
-from voucherd.sorting import chosen
+from voucherd.sorting import OLDEST, by_time
 
 PATH: Final = "/portal/requests"
 PAGE_SIZE: Final = 25
-OLDEST: Final = "at"
 
 
 async def requests(visit: Visit) -> Response:
     """A page of calls, newest first unless the address says otherwise."""
     asked = {name: visit.query.get(name) for name in ("id", "path", "status", "key")}
-    before, sort = visit.query.get("before"), chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
+    before, sort = visit.query.get("before"), by_time(visit.query.get("sort"))
     status, place = whole(asked["status"], 100, 599), whole(before)
     key = visit.services.ids.key_number(asked["key"]) if asked["key"] else None
     if before and place is None:

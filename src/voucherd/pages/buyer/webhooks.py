@@ -13,7 +13,7 @@ from voucherd.http import HttpError, Response
 from voucherd.pages.render import qualified, render
 from voucherd.pages.statuses import STATUSES
 from voucherd.pages.visit import Visit, missing, see_other
-from voucherd.sorting import chosen, in_order
+from voucherd.sorting import OLDEST, by_time, chosen, in_order
 from voucherd.webhooks import deeds, fanout, history
 from voucherd.webhooks.deeds import EndpointDisabled, NoOwnAddress
 from voucherd.webhooks.endpoints import (
@@ -33,7 +33,6 @@ from voucherd.words import phrase
 
 PATH: Final = "/portal/webhooks"
 LOG_SIZE: Final = 25
-OLDEST: Final = "at"
 TYPES: Final = tuple(sorted(fanout.TYPES))
 SINCE: Final = {
     "1h": (phrase("The last hour"), timedelta(hours=1)),
@@ -125,7 +124,7 @@ async def webhook(visit: Visit) -> Response:
     status = visit.query.get("status")
     if (before and number is None) or (status and status not in history.STATUSES):
         raise HttpError(400, "bad_place", visit.words.text("This place in the log does not exist."))
-    sort = chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
+    sort = by_time(visit.query.get("sort"))
     kept = {"status": status, "sort": sort}
     log = await visit.services.webhooks.log(
         endpoint, size=LOG_SIZE, before=number, status=status or None, oldest=sort == OLDEST

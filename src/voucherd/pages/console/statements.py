@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, Final
 
-from voucherd import sorting
 from voucherd.companies.model import Company
 from voucherd.http import HttpError, Response
 from voucherd.money import DIGITS, Money
@@ -17,6 +16,7 @@ from voucherd.pages.visit import Visit, missing
 from voucherd.people.roles import Right
 from voucherd.services import Services
 from voucherd.sheets.writing import Value
+from voucherd.sorting import OLDEST, by_time
 from voucherd.wallet import deeds, low_balance
 from voucherd.wallet import store as wallets
 from voucherd.wallet.deeds import NoAlert
@@ -25,7 +25,6 @@ from voucherd.wallet.statement import StatementFilters, StatementLine, WalletAcc
 from voucherd.wallet.store import Balance
 
 STATEMENT_LINES: Final = 50
-OLDEST: Final = "at"
 KINDS: Final = {kind.word: kind for kind in EntryKind}
 
 
@@ -40,7 +39,7 @@ async def statement(visit: Visit) -> Response:
         part = await visit.services.statements.page(
             account, filters, after=number_of(query.get("after")), size=STATEMENT_LINES
         )
-    path, sort = f"/console/companies/{found.id}/statement", _sort(visit)
+    path, sort = f"/console/companies/{found.id}/statement", by_time(visit.query.get("sort"))
     kept = chosen | {"sort": sort}
     wallet = next((one for one in balances if one.currency == currency), None)
     alerts = {} if wallet is None else await visit.look(low_balance.alerts, [wallet.wallet_id])
@@ -125,11 +124,7 @@ def _filters(visit: Visit) -> StatementFilters:
     period = Period(visit.words, visit.ask("from", optional_day), visit.ask("to", optional_day))
     kind = KINDS.get(visit.query.get("kind"))
     kinds = frozenset(() if kind is None else {kind})
-    return StatementFilters(period.begins, period.ends, kinds, oldest_first=_sort(visit) == OLDEST)
-
-
-def _sort(visit: Visit) -> str:
-    return sorting.chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
+    return StatementFilters(period.begins, period.ends, kinds, oldest_first=visit.query.get("sort") == OLDEST)
 
 
 async def _account(visit: Visit, company: Company, currency: str) -> WalletAccount:

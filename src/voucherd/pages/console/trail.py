@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from voucherd import sorting, trail
+from voucherd import trail
 from voucherd.actors import ActorKind
 from voucherd.companies import store as company_store
 from voucherd.db import Connection
@@ -25,6 +25,7 @@ from voucherd.pages.render import qualified, render, sheet
 from voucherd.pages.visit import Visit
 from voucherd.people import user_store
 from voucherd.sheets.writing import Row
+from voucherd.sorting import OLDEST, by_time
 from voucherd.trail import TrailFilters, TrailPage, TrailRow, archived, chain
 from voucherd.trail import heads as heads_file
 from voucherd.trail.verification import Flaw, verify
@@ -40,14 +41,13 @@ VERIFY_S_MAX: Final = 20.0
 FILE_COLUMNS: Final = (
     *("at", "by", "who", "name", "action", "subject", "detail", "company", "state", "address", "request"),
 )
-OLDEST: Final = "at"
 _FILTERS: Final = ("actor", "action", "company", "from", "to")
 
 
 async def deeds_done(visit: Visit) -> Response:
     """What was done, newest first unless the address says otherwise, with filters."""
     chosen = {name: visit.query.get(name)[:300] for name in _FILTERS}
-    kept = chosen | {"sort": _sort(visit)}
+    kept = chosen | {"sort": by_time(visit.query.get("sort"))}
     found = TrailPage([], None)
     async with visit.pool.acquire() as conn:
         filters = await _filters(conn, visit)
@@ -87,7 +87,7 @@ async def deeds_file(visit: Visit) -> Response:
 
 
 async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[Row]]:
-    before, oldest = None, _sort(visit) == OLDEST
+    before, oldest = None, visit.query.get("sort") == OLDEST
     for _ in range(FILE_ROWS_MAX // trail.PAGE_MAX):
         async with visit.pool.acquire() as conn:
             found = await trail.search(conn, filters, before=before, limit=trail.PAGE_MAX, oldest=oldest)
@@ -105,10 +105,6 @@ async def _file_rows(visit: Visit, filters: TrailFilters) -> AsyncIterator[list[
         before = found.before
         if before is None:
             return
-
-
-def _sort(visit: Visit) -> str:
-    return sorting.chosen(visit.query.get("sort"), {OLDEST}, f"-{OLDEST}")
 
 
 async def _filters(conn: Connection, visit: Visit) -> TrailFilters:
