@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
@@ -19,8 +19,15 @@ from voucherd.limits import allowances
 HANG_S: Final = 300.0
 """Ends a test that would wait for ever; no machine that works needs so long for one step."""
 LOOK_EVERY_S: Final = 0.01
-PATIENT: Final = {"resolve_limit_s": 2 * HANG_S, "answer_limit_s": 2 * HANG_S, "batch_limit_s": 2 * HANG_S}
-"""Settings: a slow machine must not end a call; a test that wants such a limit says so."""
+STANDS_S: Final = 0.25
+"""A process that could not look at the clock for longer stood still meanwhile."""
+PATIENT: Final = {
+    "resolve_limit_s": 2 * HANG_S,
+    "answer_limit_s": 2 * HANG_S,
+    "batch_limit_s": 2 * HANG_S,
+    "transaction_s_max": HANG_S,
+}
+"""Settings: a slow machine must not end a call, nor a sale's transaction; a test that wants such a limit says so."""
 
 T = TypeVar("T")
 
@@ -49,6 +56,46 @@ def usual_limits() -> Iterator[None]:
         yield
     finally:
         be_patient()
+
+
+def in_environment(settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings as a program reads them from its environment."""
+    return {f"VOUCHERD_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+class OwnTime:
+    """A clock that stands still while this process does, so that no limit is missed because a machine is slow."""
+
+    def __init__(self) -> None:
+        self.stood_s = 0.0
+        """How long it has stood still so far."""
+        self._passed_s = 0.0
+        self._looked_at = time.monotonic()
+
+    def __call__(self) -> float:
+        """The time that has passed."""
+        return self._passed_s + min(time.monotonic() - self._looked_at, STANDS_S)
+
+    async def go_on(self) -> None:
+        """Look at the real clock, again and again."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            now = time.monotonic()
+            since_s = now - self._looked_at
+            self._passed_s += min(since_s, STANDS_S)
+            self.stood_s += max(since_s - STANDS_S, 0.0)
+            self._looked_at = now
+
+
+@asynccontextmanager
+async def own_time() -> AsyncIterator[OwnTime]:
+    """Such a clock, as long as the block runs."""
+    clock = OwnTime()
+    going = asyncio.create_task(clock.go_on())
+    try:
+        yield clock
+    finally:
+        going.cancel()
 
 
 async def until(look: Callable[[], Awaitable[T]], failure: str = "it never came") -> T:

@@ -493,8 +493,6 @@ async def open_shop(
         # A backend that has just begun knows nothing of the tables, and few tests give ten of them something to do.
         "pool_size": 4,
         **PATIENT,
-        # Nor may a slow machine end a sale's transaction.
-        "transaction_s_max": HANG_S,
     }
     chosen = Settings.load({"data": folder, **quick, **settings}, {})
     master = load_or_create_master(chosen.master_key_file, create=True)

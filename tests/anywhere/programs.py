@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.anywhere.installed import clean_environment
-from tests.patience import HANG_S
+from tests.patience import HANG_S, PATIENT, in_environment
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def demo(
         "VOUCHERD_DATABASE_URL": database_url,
         "VOUCHERD_DATA": str(data),
         "VOUCHERD_TRUSTED_PROXIES": "127.0.0.1",
+        **in_environment(PATIENT),
     }
     with running([*program, "demo", "--port", "0", "--json"], env) as process:
         handout = json.loads(first_line(process))

@@ -102,7 +102,8 @@ def test_an_event_arrives_while_its_stream_stays_open(proxy: Proxy, open_shop: O
         lines = stream.iter_lines()
         assert next(lines).startswith("retry:")
         trx = buyer.post("/api/1.03/order", json=open_shop.cart()).json()["trx"]
-        buyer.patch(f"/api/1.00/order/confirm/{trx}")
+        sold = buyer.patch(f"/api/1.00/order/confirm/{trx}")
+        assert sold.status_code == 200, sold.text
         told = next(line for line in lines if line.startswith("data:") and trx in line and "finished" in line)
         assert json.loads(told.removeprefix("data:"))["type"] == "order.finished"
 

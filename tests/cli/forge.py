@@ -80,7 +80,7 @@ def forge() -> Forge:
     """The forge of this process, lit when the first command is wanted; it goes out when this process ends."""
     ours, theirs = socket.socketpair()
     # It must not find the tests' own modules where it looks for libraries.
-    words = [sys.executable, "-P", str(WARM), str(theirs.fileno())]
+    words = [sys.executable, "-P", str(WARM), str(theirs.fileno()), str(HANG_S)]
     warm = subprocess.Popen(words, pass_fds=[theirs.fileno()])
     theirs.close()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cli.forge import forge
-from tests.patience import HANG_S
+from tests.patience import HANG_S, PATIENT, in_environment
 
 COMMAND_S_MAX: Final = HANG_S
 PROGRAM: Final = (sys.executable, "-m", "voucherd.cli")
@@ -39,7 +39,7 @@ class Terminal:
         self.data = data
         # Nothing of the developer's own settings may leak into a test.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHERD_")}
-        self.env |= {"VOUCHERD_DATA": str(data), "COLUMNS": "80"}
+        self.env |= {"VOUCHERD_DATA": str(data), "COLUMNS": "80", **in_environment(PATIENT)}
         if database_url is not None:
             self.env["VOUCHERD_DATABASE_URL"] = database_url
 

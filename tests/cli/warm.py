@@ -22,6 +22,8 @@ from typing import Any, Final, NoReturn
 import typer
 
 import voucherd
+from voucherd import connections
+from voucherd.cli import context
 
 LIBRARIES: Final = (
     *("argon2", "asyncpg", "cryptography.hazmat.primitives.ciphers.aead", "httpx", "msgspec", "uvloop"),
@@ -44,6 +46,12 @@ def load() -> None:
     app([], standalone_mode=False)
     # What is here by now is shared with every command; the collector would copy it by looking at it.
     gc.freeze()
+
+
+def be_patient(hang_s: float) -> None:
+    """Let the commands wait for a database that is only slow."""
+    connections.CONNECT_S_MAX = connections.HOST_S_MAX = hang_s  # type: ignore[misc]
+    vars(context)["COMMAND"] = connections.COMMAND._replace(idle_s=hang_s)
 
 
 def asked(requests: socket.socket) -> tuple[dict[str, Any], list[int]]:
@@ -110,4 +118,5 @@ def leave(code: int) -> NoReturn:
 
 if __name__ == "__main__":
     load()
+    be_patient(float(sys.argv[2]))
     become(*asked(socket.socket(fileno=int(sys.argv[1]))))

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from tests.patience import HANG_S, PATIENT
+from tests.patience import HANG_S, PATIENT, in_environment
 from tests.shop import Company
 
 START_S_MAX = HANG_S
@@ -112,7 +112,7 @@ def environment(database_url: str, folder: Path, **settings: object) -> dict[str
         "VOUCHERD_LOG_FORMAT": "json",
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]),
     }
-    return inherited | {f"VOUCHERD_{name.upper()}": str(value) for name, value in settings.items()}
+    return inherited | in_environment(settings)
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 
 from tests.freezing import FreezingProxy, freezing
 from tests.pages.people import HTML, someone
-from tests.patience import HANG_S, until, until_true
+from tests.patience import HANG_S, own_time, until, until_true
 from tests.shop import Company, Shop, open_shop
 from tests.wire.test_access_matrix import ALL, ROWS, House
 from voucherd.api.errors import Op
@@ -37,7 +37,6 @@ RESOLVE_S: Final = 2.0
 BATCH_S: Final = 0.5
 BUSY_S: Final = 20.0
 """A busy machine may look at its clocks so much later; without a limit a call hangs for more than a minute."""
-STEP_S: Final = 0.05
 LIMITS_S: Final = {Op.CONFIRM: WAIT_S + LIMIT_S, Op.CANCEL: WAIT_S + LIMIT_S, Op.RESOLVE: RESOLVE_S}
 LATE: Final = "no answer in time"
 LATE_WRITE: Final = "no answer in time: it may be done or not, so look before you send it again"
@@ -94,24 +93,6 @@ class Street:
         """The answer, and how long it took."""
         began = self.clock()
         return Answered(await asking, self.clock() - began)
-
-
-@asynccontextmanager
-async def own_time() -> AsyncIterator[Callable[[], float]]:
-    """A clock that stands still while this process does, so that no limit is missed for a machine that is slow."""
-    passed_s = 0.0
-
-    async def go_on() -> None:
-        nonlocal passed_s
-        while True:
-            await asyncio.sleep(STEP_S)
-            passed_s += STEP_S
-
-    going = asyncio.create_task(go_on())
-    try:
-        yield lambda: passed_s
-    finally:
-        going.cancel()
 
 
 @asynccontextmanager

@@ -329,13 +329,25 @@ async def measure(trade: Trade, rows: dict[str, Row]) -> dict[str, Counter[str]]
 
 def grown(
     small: dict[str, Counter[str]], large: dict[str, Counter[str]], plans: str, most: float = GROWS_MAX
-) -> list[str]:
+) -> dict[str, str]:
     """Those that cost more, and where."""
-    return [
-        f"{name}, {plans}: {before.total()} → {large[name].total()}: {(large[name] - before).most_common(3)}"
+    return {
+        name: f"{name}, {plans}: {before.total()} → {now.total()}: {(now - before).most_common(3)}"
         for name, before in small.items()
-        if large[name].total() > HALVING.get(name, most) * before.total() + SLACK
-    ]
+        if (now := large.get(name, before)).total() > HALVING.get(name, most) * before.total() + SLACK
+    }
+
+
+async def grown_twice(
+    trade: Trade, rows: dict[str, Row], small: dict[str, Counter[str]], plans: str, most: float = GROWS_MAX
+) -> list[str]:
+    """Those that cost more in two looks.
+
+    Tables that other tests make in the same server may push out what a session knows of ours: it reads that again.
+    """
+    costly = grown(small, await measure(trade, rows), plans, most)
+    again = await measure(trade, {name: rows[name] for name in costly}) if costly else {}
+    return list(grown(small, again, plans, most).values())
 
 
 async def test_nothing_grows(
@@ -361,10 +373,10 @@ async def test_nothing_grows(
         await trade.grow(SMALL)
         small = await measure(trade, rows)
         await trade.grow(LARGE)
-        faults = grown(small, await measure(trade, rows), "planned when empty")
+        faults = await grown_twice(trade, rows, small, "planned when empty")
         await trade.pool.expire_connections()
         # Joins may begin elsewhere from now on, which costs a page some more look-ups and nothing that grows.
-        faults += grown(small, await measure(trade, rows), "planned without statistics", most=2.0)
+        faults += await grown_twice(trade, rows, small, "planned without statistics", most=2.0)
         await pool.execute("ANALYZE")
-        faults += grown(small, await measure(trade, rows), "planned with statistics", most=2.0)
+        faults += await grown_twice(trade, rows, small, "planned with statistics", most=2.0)
     assert not faults, "\n".join(faults)

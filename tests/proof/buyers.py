@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import time
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -137,7 +136,7 @@ class Buyer:
     ) -> tuple[str, int, Any] | None:
         host, other = self.home, self._away
         for _ in range(TRIES_MAX):
-            began_at = time.monotonic()
+            began_at = self.promises.clock()
             try:
                 status, answer = await self._callers[host].call(*request)
             except Lost:
@@ -146,7 +145,7 @@ class Buyer:
             else:
                 self.promises.note(operation, status, answer)
             if operation == "resolve":
-                took_s = time.monotonic() - began_at
+                took_s = self.promises.clock() - began_at
                 self.promises.resolve_s[host] = max(self.promises.resolve_s.get(host, 0.0), took_s)
             if status not in UNHEARD:
                 return host, status, json.loads(answer) if status in {200, 201} else None

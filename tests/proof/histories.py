@@ -35,6 +35,8 @@ ORDERS_MAX: Final = 5
 IMPATIENT: Final = 0.06
 """How often a client hangs up before it hears."""
 IMPATIENT_S_MAX: Final = 0.02
+SENDS: Final = "http11.send_request_headers.started"
+"""How httpx calls the moment in which it is connected, and sends."""
 BALANCE_MINOR: Final = 5_000
 REFUSALS: Final = {400: WRONG_STATUS, 402: NO_MONEY, 404: NOT_FOUND, 422: NO_STOCK}
 WISHES: Final = {
@@ -204,8 +206,15 @@ class History:
         timeout_s = chance.uniform(0.0, IMPATIENT_S_MAX) if impatient else HANG_S
         send = chance.choice(self.sends)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await send(method, path, headers=self.company.bearer(), **arguments)
+            async with asyncio.timeout(HANG_S) as limit:
+
+                async def hang_up_soon(event: str, _about: object) -> None:
+                    # Not while it connects: asyncio may lose a connection that is given up as it is made.
+                    if event == SENDS:
+                        limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
+
+                headers, extensions = self.company.bearer(), {"trace": hang_up_soon}
+                return await send(method, path, headers=headers, extensions=extensions, **arguments)
         except (httpx.TransportError, TimeoutError):
             raise Lost from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -49,6 +50,7 @@ class Promises:
     """Answers that nobody should ever get."""
     resolve_s: dict[str, float] = field(default_factory=dict)
     """The longest that each host took to answer a Resolve."""
+    clock: Callable[[], float] = time.monotonic
     retry_s: float = 0.0
     """The longest that a client repeated a call under its key before it heard what had become of it."""
     repeating: dict[int, float] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class Promises:
         if self.codes.setdefault(trx, codes) != codes:
             self.strange[f"{trx} shows other codes than before"] += 1
         self.owners[trx], self.goods[trx] = company, goods
-        self.sold_at.setdefault(host, []).append(time.monotonic())
+        self.sold_at.setdefault(host, []).append(self.clock())
 
     def lost(self, client: int, moment: float) -> None:
         """A client does not know what became of a call that it made then, and repeats it."""
@@ -76,7 +78,7 @@ class Promises:
         """It knows now, or gives up."""
         began_at = self.repeating.pop(client, None)
         if began_at is not None:
-            self.retry_s = max(self.retry_s, time.monotonic() - began_at)
+            self.retry_s = max(self.retry_s, self.clock() - began_at)
 
     def since(self, host: str, moment: float) -> int:
         """How many orders a host has sold since then."""

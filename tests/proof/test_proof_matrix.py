@@ -15,7 +15,7 @@ import pytest
 
 from tests.proof.cells import BY_NAME, CELLS, Cell
 from tests.proof.installation import FAKETIME, Installation, installed
-from tests.proof.trial import Trial
+from tests.proof.trial import Findings, Trial
 
 SHORT: Final = (
     "kill -9 / api-1",
@@ -26,6 +26,8 @@ SHORT: Final = (
     "black hole / receiver",
 )
 """The cells that tell the most: `make test` runs them, all others are for `make soak`."""
+TRIALS_MAX: Final = 4
+STOOD_S: Final = 1.0
 ROUNDS: Final = int(os.environ.get("VOUCHERD_SOAK_ROUNDS", "1"))
 """How often the long form goes through the whole matrix."""
 
@@ -54,10 +56,18 @@ async def installation() -> AsyncIterator[Installation]:
 
 
 async def assert_holds(shop: Installation, cell: Cell, seed: int) -> None:
-    """Run the cell, say what was measured, and fail on what broke the demand."""
-    findings = await Trial(shop, cell, seed).run()
-    sys.stdout.write(f"\n{findings}\n")
-    assert not findings.faults, str(findings)
+    """Run the cell, say what was measured, and fail on what broke the demand.
+
+    Times that were taken on a machine that stood still meanwhile say nothing: they are taken again, not for ever.
+    """
+    findings = Findings(cell)
+    for _ in range(TRIALS_MAX):
+        findings = await Trial(shop, cell, seed).run()
+        sys.stdout.write(f"\n{findings}\n")
+        assert not findings.faults, str(findings)
+        if not findings.late or findings.stood_s < STOOD_S:
+            break
+    assert not findings.late, str(findings)
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -15,7 +15,7 @@ from voucherd import bootstrap
 from voucherd.actors import Actor, ActorKind
 from voucherd.cli.output import CommandRefused, Output, show
 from voucherd.cli.signals import InterruptibleStream, Signals
-from voucherd.connections import COMMAND, Limits
+from voucherd.connections import COMMAND, LONG
 from voucherd.db import Connection, Pool, Tx, close, open_pool, transaction
 from voucherd.ids import Identifiers
 from voucherd.migrate import migrate, newer, pending, refusal_of_newer, service_url
@@ -114,9 +114,9 @@ class CommandContext:
 
 
 @asynccontextmanager
-async def pool_of(url: str, size_max: int = 1, limits: Limits = COMMAND) -> AsyncIterator[Pool]:
-    """Connections to a database, closed afterwards."""
-    pool = await open_pool(url, size_max=size_max, limits=limits)
+async def pool_of(url: str, size_max: int = 1, *, patient: bool = False) -> AsyncIterator[Pool]:
+    """Connections to a database, closed afterwards; patient ones, for work that holds no row that a sale wants."""
+    pool = await open_pool(url, size_max=size_max, limits=LONG if patient else COMMAND)
     try:
         yield pool
     finally:

@@ -16,7 +16,6 @@ from voucherd.cli.demo_shop import handout, seed
 from voucherd.cli.demo_shop.handout import FILE_NAME, Handout
 from voucherd.cli.output import CommandRefused, Output
 from voucherd.cli.serve import serve_until_told
-from voucherd.connections import LONG
 from voucherd.db import transaction
 from voucherd.migrate import migrate, service_url
 from voucherd.server.listener import CannotListen, listen
@@ -58,8 +57,8 @@ async def demo(
 
 async def prepare(settings: Settings, url: str) -> Handout:
     """Open the shop at the first start; at every start, the keys and passwords to try it with."""
-    # It holds no row that a sale wants, and the machine of somebody who tries it may be slow.
-    async with pool_of(url, limits=LONG) as pool:
+    # The machine of somebody who tries it may be slow.
+    async with pool_of(url, patient=True) as pool:
         async with transaction(pool) as tx:
             company = await seed.find_shop(tx)
             await seed.freshen_rates(tx)
