@@ -147,6 +147,18 @@ def wait_until(look: Callable[[], T], failure: str = "it never came") -> T:
         time.sleep(LOOK_EVERY_S)
 
 
+async def suppliers_are_well(pool: Pool) -> None:
+    """Nobody need wait any more for what suppliers did before. Rows that a worker has are left: it is at them."""
+    await pool.execute(
+        "UPDATE supplier_health SET failures = 0, open_until = NULL"
+        " WHERE supplier_id IN (SELECT supplier_id FROM supplier_health FOR UPDATE SKIP LOCKED)"
+    )
+    await pool.execute(
+        "UPDATE waiting SET ask_at = now()"
+        " WHERE ctid = ANY(ARRAY(SELECT ctid FROM waiting WHERE ask_at > now() FOR UPDATE SKIP LOCKED))"
+    )
+
+
 async def a_day_later(pool: Pool | Tx) -> None:
     """Let a day pass for people who are new and for rules that wait."""
     await pool.execute(

@@ -24,7 +24,7 @@ from tests.cli.terminal import Terminal
 from tests.conftest import SMALL
 from tests.faults.processes import SERVICE, WALLET_IS_ENDLESS, Server, environment
 from tests.faults.test_kill import shop_of
-from tests.patience import HANG_S, until
+from tests.patience import HANG_S, suppliers_are_well, until
 from tests.shop import Company, Shop
 from tests.suppliers.chain import FUNDS_MINOR, Chain
 from voucherd.db import open_pool, transaction
@@ -175,8 +175,7 @@ class Group:
 
         async def quiet() -> bool:
             for pool in pools[1:]:
-                await pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
-                await pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
+                await suppliers_are_well(pool)
             return not any([await pool.fetchval(OPEN) for pool in pools])
 
         await until(quiet, "orders still wait")

@@ -37,7 +37,7 @@ from tests.cells.network import machines
 from tests.docs import pages
 from tests.docs.pages import DOCS
 from tests.faults.processes import codes_of
-from tests.patience import HANG_S, until, until_true
+from tests.patience import HANG_S, suppliers_are_well, until, until_true
 from tests.shop import Company, corrected
 from voucherd.db import transaction
 from voucherd.ids import State
@@ -175,7 +175,7 @@ class Trial:
         async def well() -> bool:
             for cell in self._group.cells.values():
                 # Nobody waits for the end of a pause that the fault has brought.
-                await cell.shop.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
+                await suppliers_are_well(cell.shop.pool)
                 await cell.shop.pool.execute("UPDATE offer SET quoted_at = NULL WHERE stock = 0")
             return all(one.sold_since(since) >= 1 for one in buyers)
 

@@ -29,7 +29,7 @@ from tests.faults.processes import (
     running,
 )
 from tests.faults.test_kill import assert_promises_kept, shop_of
-from tests.patience import until
+from tests.patience import suppliers_are_well, until
 from tests.shop import Shop
 from tests.suppliers.warehouse import Warehouse, warehouse
 from voucherd.catalogue.store import brand_of
@@ -85,16 +85,11 @@ class Town:
 
     async def _until_bought(self, purchases: int) -> None:
         async def bought() -> bool:
-            await self._recover()
+            await suppliers_are_well(self.shop.pool)
             made = await self.shop.pool.fetchval("SELECT count(*) FROM attempt WHERE status = 3")
             return int(made) >= purchases
 
         await until(bought, "nothing is bought any more")
-
-    async def _recover(self) -> None:
-        """Suppliers are well again: nobody need wait for what they did before."""
-        await self.shop.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
-        await self.shop.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
 
     async def _kill_one(self, chance: random.Random, group: asyncio.TaskGroup) -> None:
         """Kill one of two that are up, and start it again while the storm goes on."""
@@ -127,7 +122,7 @@ class Town:
         """Wait until every order has ended and nothing is being bought any more."""
 
         async def quiet() -> bool:
-            await self._recover()
+            await suppliers_are_well(self.shop.pool)
             return not await self.shop.pool.fetchval(
                 "SELECT EXISTS (SELECT FROM orders WHERE status = 1)"
                 " OR EXISTS (SELECT FROM attempt WHERE status < 2)"

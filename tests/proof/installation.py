@@ -17,7 +17,7 @@ import asyncpg
 from tests.conftest import SMALL
 from tests.faults.processes import SERVICE, WALLET_IS_ENDLESS, WORKER, Process, Server, environment
 from tests.faults.test_kill import shop_of
-from tests.patience import until
+from tests.patience import suppliers_are_well, until
 from tests.proof.links import Link
 from tests.shop import Company, Shop
 from tests.suppliers.warehouse import Warehouse, warehouse
@@ -192,8 +192,7 @@ class Installation:
         """Wait until every order has ended and nothing is being bought any more."""
 
         async def quiet() -> bool:
-            await self.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
-            await self.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
+            await suppliers_are_well(self.pool)
             return not await self.pool.fetchval(_AT_WORK)
 
         await until(quiet, "orders still wait")

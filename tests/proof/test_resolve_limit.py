@@ -17,7 +17,7 @@ import pytest
 
 from tests.faults.processes import SERVICE, WALLET_IS_ENDLESS, WORKER, Process, Server, environment, running
 from tests.faults.test_kill import shop_of
-from tests.patience import until
+from tests.patience import suppliers_are_well, until
 from tests.proof import buyers
 from tests.proof.buyers import Caller
 from tests.shop import Company, Shop
@@ -160,7 +160,7 @@ async def test_every_resolve_is_answered_within_its_limit(
             await asyncio.gather(
                 *(resolve_one(servers[at % 2], companies[at % 4], at % STEPS, times) for at in numbers)
             )
-            await _recovered(shop)
+            await suppliers_are_well(shop.pool)
         stop.set()
         await asyncio.gather(*probes)
         await _settled(shop)
@@ -172,11 +172,6 @@ async def test_every_resolve_is_answered_within_its_limit(
     assert {"finished"} <= times.ended.keys() <= {"finished", "cancelled", "503"}, times.ended
     late = [took_s for took_s in times.took_s if took_s > pace.limit_s + times.probe_s]
     assert not late, f"{len(late)} of {count} were late, the last after {max(late):.3f} s"
-
-
-async def _recovered(shop: Shop) -> None:
-    """Suppliers that were late are asked again all the same."""
-    await shop.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
 
 
 async def _settled(shop: Shop) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from tests.patience import until_blocked
 from tests.purchasing.fake import FakeSupplier
 from tests.store.stalls import ground, stall
 from voucherd.db import Pool, transaction
@@ -95,6 +98,24 @@ async def test_prices_are_asked_for_by_one_worker_at_half_their_age(pool: Pool) 
     assert await quoting.take_due(pool) == []
     await quoting.refresh(pool, row, FakeSupplier())
     assert await quoting.take_due(pool) == []
+
+
+async def test_workers_that_ask_for_prices_take_suppliers_in_one_order(pool: Pool) -> None:
+    """OP-106: two of them never wait for each other, in whatever order the rows lie."""
+    await ground(pool)
+    rows = [await stall(pool, name) for name in ("one", "two", "three")]
+    await pool.execute("UPDATE offer SET quoted_at = now() - interval '151 seconds'")
+    for row in reversed(rows):
+        await pool.execute("UPDATE supplier_health SET failures = 0 WHERE supplier_id = $1", row.id)
+    async with transaction(pool) as tx:
+        await tx.execute("SELECT FROM supplier_health WHERE supplier_id = $1 FOR UPDATE", rows[0].id)
+        taking = asyncio.create_task(quoting.take_due(pool))
+        await until_blocked(pool)
+        others = (
+            "SELECT count(*) FROM (SELECT FROM supplier_health WHERE supplier_id <> $1 FOR UPDATE NOWAIT) o"
+        )
+        assert await tx.fetchval(others, rows[0].id) == 2, "it has those that come later already"
+    assert sorted(await taking) == [row.id for row in rows]
 
 
 async def test_a_process_looks_for_offers_anew_when_some_came_or_went(pool: Pool) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.processes import SERVICE, Server, environment, running
 from tests.faults.test_kill import shop_of
-from tests.patience import HANG_S
+from tests.patience import HANG_S, suppliers_are_well
 from tests.shop import Company, open_shop
 from tests.suppliers.chain import FUNDS_MINOR, Chain
 from voucherd.db import Pool, open_pool
@@ -52,9 +52,7 @@ async def until_quiet(chain: Chain) -> None:
     while await chain.second.pool.fetchval(open_here) or await chain.first.pool.fetchval(open_here):
         assert time.monotonic() < ends_at, await chain.second.pool.fetch("SELECT status, reason FROM attempt")
         await asyncio.sleep(0.2)
-        # The first is well again: nobody need wait for what it did before.
-        await chain.second.pool.execute("UPDATE supplier_health SET failures = 0, open_until = NULL")
-        await chain.second.pool.execute("UPDATE waiting SET ask_at = now() WHERE ask_at > now()")
+        await suppliers_are_well(chain.second.pool)
 
 
 @pytest.mark.soak

@@ -21,14 +21,17 @@ REFRESH_S_MAX: Final = 120.0
 
 logger = structlog.get_logger(__name__)
 
-# Half of the age is for asking again: an offer disappears only if that fails.
+# Half of the age is for asking again: an offer disappears only if that fails. In the order of their numbers, so that no
+# two workers wait for each other.
 _DUE: Final = """
+    WITH due AS (
+        SELECT h.supplier_id FROM supplier_health h JOIN supplier s ON s.id = h.supplier_id
+        WHERE s.active AND h.quoting_until < now() AND (h.open_until IS NULL OR h.open_until <= now())
+          AND EXISTS (SELECT FROM offer o WHERE o.supplier_id = s.id AND o.active
+                      AND (o.quoted_at IS NULL OR o.quoted_at < now() - make_interval(secs => s.quote_age_s / 2.0)))
+        ORDER BY h.supplier_id FOR UPDATE OF h)
     UPDATE supplier_health h SET quoting_until = now() + make_interval(secs => $1)
-    FROM supplier s
-    WHERE s.id = h.supplier_id AND s.active AND h.quoting_until < now()
-      AND (h.open_until IS NULL OR h.open_until <= now())
-      AND EXISTS (SELECT FROM offer o WHERE o.supplier_id = s.id AND o.active
-                  AND (o.quoted_at IS NULL OR o.quoted_at < now() - make_interval(secs => s.quote_age_s / 2.0)))
+    FROM due WHERE h.supplier_id = due.supplier_id
     RETURNING h.supplier_id
 """
 
