@@ -332,9 +332,9 @@ def grown(
 ) -> dict[str, str]:
     """Those that cost more, and where."""
     return {
-        name: f"{name}, {plans}: {before.total()} → {now.total()}: {(now - before).most_common(3)}"
+        name: f"{name}, {plans}: {before.total()} → {large[name].total()}: {(large[name] - before).most_common(3)}"
         for name, before in small.items()
-        if (now := large.get(name, before)).total() > HALVING.get(name, most) * before.total() + SLACK
+        if large[name].total() > HALVING.get(name, most) * before.total() + SLACK
     }
 
 
@@ -347,7 +347,7 @@ async def grown_twice(
     """
     costly = grown(small, await measure(trade, rows), plans, most)
     again = await measure(trade, {name: rows[name] for name in costly}) if costly else {}
-    return list(grown(small, again, plans, most).values())
+    return list(grown({name: small[name] for name in costly}, again, plans, most).values())
 
 
 async def test_nothing_grows(
